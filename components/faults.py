@@ -1,14 +1,37 @@
-"""Marks a turn as degraded when a step fails, and logs the reason."""
+"""Steps of a turn that could not do their work: the turn goes on without them and says so."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from components.turn import Turn
 from tenants.errors import trail
 
 log = logging.getLogger("opora.steps")
 
+_NOTED: ContextVar[dict[str, None] | None] = ContextVar("opora_degraded", default=None)
 
-def degraded(turn: Turn, step: str, error: Exception) -> Turn:
-    """The turn marked as done without this step. The log gets where the error came from, and nothing that it quotes."""
-    log.warning("turn %s without %s: %s", turn.turn_id, step, trail(error))
-    return turn.degraded_at(step)
+
+@contextmanager
+def collect_degraded() -> Iterator[dict[str, None]]:
+    """Collect the names of the steps that fail in this block, in order."""
+    noted: dict[str, None] = {}
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
+
+
+def degraded(step: str, error: Exception | None = None) -> None:
+    """Note that a step failed. The log gets the place of the error and none of the text that it quotes."""
+    noted = _NOTED.get()
+    if noted is not None:
+        noted[step] = None
+    if error is not None:
+        log.warning("without %s: %s", step, trail(error))
+
+
+def is_degraded(step: str) -> bool:
+    """Whether the step has failed in this turn."""
+    return step in (_NOTED.get() or ())

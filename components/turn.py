@@ -1,12 +1,12 @@
-"""The values that travel through the ask pipeline.
+"""The values of a turn that Haystack has no type for, and `Turn`, the record of a finished question.
 
-One immutable `Turn` walks from step to step; a step returns a changed copy (`dataclasses.replace`). Everything a loop
-needs travels inside it, because Haystack delivers a value from outside a loop only once. Collections are tuples and
-mappings are treated as read-only, so a Turn can be shared between components without copying.
+Sockets of the ask pipeline carry Haystack's own types: `query`, `documents`, `answers`. A `Passage` is the typed view
+of a document; a `Draft` is that of an answer. `OutcomeComposer` collects all of it in one `Turn` at the end.
+Collections are tuples and mappings are treated as read-only, so values can be shared between components.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Self
 
@@ -56,8 +56,8 @@ Reason = Literal[
     "timeout",
 ]
 
-EXTRA_PASSES: Mapping[Quality, int] = MappingProxyType({"quick": 1, "balanced": 2, "thorough": 4})
-"""Passes after the first one that both loops together may spend, by `quality`, unless the pipeline says otherwise."""
+PASSES: Mapping[Quality, int] = MappingProxyType({"quick": 1, "balanced": 2, "thorough": 4})
+"""Retrieval passes that a turn may make, by `quality`, unless the pipeline says otherwise."""
 
 
 class Frozen:
@@ -133,21 +133,18 @@ class Exchange(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Query(Frozen):
-    """What is searched in this pass.
+    """A search query as the judge reads it.
 
-    `search` is the question as it was understood, and what is judged; `variants` are further texts to search for.
-    `weights` maps each content stem of `search` to its inverse document frequency in the tenant's knowledge base;
-    `doubtful` are stems that a typing-error repair put there. `searched_texts` are all texts searched so far, `hyde`
-    whether one of them was a passage such as might answer, written by a model.
+    `search` is the standalone question, `variants` are further texts that were searched. `weights` maps each content
+    stem of `search` to its inverse document frequency in the tenant's knowledge base. `recovery` says how the typed
+    question was repaired, `hyde` whether a hypothetical passage was searched.
     """
 
     search: str
     variants: tuple[str, ...] = ()
     recovery: Recovery = "none"
     weights: Mapping[str, float] = field(default_factory=dict)
-    doubtful: frozenset[str] = frozenset()
     codes: tuple[str, ...] = ()
-    searched_texts: tuple[str, ...] = ()
     hyde: bool = False
 
 
@@ -199,27 +196,20 @@ class Conflict(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Frozen):
-    """The passages retrieved so far, best first. Grows over passes and never shrinks.
+    """The passages retrieved for a turn, best first.
 
     `relevance_by_chunk` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is
-    the highest of them. `relevant_ids` are the chunks that the grader accepted, ordered by `rank_scores`, which combine
-    search score and judgement. `adequacy` (0..1) says how well they answer together, `uncovered` which stems of the
-    question they leave open, `missing` which topics, in a model's words. `earlier_ids` are the chunks of earlier
-    passes, which no later pass removes; `has_new` says whether the last pass added any. `related` and `rejected` are
-    what else an answer should know of, most important first; `conflicts` are contradictions between accepted passages.
-    These three are computed anew in every pass. `cached` says that every search was answered from the cache.
+    the highest of them. `relevant_ids` are the chunks that the grader accepted. `adequacy` (0..1) says how well they
+    answer together, `uncovered` which words of the question they leave open. `related`, `rejected` and `conflicts` are
+    what else an answer should know of, most important first. `cached` says that every search came from the cache.
     """
 
     passages: tuple[Passage, ...] = ()
     relevance_by_chunk: Mapping[str, float] = field(default_factory=dict)
     relevance: float = 0.0
     relevant_ids: tuple[str, ...] = ()
-    rank_scores: Mapping[str, float] = field(default_factory=dict)
     adequacy: float = 0.0
     uncovered: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    earlier_ids: frozenset[str] = frozenset()
-    has_new: bool = True
     cached: bool = False
     related: tuple[Related, ...] = ()
     rejected: tuple[RejectedApproach, ...] = ()
@@ -229,11 +219,6 @@ class Evidence(Frozen):
     def retrieved(self) -> int:
         """How many passages were retrieved over all passes."""
         return len(self.passages)
-
-    def reordered(self, rank_scores: Mapping[str, float]) -> "Evidence":
-        """The evidence with these accepted passages, best first."""
-        ids = tuple(sorted(rank_scores, key=lambda chunk_id: -rank_scores[chunk_id]))
-        return replace(self, relevant_ids=ids, rank_scores=rank_scores)
 
     def relevant_passages(self) -> tuple[Passage, ...]:
         """The passages that the grader accepted, best first."""
@@ -258,39 +243,48 @@ class Citation(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Frozen):
-    """One checkable statement of a draft with the citation indices it stands on and the quote that supports it."""
+    """One checkable statement of a draft with the citation indices it rests on and the quote that supports it.
+
+    `gap` stands before the statement in the answer's text: a space, or a line break and perhaps a bullet.
+    """
 
     text: str
     citations: tuple[int, ...]
     status: ClaimStatus = "unsupported"
     quote: str = ""
+    gap: str = " "
 
 
 @dataclass(frozen=True, slots=True)
 class SelfEvaluation(Frozen):
-    """How good a draft is: `quality` 1..100, how far it answers, `confidence` 0..1, and what it leaves open."""
+    """How good a draft is: `quality` 1..100, how far it answers, `relevance` and `confidence` 0..1, what is open.
+
+    `confidence` is the probability that a reader would call the draft an answer.
+    """
 
     quality: int
     answerability: Answerability
+    relevance: float
     confidence: float
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
-    `opening` is the yes or no, or the heading, that `text` begins with and no claim says: it goes where a claim is
-    dropped.
-    `truncated` says that a list continues in the source, `withheld` which rejected approaches were left out.
-    `agreement` (0..1) is how far a second draft says the same, None when none was written. `evaluation` is what a model
-    that verified the draft made of it as a whole at the same time, before claims were dropped; None without one.
+    `missing` are open parts of the question, `options` the things to choose from when the question fits several.
+    `truncated` says that a list continues in the source, `withheld` which rejected approaches were left out. `quoted`
+    says that the text is copied from the sources. `agreement` (0..1) is how far a second draft says the same, None when
+    none was written. The scores are those of `SelfEvaluation`; they stand here once the draft has been evaluated.
     """
 
     text: str
     claims: tuple[Claim, ...]
     citations: tuple[Citation, ...]
     missing: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    quoted: bool = False
     factuality: float = 100.0
     factuality_status: FactualityStatus = "skipped"
     quality: int = 0
@@ -299,9 +293,7 @@ class Draft(Frozen):
     answerability: Answerability = "unknown"
     truncated: bool = False
     agreement: float | None = None
-    evaluation: SelfEvaluation | None = None
     withheld: tuple[RejectedApproach, ...] = ()
-    opening: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,12 +342,12 @@ class Reply(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Turn(Frozen):
-    """One question on its way to one outcome.
+    """One question, before and after it went through the pipeline.
 
-    `passes` counts started retrieval passes, the one budget of both loops: at most `1 + extra_passes`, which the
-    pipeline sets; None: `EXTRA_PASSES[quality]`. `best` is the best draft so far, in use when a later pass does worse.
-    `outcome` is None until it is decided. `history` is the conversation so far, oldest first. `standalone_question` is
-    a follow-up question completed from it, else empty; `history_stems` are the stems taken from there.
+    `passes` counts retrieval passes, of which at most `max_passes` are made. `outcome` is None until it is decided.
+    `history` is the conversation so far, oldest first. `context` names the product or page that the customer looks at.
+    `standalone_question` is a follow-up question completed from the history, else empty. `degraded` names the steps
+    that could not do their work.
     """
 
     turn_id: str
@@ -364,8 +356,8 @@ class Turn(Frozen):
     quality: Quality = "balanced"
     session_id: str = ""
     history: tuple[Exchange, ...] = ()
+    context: str = ""
     standalone_question: str = ""
-    history_stems: frozenset[str] = frozenset()
     filters: Filters = Filters()
     intent: Intent = "answerable"
     risk: Risk = "none"
@@ -373,20 +365,10 @@ class Turn(Frozen):
     query: Query = Query("")
     evidence: Evidence = Evidence()
     draft: Draft | None = None
-    best: Draft | None = None
     verdict: Verdict = Verdict()
     outcome: Outcome | None = None
     reason: Reason | None = None
     reply: Reply = Reply()
     passes: int = 0
-    extra_passes: int | None = None
+    max_passes: int = 1
     degraded: tuple[str, ...] = ()
-
-    @property
-    def max_passes(self) -> int:
-        """The most retrieval passes this turn may make, the first one included."""
-        return 1 + (EXTRA_PASSES[self.quality] if self.extra_passes is None else self.extra_passes)
-
-    def degraded_at(self, step: str) -> "Turn":
-        """The turn with a note that this step could not do its work."""
-        return replace(self, degraded=tuple(dict.fromkeys((*self.degraded, step))))

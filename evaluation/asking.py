@@ -11,7 +11,7 @@ from time import perf_counter
 from haystack import Pipeline
 from pydantic import ValidationError
 
-from components.judge.protocol import Cited
+from components.answer.drafts import to_answer, to_draft
 from components.judge.verifier import FactVerifier
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
@@ -86,7 +86,7 @@ def _request(question: str, locale: str) -> AskRequest:
 
 def recorded(case: Case, turn: Turn) -> Record:
     """What evaluation keeps of a finished turn."""
-    draft = turn.best or turn.draft
+    draft = turn.draft
     record = Record(
         case=case,
         outcome=turn.outcome or "failed",
@@ -118,7 +118,7 @@ def recorded(case: Case, turn: Turn) -> Record:
 
 def _with_evidence(record: Record, turn: Turn) -> Record:
     """The record with what an answer key is held against, of turns that show no answer too."""
-    draft = turn.best or turn.draft
+    draft = turn.draft
     record = replace(record, offered=tuple(map(_offer, turn.reply.articles)))
     if draft is None:
         return record
@@ -205,11 +205,9 @@ def _verified(pair: Pair, locale: str, verifier: FactVerifier | None) -> PairRec
     citation = Citation(1, passage, passage.text, (0, len(passage.text)))
     draft = Draft(f"{claim} [1]", (Claim(claim, (1,)),), (citation,))
     started = perf_counter()
-    checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, "quick", draft=draft))["turn"]
+    checked = to_draft(verifier.run(answers=[to_answer(draft, "")], locale=locale, quality="quick")["answers"][0])
     spent = (perf_counter() - started) * 1_000
-    let_through = checked.draft is not None and bool(checked.draft.claims)
-    (verdict,) = verifier.judge.check_all(checked, [Cited(claim, {1: passage})])
-    return PairRecord(pair, let_through, verdict.score, spent)
+    return PairRecord(pair, bool(checked.claims), checked.factuality / 100, spent)
 
 
 def _passage(pair: Pair, locale: str) -> Passage:

@@ -1,9 +1,14 @@
 """What a pipeline file defines: its own YAML, or a profile laid over the pipeline that it belongs to.
 
-A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what differs from `ask/ask.yaml`: mappings are
-merged key by key, any other value takes the place of the one before. A component of another `type` replaces the whole
-component, because the parameters of the one mean nothing to the other. `models` holds what is named once, by an anchor,
-and used in several places. `reranker` takes the place of the step `rerank` where `OPORA_RERANK` is on.
+A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what differs from `ask/ask.yaml`:
+
+- `components`: merged key by key; any other value replaces the one before. A component of another `type` replaces the
+  whole component, because the parameters of the one mean nothing to the other. A new name adds a component.
+- `remove`: names of components that the profile does without, and connections (`{sender, receiver}`) that it cuts.
+- `connections`: added. A connection to a socket that has a sender already replaces that sender, unless the socket takes
+  several.
+- `models`: what is named once, by an anchor, and used in several places.
+- `reranker`: a profile of its own, laid over the result if `OPORA_RERANK` is on.
 """
 
 from collections.abc import Mapping
@@ -26,7 +31,10 @@ LOCAL_OLLAMA = "http://127.0.0.1:11434"
 PROFILES = "profiles"
 NAMED_ONCE = "models"
 RERANKER = "reranker"
-OVERLAY_KEYS = frozenset({NAMED_ONCE, RERANKER, "components", "metadata", "max_runs_per_component"})
+REMOVED = "remove"
+OVERLAY_KEYS = frozenset(
+    {NAMED_ONCE, RERANKER, REMOVED, "components", "connections", "metadata", "max_runs_per_component"}
+)
 
 
 def base_of(path: Path) -> Path | None:
@@ -58,10 +66,33 @@ def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool =
 
     :param rerank: with the profile's reranker, if it has one.
     """
-    laid_over = {key: value for key, value in overlay.items() if key not in (NAMED_ONCE, RERANKER)}
-    if rerank and RERANKER in overlay:
-        laid_over["components"] = {**overlay["components"], "rerank": overlay[RERANKER]}
-    return _merged(base, laid_over)
+    laid_over = {
+        key: value for key, value in overlay.items() if key not in (NAMED_ONCE, RERANKER, REMOVED, "connections")
+    }
+    merged = _merged(base, laid_over)
+    removed = overlay.get(REMOVED, ())
+    names = {one for one in removed if isinstance(one, str)}
+    cut = [one for one in removed if isinstance(one, Mapping)]
+    added = list(overlay.get("connections", ()))
+    taken = {one["receiver"] for one in added}
+    merged["components"] = {name: one for name, one in merged["components"].items() if name not in names}
+    merged["connections"] = [
+        one
+        for one in merged.get("connections", ())
+        if one not in cut
+        and not {_step(one["sender"]), _step(one["receiver"])} & names
+        and (one["receiver"] not in taken or _takes_several(merged["components"], one["receiver"]))
+    ] + added
+    return with_overlay(merged, overlay[RERANKER]) if rerank and RERANKER in overlay else merged
+
+
+def _step(socket: str) -> str:
+    return socket.partition(".")[0]
+
+
+def _takes_several(components: Mapping[str, Any], receiver: str) -> bool:
+    """Whether a socket takes values of several senders: that of a `BranchJoiner`."""
+    return str(components.get(_step(receiver), {}).get("type", "")).endswith("BranchJoiner")
 
 
 def _with_ollama(definition: Definition, url: str) -> Definition:
@@ -85,10 +116,3 @@ def _merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Definition:
         before = merged.get(key)
         merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
     return merged
-
-
-def entry_and_exit(definition: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Where a turn comes in and where it goes out, each as component and socket."""
-    metadata = definition["metadata"]
-    entry, last = (tuple(str(metadata[key]).split(".")) for key in ("entry", "exit"))
-    return (entry[0], entry[1]), (last[0], last[1])

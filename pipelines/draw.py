@@ -1,11 +1,10 @@
 """A pipeline as Mermaid text, which GitHub and most editors show as a picture: steps, thresholds, loops.
 
-Haystack has a writer of Mermaid text too (3.4, `core.pipeline.draw`). It is private, and it shows sockets with their
-types, which are all alike here, where authors look for thresholds.
+Haystack has a writer of Mermaid text too (3.4, `core.pipeline.draw`). It is private, and it shows no parameters, where
+authors look for thresholds.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An arrow. `label` is the sender's socket where it has several; `loop` says that it leads back."""
+    """An arrow. `label` names what it carries; `loop` says that it leads back."""
 
     sender: str
     receiver: str
@@ -93,17 +92,15 @@ def _comments(source: str) -> dict[tuple[str, str], str]:
 
 
 def _connections(connections: Sequence[Mapping[str, object]], steps: Sequence[str]) -> list[Connection]:
-    raw = [
-        (*str(connection["sender"]).split(".")[:2], str(connection["receiver"]).split(".")[0])
-        for connection in connections
-    ]
-    sockets: defaultdict[str, set[str]] = defaultdict(set)
-    for sender, socket, _ in raw:
-        sockets[sender].add(socket)
-    back = _back_edges({name: [receiver for sender, _, receiver in raw if sender == name] for name in steps})
+    """The arrows between steps, each once, with the names of the sockets that receive what it carries."""
+    carried: dict[tuple[str, str], dict[str, None]] = {}
+    for connection in connections:
+        (sender, socket), (receiver, into) = (str(connection[end]).split(".")[:2] for end in ("sender", "receiver"))
+        carried.setdefault((sender, receiver), {})[socket if into == "value" else into] = None
+    back = _back_edges({name: [receiver for sender, receiver in carried if sender == name] for name in steps})
     return [
-        Connection(sender, receiver, socket if len(sockets[sender]) > 1 else "", (sender, receiver) in back)
-        for sender, socket, receiver in raw
+        Connection(sender, receiver, ", ".join(sockets), (sender, receiver) in back)
+        for (sender, receiver), sockets in carried.items()
     ]
 
 

@@ -6,7 +6,7 @@ you would run.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter, signature
@@ -16,7 +16,7 @@ import yaml
 from haystack import Pipeline
 
 from components.language.texts import text
-from components.turn import EXTRA_PASSES, Turn
+from components.turn import PASSES, Turn
 from pipelines import definition
 from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS
 from settings import get_settings
@@ -71,9 +71,14 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
     steps, whole = overlay.get("components", {}), definition.load(base)
     if not isinstance(steps, dict):
         return [*findings, Finding("not_a_mapping", "components", str(steps))]
-    findings += [
-        Finding("overlay_step", f"components.{name}", name) for name in steps if name not in whole["components"]
-    ]
+    for name, spec in steps.items():
+        if name not in whole["components"] and (not isinstance(spec, dict) or "type" not in spec):
+            findings.append(Finding("overlay_step", f"components.{name}", name))
+    removed = overlay.get("remove") or []
+    if not isinstance(removed, list):
+        return [*findings, Finding("not_a_list", "remove", str(removed))]
+    known = [*whole["components"], *whole.get("connections", ())]
+    findings += [Finding("overlay_removed", "remove", str(one)) for one in removed if one not in known]
     return findings or _faults(definition.with_overlay(whole, overlay, rerank=True))
 
 
@@ -191,14 +196,20 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     connections, faults = _connections(content.get("connections") or [], inputs, outputs, set(components))
     yield from faults
     yield from _declared_paths(content, inputs, outputs, set(components))
-    carries_turns = any(
-        socket["type"] is Turn for sockets in parts.inputs(True).values() for socket in sockets.values()
-    )
-    yield from _end_faults(content.get("metadata") or {}, inputs, outputs, set(components), needed=carries_turns)
+    endings = {
+        name for name, sockets in parts.outputs(True).items() if any(one["type"] is Turn for one in sockets.values())
+    }
+    yield from _end_faults(content.get("metadata") or {}, endings)
     joined = {name for c in connections for name in (c.sender, c.receiver)}
     if len(components) > 1 and not faults:
         yield from (Finding("unconnected", f"components.{name}") for name in components if name not in joined)
-    yield from _loop_faults(connections, content.get("max_runs_per_component"), _max_passes(components))
+    mandatory = {
+        (name, socket)
+        for name, sockets in parts.inputs(True).items()
+        for socket, about in sockets.items()
+        if about["is_mandatory"]
+    }
+    yield from _loop_faults(connections, mandatory, content.get("max_runs_per_component"), _max_passes(components))
     if not faults:
         try:
             Pipeline.from_dict(dict(content), allowed_modules=ALLOWED_MODULES)
@@ -252,36 +263,31 @@ def _declared_paths(
                 yield from _path_faults(f"{key}.{name}", str(path), sockets, names)
 
 
-def _end_faults(
-    metadata: object,
-    inputs: Mapping[str, set[str]],
-    outputs: Mapping[str, set[str]],
-    names: set[str],
-    *,
-    needed: bool,
-) -> Iterator[Finding]:
-    """Where a turn comes in and goes out: the engine puts it there and takes it there."""
+def _end_faults(metadata: object, endings: Container[str]) -> Iterator[Finding]:
+    """The step whose output is the finished turn: `metadata.exit` names it."""
     if not isinstance(metadata, dict):
         yield Finding("not_a_mapping", "metadata", str(metadata))
-        return
-    for key, sockets in (("entry", inputs), ("exit", outputs)):
-        if key in metadata:
-            yield from _path_faults(f"metadata.{key}", str(metadata[key]), sockets, names)
-        elif needed:
-            yield Finding("missing_end", f"metadata.{key}")
+    elif "exit" in metadata and str(metadata["exit"]) not in endings:
+        yield Finding("no_turn", "metadata.exit", str(metadata["exit"]))
+    elif "exit" not in metadata and endings:
+        yield Finding("missing_end", "metadata.exit")
 
 
 def _max_passes(components: Mapping[str, object]) -> int:
-    """The most passes that any quality may spend, the first one included."""
-    budget = {str(quality): passes for quality, passes in EXTRA_PASSES.items()}
+    """The most passes that any quality may spend."""
+    budget = {str(quality): passes for quality, passes in PASSES.items()}
     for spec in components.values():
         arguments = spec.get("init_parameters") if isinstance(spec, dict) else None
-        budget |= (arguments or {}).get("extra_passes") or {}
-    return 1 + max(budget.values())
+        budget |= (arguments or {}).get("passes") or {}
+    return int(max(budget.values()))
 
 
-def _loop_faults(connections: Iterable[_Connection], max_runs: object, max_passes: int) -> Iterator[Finding]:
-    """A value from outside a loop arrives once: a socket inside that nothing in the loop feeds is empty on pass two."""
+def _loop_faults(
+    connections: Iterable[_Connection], mandatory: Container[tuple[str, str]], max_runs: object, max_passes: int
+) -> Iterator[Finding]:
+    """A value from outside a loop arrives once: a mandatory socket inside that nothing in the loop feeds has no value
+    in the second pass.
+    """
     connections = list(connections)
     reachable = _reachable(connections)
     in_loop = {name for name, reached in reachable.items() if name in reached}
@@ -289,7 +295,7 @@ def _loop_faults(connections: Iterable[_Connection], max_runs: object, max_passe
         if component not in in_loop:
             continue
         senders = [c.sender for c in connections if (c.receiver, c.receiver_socket) == (component, socket)]
-        if not any(sender in reachable[component] for sender in senders):
+        if (component, socket) in mandatory and not any(sender in reachable[component] for sender in senders):
             yield Finding("loop_trap", f"{component}.{socket}", ", ".join(senders))
     if in_loop and not (isinstance(max_runs, int) and max_runs > max_passes):
         yield Finding("loop_without_net", "max_runs_per_component", str(max_passes))

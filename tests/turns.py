@@ -1,13 +1,20 @@
-"""Passages, queries and turns as the ask pipeline's steps see them, made short for tests."""
+"""Documents, queries, drafts and judges as the steps of the ask pipeline see them, made short for tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from components.judge.protocol import Cited, ClaimVerdict
+from haystack import Document
+from haystack.dataclasses import GeneratedAnswer
+
+from components.answer.drafts import to_answer, with_claims
+from components.judge.llm import Grades
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.language.words import stems
-from components.turn import Draft, Evidence, Passage, Query, SelfEvaluation, Turn
+from components.passages import Chunk
+from components.turn import Claim, Draft, Evidence, Passage, Query, SelfEvaluation, Turn
+
+EVALUATED = SelfEvaluation(95, "fully", 1.0, 0.9)
 
 
 def passage(text: str, chunk_id: str = "c1", *, doc_id: str = "", heading: str = "", title: str = "") -> Passage:
@@ -20,84 +27,100 @@ def passage(text: str, chunk_id: str = "c1", *, doc_id: str = "", heading: str =
         text=text,
         sentences=sentence_spans(text),
         score=0.9,
-        scores={"text-sparse": 1.0, "lexical": 0.8},
+        scores={"search": 0.9},
+    )
+
+
+def document(
+    text: str,
+    chunk_id: str = "c1",
+    *,
+    doc_id: str = "",
+    heading: str = "",
+    title: str = "",
+    relevance: float = 0.9,
+    **meta: object,
+) -> Document:
+    """The same as a document that a judge has seen."""
+    return Chunk(
+        id=chunk_id,
+        content=text,
+        score=relevance,
+        meta={
+            "chunk_id": chunk_id,
+            "doc_id": doc_id or f"document of {chunk_id}",
+            "title": title,
+            "heading": heading,
+            "sentences": sentence_spans(text),
+            "chunk_index": 0,
+            "source": "",
+            "url": None,
+            "lang": "ru",
+            "trust": "auto",
+            "status": "active",
+            "priority": 0,
+            "updated_at": "",
+            "relevance": relevance,
+            "scores": {"search": relevance},
+            **meta,
+        },
     )
 
 
 def query(text: str) -> Query:
     """The query of a question whose words are all equally rare."""
-    return Query(text, weights=dict.fromkeys(stems(text), 1.0), codes=codes(text), searched_texts=(text,))
+    return Query(text, weights=dict.fromkeys(stems(text), 1.0), codes=codes(text))
+
+
+def draft(*sentences: str, of: Passage | None = None, quoted: bool = False) -> Draft:
+    """A draft of these sentences, all citing one passage, which holds them unless it is given."""
+    source = of or passage(" ".join(sentences))
+    return with_claims(Draft("", (), (), quoted=quoted), [Claim(one, (1,)) for one in sentences], {1: source})
+
+
+def answer(*sentences: str, of: Passage | None = None, quoted: bool = False) -> GeneratedAnswer:
+    """The same as Haystack's answer."""
+    return to_answer(draft(*sentences, of=of, quoted=quoted), "question")
 
 
 def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
-    """A turn in its first pass whose passages were all judged with `relevance` and kept in this order."""
+    """A turn after its first pass, whose passages were all accepted with `relevance`, in this order."""
     ids = tuple(passage.chunk_id for passage in passages)
-    places = {passage.chunk_id: passage.score for passage in passages}
-    evidence = Evidence(passages, dict.fromkeys(ids, relevance), relevance, ids, places, adequacy=relevance)
+    evidence = Evidence(passages, dict.fromkeys(ids, relevance), relevance, ids, adequacy=relevance)
     return Turn("t", question, query=query(question), evidence=evidence, passes=1)
 
 
-def searched(question: str, *passages: Passage) -> Turn:
-    """A turn in its first pass whose passages nobody has judged yet."""
-    base = turn(question)
-    return replace(base, evidence=Evidence(passages))
-
-
 class FixedJudge:
-    """Judges as it is told: relevance by chunk id (0 for others), claims by their text (supported unless named)."""
+    """Judges as it is told, in place of `LlmJudge`: claims by their text (supported unless named)."""
 
     def __init__(
         self,
-        relevances: Mapping[str, float] | None = None,
         unsupported: Sequence[str] = (),
-        evaluation: SelfEvaluation = SelfEvaluation(95, "fully", 0.9, ()),  # noqa: B008 - frozen
+        evaluation: SelfEvaluation = EVALUATED,
+        grades: Grades | None = None,
+        broken: Sequence[str] = (),
     ) -> None:
-        self.relevances = relevances or {}
         self.unsupported = unsupported
         self.evaluation = evaluation
+        self.grades = grades
+        self.broken = broken
         self.asked: list[str] = []
 
-    def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
-        self.asked.extend(passage.chunk_id for passage in passages)
-        return {passage.chunk_id: self.relevances.get(passage.chunk_id, 0.0) for passage in passages}
+    def grade(self, question: str, passages: Sequence[Passage], *, locale: str, tier: str) -> Grades:
+        self._raise_if_broken("grade")
+        self.asked.extend(one.chunk_id for one in passages)
+        return self.grades or Grades(frozenset(one.chunk_id for one in passages), 0.9, ())
 
-    def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
-        return ()
-
-    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+    def check(self, claims: Sequence[Claim], passages: Mapping[int, Passage], *, locale: str, tier: str) -> list[Claim]:
+        self._raise_if_broken("check")
+        self.asked.extend(claim.text for claim in claims)
         return [
-            ClaimVerdict("supported", 1.0, claim.text)
-            if claim.passages and claim.text not in self.unsupported
-            else ClaimVerdict("unsupported", 0.1, "")
-            for claim in claims
+            replace(claim, status="unsupported" if claim.text in self.unsupported else "supported") for claim in claims
         ]
 
-    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
-        return self.evaluation
-
-
-class BrokenJudge(FixedJudge):
-    """A judge whose methods named in `broken` raise."""
-
-    def __init__(self, *broken: str, relevances: Mapping[str, float] | None = None) -> None:
-        FixedJudge.__init__(self, relevances)
-        self.broken = broken
-
-    def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
-        self._raise_if_broken("relevance")
-        return FixedJudge.relevance(self, query, passages)
-
-    def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
-        self._raise_if_broken("uncovered")
-        return ()
-
-    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
-        self._raise_if_broken("check_all")
-        return FixedJudge.check_all(self, turn, claims)
-
-    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
+    def evaluate(self, question: str, answer: str, *, locale: str, tier: str) -> SelfEvaluation:
         self._raise_if_broken("evaluate")
-        return FixedJudge.evaluate(self, turn, draft)
+        return self.evaluation
 
     def _raise_if_broken(self, method: str) -> None:
         if method in self.broken:

@@ -1,143 +1,185 @@
-"""Answering with a language model: full sentences from the evidence, each checked against what it cites."""
+"""Answering with a language model: cited sentences from the evidence."""
 
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any, Literal
 
-from haystack import component
+from haystack import Document, component
+from haystack.dataclasses import GeneratedAnswer
 
+from components.answer.agreement import agreement
+from components.answer.drafts import to_answer, with_claims
 from components.answer.extractive import ExtractiveAnswerer
-from components.answer.packing import BUDGET, packed
-from components.answer.writing import Writing
-from components.decide.answer_guard import AnswerRules
-from components.judge.protocol import Reviewer
-from components.judge.requirements import requirements
+from components.answer.packing import fitting, formatted, rejected_lines, related_lines
+from components.faults import degraded
+from components.language.marks import ITEM
 from components.language.texts import day
 from components.models.calls import tier_of
 from components.models.chat import ChatModels
-from components.models.failures import Interrupted, ModelFailed
+from components.models.failures import ModelFailed
 from components.models.prompts import block
+from components.models.structured import Form, fill
 from components.nested import Nested
-from components.turn import Turn
+from components.passages import to_passages
+from components.turn import Claim, Complexity, Draft, Exchange, Passage, Quality, RejectedApproach, Related
+from components.understand.condenser import transcript
 from tenants import policy
 
 WRITING = "answer"
 """The step that answers, as calls and degraded turns name it."""
 
-_CUT = "answer_cut"
-_ATTEMPTS = 2
-_SHARE = 0.6
-"""Of the turn's time left, for writing: what is written is checked afterwards."""
-_MIN_TOKENS = 300
-"""Tokens of context, about one passage, that even a slow model is given; if that is too much, the answer is quoted."""
+_MARK = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
+_BULLET = re.compile(rf"\A\s*({ITEM})\s+")
+_MAX_TOPICS = 3
+
+
+class SentenceForm(Form):
+    """A sentence, or one step of a procedure, with the numbers of the passages that it rests on."""
+
+    text: str
+    cites: tuple[int, ...]
+
+
+class AnswerForm(Form):
+    """An answer: how far it goes, its sentences, what is missing, and the choices if the question is unclear."""
+
+    covers: Literal["fully", "partially", "none"]
+    sentences: tuple[SentenceForm, ...]
+    missing: tuple[str, ...]
+    options: tuple[str, ...]
 
 
 @component
 class GenerativeAnswerer(Nested):
-    """Writes the answer in the visitor's language, sentence by sentence, and tells each as soon as it is checked.
+    """Write an answer in cited sentences, in one call of a model.
 
-    A sentence that the judge does not find in the passages that its numbers lead to is dropped, unless it quotes
-    another one. The answer is quoted instead, and the turn marked degraded (`answer`), when none is left, no model
-    answers, or a quotation is what was asked for and what was written is not, or is a fragment. A reply that breaks off
-    keeps the sentences that stand (`answer_cut`). A model may say that the passages hold no answer: the turn is refused
-    then.
+    The model sees the customer's own words, the conversation, the sections that were found, and what the company has
+    rejected. It opens with the point, keeps procedures as steps, and names what the sections do not cover. If no model
+    answers, `quoting` quotes the best section instead and the turn is degraded (`answer`).
 
-    :param models: who writes.
-    :param judge: who checks each sentence, so quickly that the reply does not wait for it.
-    :param quoting: who answers when no model does.
-    :param budget: tokens of context in the prompt; fewer where the model is slow and the turn has little time left.
+    :param models: the models that write.
+    :param quoting: answers when no model does; None to give no answer then.
+    :param budget: tokens of passages in the prompt.
     :param temperature: of the reply.
-    :param guard: what is held against each sentence; None: all of it.
+    :param second_temperature: of a second draft written at the same time; the share of words on which the two agree is
+        a gate of `RetryRouter`. None writes one draft.
+
+    ```python
+    GenerativeAnswerer(models).run(question="Can I return a gift?", query="return a gift", documents=documents)
+    ```
     """
 
     def __init__(
         self,
         models: ChatModels,
-        judge: Reviewer,
-        quoting: ExtractiveAnswerer,
-        budget: int = BUDGET,
+        quoting: ExtractiveAnswerer | None = None,
+        budget: int = 4_000,
         temperature: float = 0.3,
-        guard: AnswerRules | None = None,
+        second_temperature: float | None = None,
     ) -> None:
         self.models = models
-        self.judge = judge
         self.quoting = quoting
         self.budget = budget
         self.temperature = temperature
-        self.guard = guard or AnswerRules()
+        self.second_temperature = second_temperature
 
-    @component.output_types(turn=Turn, refused=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: `turn` with a draft, or `refused`."""
-        rules = policy.current()
-        token_budget = self.models.token_budget(self.models.prompt(WRITING, turn.locale), tier_of(turn), _SHARE)
-        context = packed(turn, rules.top_k, max(_MIN_TOKENS, min(self.budget, token_budget)))
-        if not context.numbered:
-            return {"turn": self._quoted(turn)}
-        for _ in range(_ATTEMPTS):
-            writing = Writing(turn, context, self.judge, optimistic=rules.streaming == "optimistic", rules=self.guard)
-            failure = self._write(writing)
-            draft = writing.finish()
-            if draft.claims:
-                whole = failure is None
-                kept = turn if whole else turn.degraded_at(_CUT)
-                written = replace(kept, draft=draft if whole else replace(draft, truncated=True))
-                return {"turn": self._fitting(turn, written, fragment=writing.is_fragment)}
-            if writing.refused:
-                return self._refused(turn)
-            # One that broke off with nothing to keep is tried again; others have been tried with all models, and one
-            # that goes round in circles would do so again.
-            if writing.looped or not isinstance(failure, Interrupted):
-                break
-        return {"turn": self._quoted(turn).degraded_at(WRITING)}
+    @component.output_types(answers=list[GeneratedAnswer])
+    def run(
+        self,
+        question: str,
+        query: str,
+        documents: list[Document],
+        history: list[Exchange] | None = None,
+        context: str = "",
+        related: list[Related] | None = None,
+        rejected: list[RejectedApproach] | None = None,
+        locale: str = "ru",
+        quality: Quality = "balanced",
+        complexity: Complexity = "unknown",
+    ) -> dict[str, list[GeneratedAnswer]]:
+        """Return one answer; without claims if the documents hold none, and empty if no model and no quotation answers.
 
-    def _refused(self, turn: Turn) -> dict[str, Turn]:
-        """A model's refusal ends the turn, unless an earlier pass has brought a draft: the best one is kept."""
-        if turn.best is not None:
-            return {"turn": replace(turn, draft=None)}
-        verdict = replace(turn.verdict, route="human", reasons=("self_refusal",))
-        ended = replace(turn, outcome="refused", reason="llm_self_refusal", draft=None, verdict=verdict)
-        return {"refused": ended}
-
-    def _write(self, writing: Writing) -> ModelFailed | None:
-        """Let a model write; how it failed, when it did."""
-        turn = writing.turn
-        asked = self.models.prompt(WRITING, turn.locale)
-        messages = asked.messages(
-            company=policy.current().name,
-            today=day(datetime.now(UTC).date().isoformat(), turn.locale),
-            passages=writing.context.passages,
-            related=writing.context.related,
-            rejected=writing.context.rejected,
-            question=block("question", turn.query.search),
-        )
-        try:
-            self.models.ask(
-                messages,
-                step=WRITING,
-                prompt=asked.label,
-                tier=tier_of(turn),
-                temperature=self.temperature,
-                on_text=writing.feed,
-            )
-        except ModelFailed as failure:
-            return failure
-        return None
-
-    def _fitting(self, turn: Turn, written: Turn, *, fragment: bool) -> Turn:
-        """The turn with what was written, or, where that is a fragment or not what was asked for, with a quotation that
-        is.
+        :param question: the customer's words.
+        :param query: the standalone question.
+        :param documents: the evidence, best first; the model cites them by their place, from 1.
         """
-        if _fits(written) and not fragment:
-            return written
-        quoted = self._quoted(turn).degraded_at(WRITING)
-        return quoted if _fits(quoted) else written
+        passages = fitting(to_passages(documents), self.budget, locale)
+        if not passages:
+            return {"answers": []}
+        values: dict[str, object] = {
+            "company": policy.current().name,
+            "today": day(datetime.now(UTC).date().isoformat(), locale),
+            "passages": block("passages", [formatted(n, one, locale) for n, one in enumerate(passages, 1)]),
+            "related": block("related", related_lines(related or ())),
+            "rejected": block("rejected", rejected_lines(rejected or ())),
+            "history": block("history", transcript(history or ())),
+            "context": block("context", context),
+            "question": block("question", question if not history or question == query else f"{question}\n({query})"),
+        }
+        try:
+            draft = self._draft(values, passages, locale, quality, complexity)
+        except ModelFailed as error:
+            degraded(WRITING, error)
+            if self.quoting is None:
+                return {"answers": []}
+            quoted: dict[str, Any] = self.quoting.run(query=query, documents=documents, rejected=rejected)
+            return {"answers": quoted["answers"]}
+        return {"answers": [to_answer(draft, query, documents)]}
 
-    def _quoted(self, turn: Turn) -> Turn:
-        quoted: Turn = self.quoting.run(turn)["turn"]
-        return quoted
+    def _draft(
+        self,
+        values: dict[str, object],
+        passages: Sequence[Passage],
+        locale: str,
+        quality: Quality,
+        complexity: Complexity,
+    ) -> Draft:
+        def write(temperature: float) -> Draft:
+            form = fill(
+                AnswerForm,
+                self.models,
+                self.models.prompt(WRITING, locale),
+                values=values,
+                step=WRITING,
+                tier=tier_of(quality, complexity),
+                temperature=temperature,
+            )
+            return draft_of(form, passages)
+
+        if self.second_temperature is None:
+            return write(self.temperature)
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(copy_context().run, write, self.second_temperature)
+            draft = write(self.temperature)
+            try:
+                return replace(draft, agreement=agreement(draft, other.result()))
+            except ModelFailed as error:
+                degraded("agreement", error)
+                return draft
 
 
-def _fits(turn: Turn) -> bool:
-    """Whether the draft is what was asked for."""
-    draft = turn.draft
-    return draft is not None and bool(draft.claims) and all(gate.passed for gate in requirements(turn, draft))
+def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
+    """The form as a draft. Citations that lead nowhere are dropped, and so is a sentence that is said twice."""
+    numbered = dict(enumerate(passages, 1))
+    missing = tuple(dict.fromkeys(filter(None, (topic.strip().rstrip(".") for topic in form.missing))))[:_MAX_TOPICS]
+    options = tuple(dict.fromkeys(filter(None, map(str.strip, form.options))))
+    if form.covers == "none":
+        return Draft("", (), (), missing=missing, options=options, answerability="cannot")
+    claims: dict[str, Claim] = {}
+    listed = False
+    for sentence in form.sentences:
+        text = _MARK.sub("", sentence.text).strip()
+        bullet = _BULLET.match(text)
+        body = text[bullet.end() :].strip() if bullet else text
+        if not body or body in claims:
+            continue
+        cites = tuple(dict.fromkeys(number for number in sentence.cites if number in numbered))
+        gap = f"\n{bullet[1]} " if bullet else "\n\n" if listed else " "
+        claims[body] = Claim(body, cites, gap=gap)
+        listed = bool(bullet) or body.startswith(("```", "~~~", "|"))
+    draft = Draft("", (), (), missing=missing if form.covers == "partially" else ())
+    return with_claims(draft, claims.values(), numbered)

@@ -1,63 +1,16 @@
-"""The context that a language model reads: numbered passages, what stands beside them, as far as the budget allows.
+"""Blocks of a prompt: numbered passages and what stands beside them.
 
-Only sentences that may be quoted are passed on; orders in a document, which ingest has found, are not among them.
+Only sentences that may be quoted are passed on; orders in a document, which ingest has marked, are not among them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from components.ingest.tokens import count_tokens
 from components.language.texts import day
-from components.models.prompts import block
-from components.turn import Frozen, Passage, RejectedApproach, Related, Turn
+from components.turn import Passage, RejectedApproach, Related
 
-BUDGET = 4_000
-"""Tokens of context in one prompt."""
-
-_BESIDE = 4
 _HEAD = 200
 _RELATED = 600
-
-
-@dataclass(frozen=True, slots=True)
-class Context(Frozen):
-    """The blocks of a prompt, and the passages behind its numbers. A number is the passage's place in the evidence."""
-
-    numbered: Mapping[int, Passage]
-    passages: str
-    related: str
-    rejected: str
-
-
-def packed(turn: Turn, max_passages: int, budget: int = BUDGET) -> Context:
-    """The evidence of a turn as blocks of a prompt.
-
-    What was rejected and what is related may take a quarter of the budget; the passages that the grader kept take what
-    is left, the last ones dropped first. The best passage is cut where it alone is too long.
-
-    :param max_passages: passages at most.
-    :param budget: tokens of all blocks together.
-    """
-    rejected, budget_left = _fitting(map(_rejected, turn.evidence.rejected), budget // _BESIDE)
-    related, _ = _fitting((_related(item) for item in turn.evidence.related), budget_left)
-    spent = sum(map(count_tokens, (*rejected, *related)))
-    usable = turn.evidence.relevant_passages()[:max_passages]
-    fitting, _ = _fitting(
-        (formatted(number, item, turn.locale) for number, item in enumerate(usable, 1)), budget - spent
-    )
-    if usable and not fitting:
-        fitting = [_cut(formatted(1, usable[0], turn.locale), budget - spent)]
-    return Context(
-        numbered=dict(enumerate(usable[: len(fitting)], 1)),
-        passages=block("passages", fitting),
-        related=block("related", related),
-        rejected=block("rejected", rejected),
-    )
-
-
-def numbered(passages: Sequence[Passage], locale: str) -> str:
-    """All of these passages as the block of a prompt, `[1]` being the first."""
-    return block("passages", [formatted(number, passage, locale) for number, passage in enumerate(passages, 1)])
 
 
 def formatted(number: int, passage: Passage, locale: str) -> str:
@@ -65,6 +18,17 @@ def formatted(number: int, passage: Passage, locale: str) -> str:
     head = " › ".join(filter(None, (_line(passage.title) or _line(passage.source), _line(passage.heading))))
     dated = f" ({day(passage.updated_at, locale)})" if passage.updated_at else ""
     return f"[{number}] source: {head}{dated}\n{quotable(passage)}"
+
+
+def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passage]:
+    """The first passages that fit into a budget of tokens, at least one."""
+    kept: list[Passage] = []
+    for passage in passages:
+        budget -= count_tokens(formatted(len(kept) + 1, passage, locale))
+        if budget < 0 and kept:
+            break
+        kept.append(passage)
+    return kept
 
 
 def quotable(passage: Passage) -> str:
@@ -79,31 +43,17 @@ def quotable(passage: Passage) -> str:
     return "".join(parts).strip()
 
 
-def _fitting(lines: Iterable[str], budget: int) -> tuple[list[str], int]:
-    """The first lines that fit together, and what is left of the budget."""
-    fitting: list[str] = []
-    for line in lines:
-        cost = count_tokens(line)
-        if cost > budget:
-            break
-        fitting.append(line)
-        budget -= cost
-    return fitting, budget
+def rejected_lines(approaches: Iterable[RejectedApproach]) -> list[str]:
+    """Rejected approaches with their reasons, a line each."""
+    return [
+        f"- {_line(one.text)} ({_line(one.reason)})" if one.reason else f"- {_line(one.text)}" for one in approaches
+    ]
 
 
-def _cut(text: str, budget: int) -> str:
-    """The first lines of a text that fit, its first one in any case."""
-    first, *lines = text.split("\n")
-    fitting, _ = _fitting(lines, budget - count_tokens(first))
-    return "\n".join([first, *fitting])
-
-
-def _rejected(approach: RejectedApproach) -> str:
-    return f"- {_line(approach.text)} ({_line(approach.reason)})"
-
-
-def _related(related: Related) -> str:
-    return f"- {_line(related.passage.title)}: {' '.join(quotable(related.passage).split())[:_RELATED]}"
+def related_lines(related: Iterable[Related], limit: int = 4) -> list[str]:
+    """Related documents, a line each."""
+    lines = (f"- {_line(one.passage.title)}: {' '.join(quotable(one.passage).split())[:_RELATED]}" for one in related)
+    return list(lines)[:limit]
 
 
 def _line(text: str) -> str:

@@ -1,70 +1,73 @@
-"""What to ask next: questions whose answers are known to be in the knowledge base."""
+"""Follow-up questions that the knowledge base answers."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from haystack import component
+from haystack import Document, component
+from haystack.dataclasses import GeneratedAnswer
 
+from components.answer.drafts import to_draft
 from components.faults import degraded
-from components.judge.protocol import Judge
 from components.language.captions import innermost
-from components.language.texts import text
-from components.language.words import stems
-from components.turn import Passage, Query, Turn
+from components.passages import relevance, to_passage
+from components.retrieve.probe import Probe
+from components.turn import Passage
 
 _MAX_LENGTH = 60
+_TRIED = 6
 
 
 @component
 class QuestionSuggester:
-    """Suggests follow-up questions after an answer that passed every gate, none after any other.
+    """Suggest follow-up questions after an answer.
 
-    A suggestion is made of the heading of a passage that was graded as evidence but not used, and kept only if the
-    judge finds that this passage answers it. When the judge fails there are none: the answer stands without them.
+    A suggestion is the heading of a document that was accepted as evidence but not used. It is kept if a search for it
+    leads to that document with enough certainty to answer. If the search fails there are none.
 
-    :param judge: who tells whether a suggestion is answerable.
-    :param limit: most suggestions.
-    :param threshold: least relevance of the passage to its suggestion.
+    :param limit: suggestions at most.
+    :param threshold: least probability that a search for the suggestion finds an answer.
+    :param probe: searches for a suggestion.
     """
 
-    def __init__(self, judge: Judge, limit: int = 3, threshold: float = 0.6) -> None:
-        self.judge = judge
+    def __init__(self, limit: int = 3, threshold: float = 0.45, probe: Probe | None = None) -> None:
         self.limit = limit
         self.threshold = threshold
+        self.probe = probe or Probe(by_words=True, top_k=5)
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn, with suggestions in its reply when its route is `auto`."""
-        if turn.verdict.route != "auto" or turn.draft is None:
-            return {"turn": turn}
-        try:
-            suggestions = self._suggested(turn)
-        except Exception as error:
-            return {"turn": degraded(turn, "suggestions", error)}
-        return {"turn": replace(turn, reply=replace(turn.reply, suggestions=suggestions))}
+    @component.output_types(suggestions=list[str])
+    def run(self, documents: list[Document], answers: list[GeneratedAnswer]) -> dict[str, list[str]]:
+        """Return the suggestions.
 
-    def _suggested(self, turn: Turn) -> tuple[str, ...]:
+        :param documents: the accepted evidence, best first.
+        :param answers: the accepted answer.
+        """
+        draft = to_draft(answers[0]) if answers else None
+        if draft is None or not draft.claims:
+            return {"suggestions": []}
+        used = {(one.passage.doc_id, one.passage.heading) for one in draft.citations}
         suggestions: list[str] = []
-        for passage, topic in _topics(turn):
-            question = topic if topic.endswith("?") else text("outcomes.suggestion.topic", turn.locale, topic=topic)
-            if len(question) <= _MAX_LENGTH and question not in suggestions and self._answerable(question, passage):
-                suggestions.append(question)
-            if len(suggestions) == self.limit:
-                break
-        return tuple(suggestions)
+        try:
+            for passage, topic in _topics(documents, used):
+                if len(suggestions) == self.limit:
+                    break
+                if self._leads_to(topic, passage):
+                    suggestions.append(topic)
+        except Exception as error:
+            degraded("suggestions", error)
+        return {"suggestions": suggestions}
 
-    def _answerable(self, question: str, passage: Passage) -> bool:
-        query = Query(question, weights=dict.fromkeys(stems(question), 1.0))
-        # The stored scores are those of another question.
-        unscored = replace(passage, scores={})
-        return self.judge.relevance(query, (unscored,))[passage.chunk_id] >= self.threshold
+    def _leads_to(self, topic: str, passage: Passage) -> bool:
+        best = self.probe.best(topic)
+        return best is not None and relevance(best) >= self.threshold and to_passage(best).doc_id == passage.doc_id
 
 
-def _topics(turn: Turn) -> Iterator[tuple[Passage, str]]:
-    """The innermost headings of graded passages that the answer does not use, best first, each once."""
-    used = {(c.passage.doc_id, c.passage.heading) for c in turn.draft.citations} if turn.draft else set()
-    for passage in turn.evidence.relevant_passages():
-        place = (passage.doc_id, passage.heading)
-        if passage.heading and place not in used:
-            used.add(place)
-            yield passage, innermost(passage.heading)
+def _topics(documents: list[Document], used: set[tuple[str, str]]) -> Iterator[tuple[Passage, str]]:
+    """The innermost headings of unused documents, best first, each once."""
+    seen: set[str] = set()
+    for document in documents:
+        passage = to_passage(document)
+        topic = innermost(passage.heading) or passage.title
+        if topic and len(topic) <= _MAX_LENGTH and topic not in seen and (passage.doc_id, passage.heading) not in used:
+            seen.add(topic)
+            yield passage, topic
+            if len(seen) == _TRIED:
+                return

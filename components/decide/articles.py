@@ -1,29 +1,27 @@
 """Articles to read when there is no answer: the sections nearest to the question, presented as such."""
 
+import re
 from textwrap import shorten
 
-from components.answer.units import Unit, is_frame, plain, units
-from components.judge.analysis import analyse
 from components.judge.approaches import proposed
-from components.judge.coverage import Question, prepare, sentence_coverage, word_order
-from components.judge.evidence import similarity
-from components.language.relatives import relatives
-from components.turn import Article, Passage, Turn
+from components.judge.terms import read_query
+from components.language.marks import FENCE, HEADING, ITEM
+from components.language.words import stems
+from components.turn import Article, Passage, Query, Turn
 
 _MAX_LENGTH = 240
 _MIN_WORDS = 3
-_DERIVED = 0.6
-_ORDERED = 0.2
 # Where no sentence shares a word with the question, the opening one says best what a section is about.
 _EARLY = 0.01
+_UNSHOWN = re.compile(rf"\s*(?:{HEADING}\s|{FENCE}|\|[\s|:=+-]*\Z)")
+_BELOW_HEADER = re.compile(r"\s*\|[\s|:=+-]*(?:\n|\Z)")
+_MARKER = re.compile(rf"\s*(?:{ITEM}\s+|\|\s*)")
 
 
 def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[Article, ...]:
-    """The surest section and those most similar to the question, of as many documents as there are; surest first.
+    """Return the sections most likely to answer, of as many documents as there are; likeliest first.
 
-    The evidence that puts a section first is about an answer. Where it is not one, what looks like it is none either.
-
-    None when the question names codes that the evidence lacks: a section near E20 is not near E21.
+    None if the question names codes that the evidence lacks: a section near E20 is not near E21.
 
     :param min_probability: least probability, as judged, that a section answers the question.
     """
@@ -32,40 +30,30 @@ def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[
         return ()
     judged = {passage.chunk_id: evidence.relevance_by_chunk.get(passage.chunk_id, 0.0) for passage in evidence.passages}
     candidates = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(min_probability, 1e-9)]
-    candidates.sort(key=lambda passage: (-judged[passage.chunk_id], -passage.score))
-    nearest_first = candidates[:1] + sorted(candidates[1:], key=lambda passage: -similarity(passage.scores))
-    shown = _distinct(nearest_first, max_articles)
-    question = prepare(turn.query)
+    candidates.sort(key=lambda passage: -judged[passage.chunk_id])
+    query = read_query(turn.query.search)
     return tuple(
-        Article(passage, snippet(passage, question, turn), judged[passage.chunk_id])
-        for passage in sorted(shown, key=candidates.index)
+        Article(passage, snippet(passage, query, turn), judged[passage.chunk_id])
+        for passage in sorted(_distinct(candidates, max_articles), key=candidates.index)
     )
 
 
-def snippet(passage: Passage, question: Question, turn: Turn) -> str:
-    """The one sentence of a passage that is nearest to the question, on one line; empty when none may be quoted."""
-    among = units(passage)
-    candidates = [unit for unit in among if _can_be_snippet(unit, turn) and not is_frame(unit, among)]
-    if not candidates:
-        return ""
-    analysis = analyse(passage)
-    kin = {stem: relatives(stem, analysis.families) for stem in question.weights}
-
-    def nearness(unit: Unit) -> float:
-        # What the heading says stands above the line already.
-        direct = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
-        _, derived = sentence_coverage(question, analysis, unit.sentence, kin)
-        return direct + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
-
-    return shorten(plain(max(candidates, key=nearness)), _MAX_LENGTH, placeholder="…")
-
-
-def _can_be_snippet(unit: Unit, turn: Turn) -> bool:
-    if unit.kind not in ("sentence", "item", "row") or unit.sentence.length < _MIN_WORDS:
-        return False
-    if unit.text.endswith(":"):
-        return False
-    return not any(proposed(unit.text, approach) for approach in turn.evidence.rejected)
+def snippet(passage: Passage, query: Query, turn: Turn) -> str:
+    """Return the sentence of a passage nearest to the query, on one line; empty if none may be quoted."""
+    best, best_score = "", 0.0
+    for number, (start, end) in enumerate(passage.sentences):
+        line = " ".join(_MARKER.sub("", passage.text[start:end], count=1).rstrip("| ").split())
+        if _UNSHOWN.match(passage.text[start:end]) or _BELOW_HEADER.match(passage.text, end):
+            continue
+        if line.endswith(":") or len(line.split()) < _MIN_WORDS:
+            continue
+        if any(proposed(line, approach) for approach in turn.evidence.rejected):
+            continue
+        said = frozenset(stems(line))
+        score = 1.0 + sum(weight for stem, weight in query.weights.items() if stem in said) - _EARLY * number
+        if score > best_score:
+            best, best_score = line, score
+    return shorten(best, _MAX_LENGTH, placeholder="…")
 
 
 def _distinct(passages: list[Passage], max_articles: int) -> list[Passage]:

@@ -3,14 +3,35 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from haystack import component
+from haystack import Document, component
+from haystack.dataclasses import GeneratedAnswer
 
+from components.answer.drafts import to_draft
 from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.articles import nearest
 from components.decide.notices import rejections, source_notices, with_context_citations
+from components.faults import is_degraded
+from components.judge.grader import GRADER
+from components.judge.terms import read_query
 from components.language.captions import innermost
 from components.language.texts import text
-from components.turn import Article, Draft, Outcome, Reason, Reply, Turn
+from components.passages import relevance, to_passage
+from components.turn import (
+    Article,
+    Complexity,
+    Draft,
+    Evidence,
+    Exchange,
+    Outcome,
+    Query,
+    Reason,
+    RejectedApproach,
+    Related,
+    Reply,
+    Turn,
+    Verdict,
+)
+from components.understand.intent import FIXED, Reading
 from tenants import policy
 from tenants.policy import Policy
 
@@ -21,17 +42,17 @@ _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer
 
 @component
 class OutcomeComposer:
-    """Decides the outcome that earlier steps left open and writes the reply.
+    """Collect what the steps have found in one `Turn`, decide its outcome, and write the reply.
 
-    An outcome set by the guard or the intent classifier is kept. Without a draft the turn is refused, or clarified when
-    the question is short, the evidence came close, and the conversation has not been clarified before. With one, the
-    verdict's route and gates decide; see the table of outcomes in the contract. Nothing bypasses `AnswerGuard`.
-
-    A turn that has evidence on the topic but no answer offers the nearest sections to read; its draft is not shown.
+    Every input but the question is optional: a step that did not run sends nothing. A blocked question and a fixed
+    intent decide by themselves. An accepted answer is shown: `answered` if it closes the question, `partially_answered`
+    with what is missing if it does not. Without one the turn is refused, or clarified if the question fits several
+    things and was not clarified before. A turn without an answer offers the nearest sections to read. Nothing bypasses
+    `AnswerGuard`.
 
     :param articles_from: least probability that a section answers, so that it is offered to read.
-    :param weak_from: the same of the best one, from which on evidence is weak rather than absent: a turn with none of
-        it counts as a gap in the knowledge base.
+    :param weak_from: the same of the best section, from which on evidence is weak rather than absent: a turn without it
+        is a gap in the knowledge base.
     :param clarify_from: least adequacy to clarify instead of refusing.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
@@ -42,8 +63,8 @@ class OutcomeComposer:
         self,
         articles_from: float = 0.05,
         weak_from: float = 0.3,
-        clarify_from: float = 0.35,
-        clarify_words: int = 2,
+        clarify_from: float = 0.2,
+        clarify_words: int = 1,
         options: int = 3,
         guard: AnswerRules | None = None,
     ) -> None:
@@ -55,65 +76,135 @@ class OutcomeComposer:
         self.guard = guard or AnswerRules()
 
     @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with `outcome`, `reason` and `reply`."""
+    def run(
+        self,
+        question: str,
+        locale: str = "ru",
+        history: list[Exchange] | None = None,
+        blocked: str = "",
+        fixed: Reading | None = None,
+        understood: Query | None = None,
+        standalone: str = "",
+        absent: list[str] | None = None,
+        complexity: Complexity = "unknown",
+        cached: bool = False,
+        attempt: int = 0,
+        graded: list[Document] | None = None,
+        looked_up: list[Document] | None = None,
+        adequacy: float = 0.0,
+        missing: list[str] | None = None,
+        related: list[Related] | None = None,
+        rejected: list[RejectedApproach] | None = None,
+        refused: Verdict | None = None,
+        exhausted: Verdict | None = None,
+        best: GeneratedAnswer | None = None,
+        answers: list[GeneratedAnswer] | None = None,
+        verdict: Verdict | None = None,
+        suggestions: list[str] | None = None,
+    ) -> dict[str, Turn]:
+        """Return the turn with `outcome`, `reason` and `reply`.
+
+        :param blocked: the guard's offence.
+        :param fixed: an intent that no document answers.
+        :param absent: codes that the knowledge base lacks.
+        :param graded: all documents, graded; `looked_up` are the accepted ones with those of tools.
+        :param refused: the verdict on evidence that is not enough; `exhausted` if there was nothing to search for.
+        :param best: the best answer of earlier passes, for a turn whose last pass brought none.
+        :param answers: the accepted answer; `verdict` is that of its gates.
+        """
+        answer = answers[0] if answers else best
+        evidence = _evidence(graded or [], looked_up or [], adequacy, absent or missing or [])
+        turn = Turn(
+            "",
+            question,
+            locale=locale,
+            history=tuple(history or ()),
+            standalone_question=standalone,
+            intent=fixed.intent if fixed else "answerable",
+            risk=fixed.risk if fixed else "none",
+            complexity=complexity,
+            query=understood or Query(question),
+            evidence=replace(evidence, related=tuple(related or ()), rejected=tuple(rejected or ()), cached=cached),
+            draft=to_draft(answer) if answer else None,
+            verdict=_verdict(absent, refused, exhausted, verdict, has_answer=answer is not None),
+            passes=attempt,
+        )
+        if blocked:
+            turn = replace(turn, outcome="blocked", reason="blocked_by_guardrails")
+        elif fixed is not None:
+            outcome, reason = FIXED[fixed.intent]
+            turn = replace(turn, outcome=outcome, reason=reason)
+        return {"turn": self._finished(turn, tuple(suggestions or ()))}
+
+    def _finished(self, turn: Turn, suggestions: tuple[str, ...]) -> Turn:
         rules = policy.current()
         guard = AnswerGuard(turn, rules, self.guard)
-        draft = turn.best or turn.draft
-        if draft:
-            draft = guard.draft(with_context_citations(draft, turn))
-            turn = replace(turn, draft=draft, best=draft)
+        if turn.draft is not None:
+            turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
         articles = () if turn.outcome else nearest(turn, self.articles_from)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
-        reply = guard.reply(self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else ()))
+        reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else ())
+        if outcome in _SHOWN:
+            reply = replace(reply, suggestions=suggestions)
         verdict = replace(turn.verdict, reasons=(*turn.verdict.reasons, *guard.reasons))
-        return {"turn": replace(decided, reply=reply, verdict=verdict)}
+        return replace(decided, reply=guard.reply(reply), verdict=verdict)
 
     def _decide(self, turn: Turn, rules: Policy, articles: Sequence[Article]) -> tuple[Outcome, Reason | None]:
-        draft = turn.best or turn.draft
-        if draft is None and "grader" in turn.degraded:
-            # Nobody looked at what was found, so nobody may say that the knowledge base has no answer.
+        draft = turn.draft
+        if draft is None and is_degraded(GRADER):
+            # Nobody graded what was found, so nobody may say that the knowledge base has no answer.
             return "failed", "pipeline_error"
-        if draft is None:
-            if self._may_clarify(turn):
+        if draft is not None and draft.options and self._may_ask_back(turn):
+            return "clarify", None
+        if draft is None or (not draft.claims and draft.factuality_status != "checked"):
+            if draft is None and self._is_vague(turn):
                 return "clarify", None
+            if draft is not None and draft.withheld:
+                return "cannot_answer", "insufficient_context"
             if articles and articles[0].score >= self.weak_from:
                 return self._weak(rules)
-            return "refused", "no_relevant_context"
-        if not draft.claims:
-            # All that could have been quoted proposes what was rejected.
-            return ("cannot_answer", "insufficient_context") if draft.withheld else ("refused", "unverified_answer")
+            return "refused", "no_relevant_context" if draft is None else "llm_self_refusal"
         if draft.factuality_status == "failed":
             return "human_followup", "budget_exhausted"
+        if not draft.claims:
+            return ("cannot_answer", "insufficient_context") if draft.withheld else ("refused", "unverified_answer")
         if draft.answerability == "cannot":
             return "cannot_answer", "insufficient_context"
-        if turn.verdict.route != "auto" or draft.confidence < rules.answer_threshold:
+        if turn.verdict.route != "auto" or (draft.quoted and draft.confidence < rules.answer_threshold):
             return self._weak(rules)
-        return ("partially_answered", None) if draft.missing else ("answered", None)
+        complete = draft.answerability == "fully" and not turn.verdict.reasons and not draft.missing
+        return ("answered", None) if complete else ("partially_answered", None)
 
     @staticmethod
     def _weak(rules: Policy) -> tuple[Outcome, Reason | None]:
         return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
 
-    def _may_clarify(self, turn: Turn) -> bool:
-        topics = self._topics(turn)
+    def _is_vague(self, turn: Turn) -> bool:
+        """Whether the question is a word or two and the evidence is about several things."""
         return (
             turn.evidence.adequacy >= self.clarify_from
-            and len(turn.query.weights) <= self.clarify_words
-            and len(topics) > 1
-            # Asked back once, a visitor has had the choice; the second time it would be a dead end.
-            and all(exchange.outcome != "clarify" for exchange in turn.history)
+            and not turn.query.codes
+            and len(read_query(turn.query.search).weights) <= self.clarify_words
+            and len(self._topics(turn)) > 1
+            and self._may_ask_back(turn)
         )
 
+    @staticmethod
+    def _may_ask_back(turn: Turn) -> bool:
+        """Asked back once, a visitor has had the choice; the second time it would be a dead end."""
+        return all(exchange.outcome != "clarify" for exchange in turn.history)
+
     def _topics(self, turn: Turn) -> tuple[str, ...]:
+        if turn.draft is not None and turn.draft.options:
+            return turn.draft.options[: self.options]
         headings = (innermost(passage.heading) or passage.title for passage in turn.evidence.relevant_passages())
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...]) -> Reply:
-        draft = turn.best or turn.draft
+        draft = turn.draft
         if turn.outcome in _SHOWN and draft:
-            return replace(turn.reply, text=draft.text, notice=_notice(turn, draft))
+            return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
             options = self._topics(turn)
             question_back = text("outcomes.clarify.options", turn.locale)
@@ -124,13 +215,43 @@ class OutcomeComposer:
         )
 
 
+def _evidence(
+    graded: Sequence[Document], accepted: Sequence[Document], adequacy: float, uncovered: Sequence[str]
+) -> Evidence:
+    """The documents of a turn as its evidence; those of tools first."""
+    known = {document.id for document in graded}
+    documents = [*(document for document in accepted if document.id not in known), *graded]
+    passages = tuple(map(to_passage, documents))
+    relevances = {passage.chunk_id: relevance(one) for passage, one in zip(passages, documents, strict=True)}
+    relevant = tuple(to_passage(one).chunk_id for one in documents if one.meta.get("graded"))
+    best = max((relevances[one] for one in relevant), default=0.0)
+    return Evidence(passages, relevances, best, relevant, adequacy, tuple(uncovered))
+
+
+def _verdict(
+    absent: Sequence[str] | None,
+    refused: Verdict | None,
+    exhausted: Verdict | None,
+    decided: Verdict | None,
+    *,
+    has_answer: bool,
+) -> Verdict:
+    """The verdict of the step that ended the turn."""
+    if absent:
+        return Verdict("human", ("code_not_found",))
+    if decided is not None and has_answer:
+        # A retry that brought nothing new leaves the verdict on the best answer so far.
+        return replace(decided, route="auto") if decided.route == "retry" else decided
+    return refused or exhausted or decided or Verdict()
+
+
 def _notice(turn: Turn, draft: Draft) -> str | None:
     notices = []
     if turn.outcome == "partially_answered":
-        known = [code for code in draft.missing if code in turn.query.codes and code not in turn.evidence.uncovered]
-        for key, topics in (("missing", [one for one in draft.missing if one not in known]), ("unmentioned", known)):
-            if topics:
-                notices.append(text(f"outcomes.partially_answered.{key}", turn.locale, topics=", ".join(topics)))
+        if draft.missing:
+            notices.append(text("outcomes.partially_answered.missing", turn.locale, topics="; ".join(draft.missing)))
+        else:
+            notices.append(text("outcomes.partially_answered.default", turn.locale))
     if draft.truncated:
         notices.append(_continues(turn, draft))
     notices.extend(source_notices(draft, turn))

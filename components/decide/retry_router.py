@@ -1,66 +1,111 @@
-"""After verification: show the draft, retry, or hand over to a person."""
+"""After verification: show the answer, try again, or hand over to a person."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from haystack import component
+from haystack.dataclasses import GeneratedAnswer
 
-from components.judge.requirements import requirements
-from components.turn import Draft, Gate, Turn, Verdict
+from components.answer.drafts import to_answer, to_draft
+from components.judge.evaluator import checked_passes
+from components.turn import Answerability, Draft, Gate, Quality, SelfEvaluation, Verdict
+
+_WORTH: Mapping[Answerability, int] = {"fully": 3, "partially": 2, "unknown": 1, "cannot": 0}
 
 
 @component
 class RetryRouter:
-    """Decides by facts first, then by the two gates, then by what is left of the budget.
+    """Decide by facts, then by how far the answer goes, then by the budget.
 
-    `auto` needs every shown claim supported, `quality` at its threshold, what the kind of the question demands (`kind`)
-    and the rare names that it asks about (`object`). `relevance`, measured apart from quality, is held against the
-    threshold of whoever let the evidence through. Otherwise another pass, when the budget allows one and the last pass
-    found something new; else `human` with the reasons. The draft that goes on is the best of all passes, not the last.
+    An answer with at least one supported claim that answers the question or a part of it is accepted: `auto`. The
+    verifier has dropped what is not supported, and the reply says what stays open. Another pass is made if an
+    answer to a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left, or the
+    answer is about something else, the route is `human`.
 
-    :param quality_threshold: least quality, 1..100.
-    :param factuality_threshold: least percentage of drafted claims that were supported.
+    The best answer of all passes goes on: first by gates passed, then by how far it answers, then by quality.
+
+    :param quality_threshold: least quality, 1..100, of a full answer.
+    :param factuality_threshold: least percentage of drafted claims that are supported in a full answer.
     :param agreement_threshold: least agreement with a second draft, 0..1, where one was written.
+    :param passes: passes by quality; qualities left out keep their default.
     """
 
     def __init__(
         self,
-        quality_threshold: int = 80,
-        factuality_threshold: float = 80.0,
+        quality_threshold: int = 60,
+        factuality_threshold: float = 60.0,
         agreement_threshold: float = 0.5,
+        passes: Mapping[Quality, int] | None = None,
     ) -> None:
         self.quality_threshold = quality_threshold
         self.factuality_threshold = factuality_threshold
         self.agreement_threshold = agreement_threshold
+        self.passes = checked_passes(passes)
 
-    @component.output_types(done=Turn, retry=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn under exactly one of `done`, `retry`."""
-        draft = turn.best or turn.draft or Draft("", (), ())
-        gates = (*self._gates(draft), *_relevance(turn, draft), *requirements(turn, draft))
-        failed = tuple(gate.name for gate in gates if not gate.passed)
-        judged = replace(turn, draft=draft, best=draft)
-        if not failed:
-            return {"done": replace(judged, verdict=Verdict("auto", (), gates))}
-        if turn.passes < turn.max_passes and turn.evidence.has_new:
-            return {"retry": replace(judged, verdict=Verdict("retry", failed, gates))}
-        spent = ("budget_exhausted",) if turn.passes >= turn.max_passes else ()
-        return {"done": replace(judged, verdict=Verdict("human", (*failed, *spent), gates))}
+    @component.output_types(accept=list[GeneratedAnswer], retry=list[str], best=GeneratedAnswer, verdict=Verdict)
+    def run(
+        self,
+        answers: list[GeneratedAnswer],
+        evaluation: SelfEvaluation,
+        gate: Gate | None = None,
+        attempt: int = 1,
+        grew: bool = True,
+        best: GeneratedAnswer | None = None,
+        quality: Quality = "balanced",
+    ) -> dict[str, Any]:
+        """Return `accept` with the best answer, or `retry` with what to search for; always the `verdict`.
+
+        :param answers: the verified draft.
+        :param evaluation: how good the draft was before claims were dropped.
+        :param gate: the relevance gate of the evidence.
+        :param attempt: the number of this pass, from 1.
+        :param grew: whether this pass found documents that no earlier pass had found.
+        :param best: the best answer of earlier passes.
+        """
+        draft = _evaluated(to_draft(answers[0]), evaluation) if answers else Draft("", (), ())
+        chosen = draft
+        if best is not None:
+            before = to_draft(best)
+            chosen = draft if self._worth(draft) > self._worth(before) else before
+        gates = (*((gate,) if gate else ()), *self._gates(chosen))
+        failed = tuple(one.name for one in gates if not one.passed)
+        answer = to_answer(chosen, answers[0].query if answers else "", answers[0].documents if answers else ())
+        if chosen.claims and chosen.missing and grew and attempt < self.passes[quality]:
+            return {"retry": list(chosen.missing), "best": answer, "verdict": Verdict("retry", failed, gates)}
+        useful = bool(chosen.claims) and chosen.answerability in ("fully", "partially")
+        spent = ("budget_exhausted",) if attempt >= self.passes[quality] else ()
+        verdict = Verdict("auto", failed, gates) if useful else Verdict("human", (*failed, *spent), gates)
+        return {"accept": [answer], "verdict": verdict}
 
     def _gates(self, draft: Draft) -> tuple[Gate, ...]:
         checked = draft.factuality_status == "checked" and bool(draft.claims)
-        cited = checked and all(claim.status == "supported" and claim.citations for claim in draft.claims)
-        facts = draft.factuality if cited else 0.0
-        agreed, least = draft.agreement, self.agreement_threshold
-        return (
-            Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
-            Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
-            *([] if agreed is None else [Gate("agreement", agreed >= least, agreed, least)]),
-        )
+        scores = {
+            "factuality": (draft.factuality if checked else 0.0, self.factuality_threshold),
+            "quality": (draft.quality, self.quality_threshold),
+        }
+        if draft.agreement is not None:
+            scores["agreement"] = draft.agreement, self.agreement_threshold
+        return tuple(Gate(name, score >= least, score, least) for name, (score, least) in scores.items())
+
+    def _worth(self, draft: Draft) -> tuple[bool, int, int, int, float]:
+        """The rank of a draft among those of all passes."""
+        passed = sum(gate.passed for gate in self._gates(draft))
+        return bool(draft.claims), passed, _WORTH[draft.answerability], draft.quality, draft.factuality
 
 
-def _relevance(turn: Turn, draft: Draft) -> Iterator[Gate]:
-    """The relevance of the draft, perhaps that of an earlier pass, by the threshold of the gate before the answer."""
-    for gate in turn.verdict.gates:
-        if gate.name == "relevance":
-            yield Gate("relevance", draft.relevance >= gate.threshold, draft.relevance, gate.threshold)
+def _evaluated(draft: Draft, evaluation: SelfEvaluation) -> Draft:
+    """The draft with its evaluation, which is bounded by what the verifier has dropped since."""
+    answerability = evaluation.answerability
+    if answerability == "fully" and draft.missing and not draft.quoted:
+        answerability = "partially"
+    share = draft.factuality / 100 if draft.factuality_status == "checked" else 0.0
+    missing = evaluation.missing or (draft.missing if answerability != "fully" else ())
+    return replace(
+        draft,
+        quality=evaluation.quality if draft.claims else 0,
+        relevance=evaluation.relevance,
+        confidence=round(evaluation.confidence * share, 4),
+        answerability=answerability if draft.claims else "cannot",
+        missing=missing,
+    )

@@ -1,33 +1,43 @@
 """Rejected approaches: does a question ask about one, does a sentence propose one?"""
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 
-from components.judge.claims import negated
-from components.judge.coverage import Question
+from components.language.normalise import fold
 from components.language.relatives import Families, families, relatives
 from components.language.words import stems
 from components.turn import RejectedApproach
 
+_NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
+_WORD = re.compile(r"[\w']+")
 _DERIVED_CREDIT = 0.6
 _PROPOSED = 0.75
 
 
-def coverage(question: Question, text: str) -> float:
-    """The share of the question's weight that an approach covers, 0..1; a derived word counts for 60%."""
+def coverage(weights: Mapping[str, float], text: str) -> float:
+    """Return the share (0..1) of the weight of a question's stems that a text covers; a derived word counts for 60%."""
     text_stems, kin = _read(text)
     exact = derived = 0.0
-    for stem, weight in question.weights.items():
+    for stem, weight in weights.items():
         if stem in text_stems:
             exact += weight
         elif relatives(stem, kin):
             derived += weight
-    return exact + _DERIVED_CREDIT * derived
+    total = sum(weights.values())
+    return (exact + _DERIVED_CREDIT * derived) / total if total else 0.0
+
+
+def negated(text: str) -> bool:
+    """Whether the text contains a negation."""
+    text_words = _WORD.findall(fold(text).replace("’", "'"))
+    return any(word in _NEGATIONS or word.endswith("n't") for word in text_words)
 
 
 def proposed(sentence: str, approach: RejectedApproach) -> bool:
     """Whether a sentence tells people to do what was rejected: it holds three quarters of the approach's words.
 
-    A sentence that is negated where the approach is not advises against it.
+    A sentence that is negated and an approach that is not: the sentence advises against it.
     """
     approach_stems, _ = _read(approach.text)
     if not approach_stems or (negated(sentence) and not negated(approach.text)):

@@ -21,7 +21,7 @@ class Grade(Form):
     answers: bool
 
 
-class AppraisalForm(Form):
+class GradesForm(Form):
     """Every passage graded, how far all of them together answer, and what they leave open."""
 
     passages: tuple[Grade, ...]
@@ -30,24 +30,24 @@ class AppraisalForm(Form):
 
 
 class Fact(Form):
-    """One statement made in the numbered claim: do its passages say it, and in which words?"""
+    """The verdict on the numbered claim, and the words of its passage that decide it."""
 
     number: int
-    claim: str
     status: ClaimStatus
     quote: str
 
 
 class ClaimsForm(Form):
-    """Every statement of every claim, checked."""
+    """Every claim, checked."""
 
     claims: tuple[Fact, ...]
 
 
 class EvaluationForm(Form):
-    """How good an answer is, how far it answers, how sure the judge is, and what it leaves open."""
+    """How far an answer answers, whether it is about the question, how good it is, and what it leaves open."""
 
-    quality: Annotated[int, Field(ge=1, le=100)]
+    why: str
     answerability: Literal["fully", "partially", "cannot"]
-    confidence: Percentage
+    relevance: Percentage
+    quality: Annotated[int, Field(ge=1, le=100)]
     missing: tuple[str, ...]

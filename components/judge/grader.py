@@ -1,74 +1,119 @@
-"""Passage by passage: is this evidence for the question?"""
+"""Which documents are evidence, and is there enough of it?"""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any
 
-from haystack import component
+from haystack import Document, component
 
 from components.faults import degraded
-from components.judge.protocol import Judge
-from components.turn import Gate, Passage, Turn, Verdict
+from components.judge.analysis import analyse
+from components.judge.llm import LlmJudge
+from components.judge.relevance import STRICT_CODES
+from components.judge.terms import read_query
+from components.language.relatives import relatives
+from components.language.words import words
+from components.models.calls import tier_of
+from components.passages import relevance, to_passage, with_meta
+from components.turn import Complexity, Passage, Quality, Query
+
+GRADER = "grader"
 
 
 @component
 class DocGrader:
-    """Grades the best passages YES or NO in one call of the judge and orders the YES ones.
+    """Grade every document YES or NO, and say how far the accepted ones answer together.
 
-    All NO means no evidence. The best search hit is accepted whenever another passage is, even if it was graded NO
-    itself. When the judge fails, the turn is marked degraded and the best passages are all accepted, but relevance
-    stays what earlier passes measured. A turn left without a draft then ends as `failed`, because nobody may claim that
-    the knowledge base has no answer.
+    The local judge says YES from `threshold` upwards, by the probability that the ranker left in `meta["relevance"]`;
+    adequacy is the highest of these. The best document is accepted whenever another one is. For the qualities in
+    `model_for` a model grades what the local judge accepted, all in one call; documents that it has graded in an
+    earlier pass keep their grade. If the model fails, the local grades stand and the turn is degraded (`grader`).
 
-    :param judge: who grades.
-    :param depth: passages graded, best first.
-    :param threshold: least relevance for YES.
-    :param search_share: share of the search score, relative to the judge's, in the rank of the accepted passages.
-    :param promising: least relevance from which sources are shown before a model has appraised them; None: they wait
-        for the evaluation of the evidence, as they should when that takes no time.
+    Identifiers are exact: if the query names codes and no accepted document holds any of them, adequacy is 0.
+
+    :param threshold: least probability for YES.
+    :param depth: documents accepted at most.
+    :param judge: the model that grades; None for the local judge alone.
+    :param model_for: qualities for which the model grades.
+
+    ```python
+    DocGrader(threshold=0.2).run(query="warranty period", documents=documents)["adequacy"]
+    ```
     """
 
     def __init__(
         self,
-        judge: Judge,
-        depth: int = 8,
         threshold: float = 0.2,
-        search_share: float = 0.75,
-        promising: float | None = None,
+        depth: int = 12,
+        judge: LlmJudge | None = None,
+        model_for: list[Quality] | None = None,
     ) -> None:
-        self.judge = judge
-        self.depth = depth
         self.threshold = threshold
-        self.search_share = search_share
-        self.promising = promising
+        self.depth = depth
+        self.judge = judge
+        self.model_for = ["thorough"] if model_for is None else model_for
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with its evidence judged and graded."""
-        evidence = turn.evidence
-        known, candidates = evidence.relevance_by_chunk, evidence.passages[: self.depth]
-        new = [passage for passage in candidates if passage.chunk_id not in known]
-        try:
-            judged = {**known, **self.judge.relevance(turn.query, new)}
-        except Exception as error:
-            ids = tuple(passage.chunk_id for passage in candidates)
-            ungraded = replace(evidence, relevant_ids=ids, rank_scores=self._rank_scores(candidates, known))
-            ungraded_turn = replace(turn, evidence=ungraded)
-            return {"turn": degraded(ungraded_turn, "grader", error)}
-        yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
-        if yes and evidence.passages[0] not in yes:
-            yes.append(evidence.passages[0])
-        relevance = max((judged.get(passage.chunk_id, 0.0) for passage in yes), default=0.0)
-        evidence = replace(evidence, relevance_by_chunk=judged, relevance=relevance)
-        evidence = evidence.reordered(self._rank_scores(yes, judged))
-        graded = replace(turn, evidence=evidence)
-        if self.promising is not None:
-            gate = Gate("relevance", relevance >= self.promising, relevance, self.promising)
-            graded = replace(graded, verdict=Verdict(gates=(gate,)))
-        return {"turn": graded}
+    @component.output_types(
+        documents=list[Document], adequacy=float, missing=list[str], grew=bool, graded=list[Document]
+    )
+    def run(
+        self,
+        query: str,
+        documents: list[Document],
+        seen: list[Document] | None = None,
+        locale: str = "ru",
+        quality: Quality = "balanced",
+        complexity: Complexity = "unknown",
+    ) -> dict[str, Any]:
+        """Grade the documents.
 
-    def _rank_scores(self, passages: Iterable[Passage], judged: Mapping[str, float]) -> dict[str, float]:
-        share = self.search_share
-        return {
-            passage.chunk_id: share * passage.score + (1 - share) * judged.get(passage.chunk_id, 0.0)
-            for passage in passages
-        }
+        :param documents: ranked, best first.
+        :param seen: the documents of earlier passes.
+        :returns: `documents`: the accepted ones; `adequacy` (0..1); `missing`: codes and words of the query that no
+            accepted document holds, or topics that the model misses; `grew`: whether an accepted document is new in
+            this pass; `graded`: all documents with `meta["graded"]`.
+        """
+        read = read_query(query)
+        accepted = [document for document in documents if relevance(document) >= self.threshold]
+        if accepted and documents[0] not in accepted:
+            accepted.append(documents[0])
+        accepted = accepted[: self.depth]
+        adequacy = max(map(relevance, accepted), default=0.0)
+        missing = open_words(read, [to_passage(document) for document in accepted])
+        if accepted and self.judge is not None and quality in self.model_for:
+            try:
+                passages = [to_passage(document) for document in accepted]
+                grades = self.judge.grade(query, passages, locale=locale, tier=tier_of(quality, complexity))
+                best = accepted[0]
+                answering = [one for one in accepted if to_passage(one).chunk_id in grades.answering]
+                accepted = [*answering, best] if answering and best not in answering else answering
+                adequacy, missing = grades.adequacy, list(grades.missing)
+            except Exception as error:
+                degraded(GRADER, error)
+        if lacks_codes(read, [to_passage(document) for document in accepted]):
+            adequacy = 0.0
+        ids = {document.id for document in accepted}
+        graded = [with_meta(document, graded=document.id in ids) for document in documents]
+        known = {document.id for document in seen or ()}
+        grew = any(known.isdisjoint(one.meta.get("chunk_ids") or (one.id,)) for one in accepted)
+        return {"documents": accepted, "adequacy": adequacy, "missing": missing, "grew": grew, "graded": graded}
+
+
+def lacks_codes(query: Query, passages: Sequence[Passage]) -> bool:
+    """Whether the query names codes, and the passages hold none of them."""
+    held = frozenset().union(*(analyse(passage).codes for passage in passages))
+    return 0 < len(query.codes) <= STRICT_CODES and not held & frozenset(query.codes)
+
+
+def open_words(query: Query, passages: Sequence[Passage]) -> list[str]:
+    """The codes, then the content words of the query that none of the passages holds."""
+    analyses = [analyse(passage) for passage in passages]
+    strict = query.codes if len(query.codes) <= STRICT_CODES else ()
+    absent_codes = [code for code in strict if not any(code in analysis.codes for analysis in analyses)]
+    absent = [
+        word.text
+        for word in words(query.search)
+        if not word.stop
+        and word.stem in query.weights
+        and not any(word.stem in analysis.stems or relatives(word.stem, analysis.families) for analysis in analyses)
+    ]
+    return list(dict.fromkeys((*absent_codes, *absent)))

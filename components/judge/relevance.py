@@ -1,157 +1,156 @@
-"""The one model behind order, grades, gate and confidence: a logistic regression over visible evidence.
+"""How likely each candidate is to answer a query: a logistic regression over a few visible signals.
 
-Each kind of evidence counts by itself and by its distance from the best and from the mean of the question's own
-candidates, which is what holds on a help centre that the fit never saw. The weights are data, `relevance.json`, written
-by `python -m evaluation.fit_judge` from graded questions of other vendors. Without cosines a second set of weights
-stands in, fitted without them.
+Each signal counts by itself and by its lead over the mean of the query's own candidates, which holds on help centres
+that the fit never saw. The weights are data, `relevance.json`: one set with the cosines of an encoder, one by words
+alone. `python -m evaluation.fit_judge` fits them on graded questions of other vendors.
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import exp
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from components.judge.analysis import analyse
-from components.judge.calibration import Line
-from components.judge.evidence import COSINE, EVIDENCE, Numbers, measure, titles
-from components.judge.place import is_contrary
+from components.language.captions import innermost
+from components.language.words import all_words, stems
+from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
+
+Numbers = npt.NDArray[np.float64]
+Kind = Literal["vectors", "words"]
 
 FILE = Path(__file__).with_name("relevance.json")
 SCORE = "relevance"
-"""Among `Passage.scores`: the probability that the passage answers, beside the other candidates of the question."""
+"""Among `meta["scores"]`: the probability that the passage answers."""
+
+COSINE = "cosine"
+SIGNALS = (COSINE, "cover", "depth", "about")
+"""By column: the cosine of query and passage; the share of the query's weight that the passage holds, function words
+included; the same by how often (BM25, saturated); the share of title and innermost heading that the query names."""
 
 CANDIDATES = 10
-"""The best and the mean are those of so many passages, best first by search, as many as the fit saw of a question."""
-
-
-MIN_CANDIDATES = 8
-"""As few as the fit saw of a question. Where a small knowledge base has fewer, those that are not there would have
-shared no word with the question: they count as such, so that a match is not held against its being the only one."""
-
-_BY_WORDS = [EVIDENCE.index(name) for name in ("words", "saturation")]
+"""The leads are over the mean of so many candidates, the best by search."""
+FEWEST = 8
+"""The fewest that the fit saw of a query."""
 
 STRICT_CODES = 3
-"""More are a pasted log, of which no document holds every one: then none of them has to stand in a passage."""
+"""More codes than this are a pasted log, of which no document holds every one."""
 
-_CODE = 0.7
-"""Log-odds for a passage that holds the identifier asked about. Not fitted: too few graded questions have one."""
+_NAMES_CODE = 2.0
+"""Log-odds for a passage that names the very code: identifiers are exact, and no fit has seen enough of them."""
 
-_CONTRARY = -3.0
-"""Log-odds for a section on what the question denies: 0.9 becomes 0.3, offered and not claimed. Not fitted either."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Of one set of evidence.
-
-    `evidence` has a row for each of `EVIDENCE`: of the value, of its distance from the best, from the mean. With `bias`
-    those sum up to the log-odds of one passage among others; one by itself is taken to lead by `alone` on the mean, as
-    best candidates do. A line makes them a probability: `titled` where passages
-    stand under titles, as in help centres, `bare` where none of them does, so that titles cannot speak for any.
-    """
-
-    evidence: Numbers
-    bias: float
-    alone: Numbers
-    titled: Line
-    bare: Line
-
-
-@dataclass(frozen=True, slots=True)
-class RelevanceModel:
-    """Both sets of weights and those of function words, by their frequency in help centres.
-
-    `cosines` are the least and the greatest mean of a question's candidates that the fit allows for.
-    """
-
-    meaning: Weights
-    words: Weights
-    function_words: Mapping[str, float]
-    cosines: tuple[float, float]
-
-    def judge(self, query: Query, passages: Sequence[Passage]) -> list["RelevanceScore"]:
-        """Each passage, in their order; the best by search come first. None that lacks all of the question's codes
-        answers, unless they are a pasted log's: an identifier is exact or it is another one.
-        """
-        if not passages:
-            return []
-        values = measure(query, passages, self.function_words)
-        weights = self.meaning if self._knows_cosines(passages) else self.words
-        line = weights.titled if any(map(titles, passages)) else weights.bare
-        odds = log_odds(weights, values).tolist()
-        return [
-            RelevanceScore(_probability(query, passage, passage_odds, line), _shown(passage, row))
-            for passage, passage_odds, row in zip(passages, odds, values.tolist(), strict=True)
-        ]
-
-    def _knows_cosines(self, passages: Sequence[Passage]) -> bool:
-        """Whether all have a cosine, of the scale that was fitted: that of another encoder says something else."""
-        if any(COSINE not in passage.scores for passage in passages):
-            return False
-        candidates = passages[:CANDIDATES]
-        low, high = self.cosines
-        return low <= sum(passage.scores[COSINE] for passage in candidates) / len(candidates) <= high
+_K1, _B = 1.2, 0.75
+_FUNCTION = 3.0
+"""Weight of a function word that the fit has not seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceScore:
-    """The probability that a passage answers, and the evidence for it."""
+    """The probability that a passage answers, and the signals for it by name."""
 
     probability: float
     evidence: Mapping[str, float]
 
 
-def design(values: Numbers, alone: Numbers | float = 0.0) -> Numbers:
-    """Evidence by itself, and as its distance from the best and from the mean of the candidates: three columns each.
+def judge(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
+    """Return the probability of each passage; 0 where the query names codes and the passage holds none of them.
 
-    :param alone: the distances from the mean where there is nothing to compare with.
+    :param passages: the candidates, best first by search.
     """
-    candidates = values[:CANDIDATES]
-    means = candidates.mean(axis=0) if len(values) > 1 else values[0] - alone
-    if len(candidates) < MIN_CANDIDATES:
-        means[_BY_WORDS] = candidates[:, _BY_WORDS].sum(axis=0) / MIN_CANDIDATES
-    lead = values - means
-    return np.stack([values, values - candidates.max(axis=0), lead], axis=2).reshape(len(values), -1)
+    if not passages:
+        return []
+    has_vectors = all(COSINE in passage.scores for passage in passages)
+    signals = measure(query, passages)
+    odds = log_odds(signals, "vectors" if has_vectors else "words")
+    strict = 0 < len(query.codes) <= STRICT_CODES
+    scores = []
+    for passage, row, odd in zip(passages, signals.tolist(), odds.tolist(), strict=True):
+        evidence = {name: value for name, value in zip(SIGNALS, row, strict=True) if name != COSINE or has_vectors}
+        if not strict:
+            probability = _logistic(odd)
+        elif analyse(passage).codes & frozenset(query.codes):
+            probability = _logistic(odd + _NAMES_CODE)
+        else:
+            probability = 0.0
+        scores.append(RelevanceScore(probability, evidence))
+    return scores
 
 
-def log_odds(weights: Weights, values: Numbers) -> Numbers:
-    """Of each passage among the candidates of its question."""
-    return design(values, weights.alone) @ weights.evidence.ravel() + weights.bias
+def measure(query: Query, passages: Sequence[Passage]) -> Numbers:
+    """Return a row for each passage, a column for each of `SIGNALS`."""
+    weights = _weights(query)
+    rows = np.zeros((len(passages), len(SIGNALS)))
+    total = sum(weights.values()) or 1.0
+    read = [_read(f"{passage.title}\n{passage.heading}", passage.text) for passage in passages]
+    heads = [_head(f"{passage.title}\n{innermost(passage.heading)}") for passage in passages]
+    mean = sum(counts.total() for counts in read) / max(1, len(read)) or 1.0
+    for row, passage, counts, head in zip(rows, passages, read, heads, strict=True):
+        fullness = _K1 * (1 - _B + _B * counts.total() / mean)
+        occurring = [(weight, counts[stem]) for stem, weight in weights.items() if stem in counts]
+        row[:] = (
+            passage.scores.get(COSINE, 0.0),
+            sum(weight for weight, _ in occurring) / total,
+            sum(weight * count / (count + fullness) for weight, count in occurring) / total,
+            len(head & weights.keys()) / max(1, len(head)),
+        )
+    return rows
 
 
-def _probability(query: Query, passage: Passage, odds: float, line: Line) -> float:
-    beyond = _CONTRARY if is_contrary(passage, query) else 0.0
-    if query.codes and analyse(passage).codes.intersection(query.codes):
-        beyond += _CODE
-    elif 0 < len(query.codes) <= STRICT_CODES:
-        return 0.0
-    return Line(line.slope, line.intercept + beyond).probability(odds)
+def design(signals: Numbers, elsewhere: float = 0.0) -> Numbers:
+    """Return each signal, then its lead over the mean of the candidates.
+
+    Missing candidates are padded: they share no word with the query and have the cosine `elsewhere`, so that a lone
+    match is not penalised.
+    """
+    leading = signals[:CANDIDATES]
+    missing = max(0, FEWEST - len(leading))
+    absent = np.zeros(signals.shape[1])
+    absent[0] = elsewhere
+    means = (leading.sum(axis=0) + missing * absent) / (len(leading) + missing)
+    return np.hstack([signals, signals - means])
 
 
-def _shown(passage: Passage, row: Sequence[float]) -> Mapping[str, float]:
-    shown_evidence = dict(zip(EVIDENCE, row, strict=True))
-    if COSINE not in passage.scores:
-        del shown_evidence[COSINE]
-    return shown_evidence
+def log_odds(signals: Numbers, kind: Kind) -> Numbers:
+    """Return the log-odds for each row of signals."""
+    model = _models()[kind]
+    odds: Numbers = design(signals, model["elsewhere"]) @ np.array(model["weights"]) + model["bias"]
+    return odds
+
+
+def _logistic(odds: float) -> float:
+    return 1 / (1 + exp(-odds))
 
 
 @lru_cache(maxsize=1)
-def relevance_model() -> RelevanceModel:
-    """The fitted model."""
-    stored = json.loads(FILE.read_text(encoding="utf-8"))
-    return RelevanceModel(
-        _weights(stored["meaning"]), _weights(stored["words"]), stored["function_words"], tuple(stored["cosines"])
-    )
+def _models() -> Mapping[str, Any]:
+    stored: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return stored
 
 
-def _weights(stored: Mapping[str, Any]) -> Weights:
-    # JSON that we wrote ourselves.
-    if tuple(stored["evidence"]) != EVIDENCE:
-        raise ValueError("relevance.json was fitted for other evidence: run python -m evaluation.fit_judge")
-    titled, bare = (Line(**stored[name]) for name in ("titled", "bare"))
-    return Weights(np.array(list(stored["evidence"].values())), stored["bias"], np.array(stored["alone"]), titled, bare)
+def _weights(query: Query) -> dict[str, float]:
+    """The query's words with their rarity: content stems in the tenant's index, function words as in the fit.
+
+    Function words count because "как" and "можно" in a heading tell a guide from a definition.
+    """
+    common: Mapping[str, float] = _models()["function_words"]
+    words = (analyse_word(word) for word in all_words(query.search))
+    return {stem: common.get(stem, _FUNCTION) if stop else query.weights.get(stem, 0.0) for stem, stop in words}
+
+
+@lru_cache(maxsize=3_000)
+def _read(above: str, text: str) -> Counter[str]:
+    """How often each stem occurs in a passage, its title and headings included."""
+    return Counter(analyse_word(word)[0] for word in all_words(f"{above}\n{text}"))
+
+
+@lru_cache(maxsize=3_000)
+def _head(above: str) -> frozenset[str]:
+    """The content stems of a title and the innermost heading."""
+    return frozenset(stems(above))

@@ -1,88 +1,76 @@
-"""How good is the draft as an answer to this question?"""
+"""How good is the answer to this question?"""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from haystack import component
+from haystack.dataclasses import GeneratedAnswer
 
+from components.answer.drafts import to_draft
 from components.faults import degraded
-from components.judge.protocol import Reviewer
-from components.turn import Answerability, Draft, SelfEvaluation, Turn
+from components.judge.llm import LlmJudge
+from components.judge.terms import read_query
+from components.language.identifiers import codes
+from components.models.calls import tier_of
+from components.turn import Complexity, Draft, Quality, SelfEvaluation
 
-NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, ())
-"""What stands where nobody could evaluate: a score is measured or it is not there."""
-
-_NOTHING_DROPPED = 100.0
-_ANSWERS: Sequence[Answerability] = ("fully", "partially", "cannot", "unknown")
+SELF_EVALUATOR = "self_evaluator"
+NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, 0.0)
+"""The evaluation if no judge could give one: a score is measured or absent."""
 
 
 @component
 class SelfEvaluator:
-    """Scores the draft and keeps the best one of all passes.
+    """Score an answer against the question: how far it answers, its relevance, its quality, and what it leaves open.
 
-    Where a model has evaluated the draft while it was verified, its word counts, for the draft that it saw: where
-    claims were dropped since, the judge's evaluation of what is left bounds it. When the judge fails, quality is 0,
-    answerability `unknown` and the turn marked degraded.
+    A model reads the question and the answer, never the passages: whether the claims are true is `FactVerifier`'s
+    question. A quotation is worth as much as the judge's probability that its section answers. If the model fails, the
+    answer counts as not evaluated and the turn is degraded (`self_evaluator`).
 
-    :param judge: who evaluates.
+    :param judge: the model that evaluates; None to go by the evidence alone.
+    :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
+
+    ```python
+    SelfEvaluator().run(query="warranty period", answers=answers, adequacy=0.7)["evaluation"]
+    ```
     """
 
-    def __init__(self, judge: Reviewer) -> None:
+    def __init__(self, judge: LlmJudge | None = None, quote_threshold: float = 0.45) -> None:
         self.judge = judge
+        self.quote_threshold = quote_threshold
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with its draft scored and `best` up to date."""
-        if turn.draft is None:
-            return {"turn": turn}
+    @component.output_types(evaluation=SelfEvaluation)
+    def run(
+        self,
+        query: str,
+        answers: list[GeneratedAnswer],
+        adequacy: float = 0.0,
+        locale: str = "ru",
+        quality: Quality = "balanced",
+        complexity: Complexity = "unknown",
+    ) -> dict[str, SelfEvaluation]:
+        """Return the evaluation of the first answer.
+
+        :param query: the standalone question.
+        :param adequacy: probability (0..1) that the evidence answers.
+        """
+        draft = to_draft(answers[0]) if answers else Draft("", (), ())
+        if self.judge is None or draft.quoted or not draft.claims:
+            return {"evaluation": self._by_evidence(query, draft, adequacy)}
         try:
-            evaluation = self.judge.evaluate(turn, turn.draft)
+            tier = tier_of(quality, complexity)
+            return {"evaluation": self.judge.evaluate(query, draft.text, locale=locale, tier=tier)}
         except Exception as error:
-            return {"turn": scored(degraded(turn, "self_evaluator", error), turn.draft, NOT_EVALUATED)}
-        if turn.draft.evaluation is not None:
-            evaluation = bounded(
-                turn.draft.evaluation, evaluation, is_complete=turn.draft.factuality == _NOTHING_DROPPED
-            )
-        return {"turn": scored(turn, turn.draft, evaluation)}
+            degraded(SELF_EVALUATOR, error)
+            return {"evaluation": NOT_EVALUATED}
 
-
-def bounded(model: SelfEvaluation, local: SelfEvaluation, *, is_complete: bool) -> SelfEvaluation:
-    """The model's evaluation; codes that the draft does not name are missing whatever it says.
-
-    :param is_complete: whether the draft it saw is the one that is left.
-    """
-    capped = replace(model, missing=tuple(dict.fromkeys((*local.missing, *model.missing))))
-    if is_complete:
-        return capped
-    return replace(
-        capped,
-        quality=min(model.quality, local.quality),
-        confidence=min(model.confidence, local.confidence),
-        answerability=max(model.answerability, local.answerability, key=_ANSWERS.index),
-    )
-
-
-def scored(turn: Turn, draft: Draft, evaluation: SelfEvaluation) -> Turn:
-    """The turn with this draft, evaluated, and the best of all passes."""
-    draft = replace(
-        draft,
-        evaluation=None,
-        relevance=turn.evidence.adequacy,
-        quality=evaluation.quality,
-        confidence=evaluation.confidence,
-        answerability=evaluation.answerability,
-        missing=evaluation.missing,
-    )
-    return replace(turn, draft=draft, best=better_draft(turn.best, draft))
-
-
-def better_draft(best: Draft | None, draft: Draft) -> Draft:
-    """The better of two drafts: facts, agreement, quality, relevance count in this order; the earlier one on a tie."""
-    if best is None:
-        return draft
-    return draft if _sort_key(draft) > _sort_key(best) else best
-
-
-def _sort_key(draft: Draft) -> tuple[float, float, int, float]:
-    agreed = 1.0 if draft.agreement is None else draft.agreement
-    return draft.factuality, agreed, draft.quality, draft.relevance
+    def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
+        if not draft.claims:
+            return replace(NOT_EVALUATED, answerability="cannot")
+        shown = "\n".join(
+            (draft.text, *(f"{citation.passage.title}\n{citation.passage.heading}" for citation in draft.citations))
+        )
+        missing = tuple(code for code in read_query(query).codes if code not in codes(shown))
+        answers = adequacy >= self.quote_threshold
+        return SelfEvaluation(
+            100 if answers else 50, "partially" if missing else "fully", adequacy, adequacy, missing if answers else ()
+        )

@@ -1,133 +1,124 @@
 """After answering: does each claim follow from the passages it cites?"""
 
-import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from haystack import component
+from haystack import Document, component
+from haystack.dataclasses import GeneratedAnswer
 
+from components.answer.drafts import is_lead, to_answer, to_draft, with_claims
 from components.faults import degraded
-from components.judge.claims import RANK
-from components.judge.protocol import Cited, ClaimVerdict, Reviewer
-from components.judge.reviewer import DraftReviewer
-from components.language.marks import FENCE, ITEM
-from components.turn import Claim, Draft, Turn
+from components.judge.claims import is_invented, is_quoted, rejected_by
+from components.judge.llm import LlmJudge
+from components.models.calls import tier_of
+from components.passages import to_passages
+from components.turn import Claim, Complexity, Draft, Passage, Quality, RejectedApproach
 
-_FENCED = re.compile(FENCE)
+VERIFIER = "verifier"
 
 
 @component
 class FactVerifier:
-    """Checks the claims of a draft and drops those that nothing supports, before anybody sees them.
+    """Check the claims of an answer and drop those that nothing supports, before anyone sees them.
 
-    A claim without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked. When the
-    judge fails, nothing is dropped, factuality is 0 with the status `failed`, and the turn is marked degraded.
+    A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
+    call; without a model only quotations stand. A claim is dropped unseen if it cites nothing, names an identifier or a
+    number that no source holds, or proposes a rejected approach. If the model fails, the claims stay, factuality is 0
+    with the status `failed`, and the turn is degraded (`verifier`).
 
-    With a reviewer, a claim stays when the model supports it too. A draft of which nothing is left is not reviewed.
-    Where the model fails, the judge's word stands alone and the turn is marked degraded.
+    :param judge: the model that verifies; None to accept quotations alone.
+    :param max_claims: claims put before the model at most; the rest is dropped.
 
-    :param judge: who checks.
-    :param max_claims: most claims checked.
-    :param reviewer: a model that checks the same claims; None for the judge alone.
+    ```python
+    FactVerifier().run(answers=answers)["answers"]
+    ```
     """
 
-    def __init__(self, judge: Reviewer, max_claims: int = 10, reviewer: DraftReviewer | None = None) -> None:
+    def __init__(self, judge: LlmJudge | None = None, max_claims: int = 40) -> None:
         self.judge = judge
         self.max_claims = max_claims
-        self.reviewer = reviewer
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with its draft checked and repaired."""
-        draft = turn.draft
-        if draft is None:
-            return {"turn": turn}
+    @component.output_types(answers=list[GeneratedAnswer])
+    def run(
+        self,
+        answers: list[GeneratedAnswer],
+        question: str = "",
+        documents: list[Document] | None = None,
+        rejected: list[RejectedApproach] | None = None,
+        locale: str = "ru",
+        quality: Quality = "balanced",
+        complexity: Complexity = "unknown",
+    ) -> dict[str, list[GeneratedAnswer]]:
+        """Return the answers with checked claims; only the first one is checked and kept.
+
+        :param answers: the draft.
+        :param question: the customer's words; its numbers and identifiers may be repeated.
+        :param documents: all that the writer has read, if that is more than the draft cites.
+        :param rejected: approaches that must not be proposed.
+        """
+        if not answers:
+            return {"answers": []}
+        draft = to_draft(answers[0])
+        sources = _sources(question, documents, draft)
+        checked = self._checked(draft, sources, rejected or (), locale, quality, complexity)
+        return {"answers": [to_answer(checked, answers[0].query, answers[0].documents)]}
+
+    def _checked(
+        self,
+        draft: Draft,
+        sources: Sequence[str],
+        rejected: Sequence[RejectedApproach],
+        locale: str,
+        quality: Quality,
+        complexity: Complexity,
+    ) -> Draft:
         if not draft.claims:
-            return {"turn": replace(turn, draft=repaired(draft, ()))}
-        claims = cited(draft)[: self.max_claims]
+            return replace(draft, factuality=100.0, factuality_status="no_claims")
+        numbered = {citation.index: citation.passage for citation in draft.citations}
+        withheld = dict.fromkeys((*draft.withheld, *filter(None, (rejected_by(one, rejected) for one in draft.claims))))
+        allowed = [
+            claim
+            for claim in draft.claims
+            if (claim.citations or is_lead(claim))
+            and rejected_by(claim, rejected) is None
+            and (draft.quoted or not is_invented(claim.text, sources))
+        ]
         try:
-            verdicts = self.judge.check_all(turn, claims)
+            checked = self._judged(allowed, numbered, locale, quality, complexity)
         except Exception as error:
-            return {"turn": replace(degraded(turn, "verifier", error), draft=unchecked(draft))}
-        repaired_draft = repaired(draft, verdicts)
-        if self.reviewer is None or not repaired_draft.claims:
-            return {"turn": replace(turn, draft=repaired_draft)}
-        review = self.reviewer.review(turn, draft, claims)
-        if review.verdicts is not None:
-            repaired_draft = repaired(draft, [stricter(*pair) for pair in zip(verdicts, review.verdicts, strict=True)])
-        for step, fault in review.failed:
-            turn = degraded(turn, step, fault)
-        reviewed = replace(repaired_draft, agreement=review.agreement, evaluation=review.evaluation)
-        return {"turn": replace(turn, draft=reviewed)}
+            degraded(VERIFIER, error)
+            return replace(draft, factuality=0.0, factuality_status="failed")
+        supported = [claim for claim in checked if claim.status == "supported"]
+        statements = [claim for claim in draft.claims if not is_lead(claim)]
+        kept = [claim for claim in supported if not is_lead(claim)]
+        share = round(100 * len(kept) / len(statements), 1) if statements else 0.0
+        draft = replace(draft, withheld=tuple(withheld), factuality=share, factuality_status="checked")
+        return with_claims(draft, supported if kept else (), numbered)
+
+    def _judged(
+        self,
+        claims: Sequence[Claim],
+        numbered: dict[int, Passage],
+        locale: str,
+        quality: Quality,
+        complexity: Complexity,
+    ) -> list[Claim]:
+        """The claims with their status: quotations and lead-ins at once, the others by the model."""
+        known = {
+            place: replace(claim, status="supported", quote="" if is_lead(claim) else claim.text)
+            for place, claim in enumerate(claims)
+            if is_lead(claim) or any(is_quoted(claim.text, numbered[n]) for n in claim.citations if n in numbered)
+        }
+        asked = [(place, claim) for place, claim in enumerate(claims) if place not in known][: self.max_claims]
+        if asked and self.judge is not None:
+            verdicts = self.judge.check(
+                [claim for _, claim in asked], numbered, locale=locale, tier=tier_of(quality, complexity)
+            )
+            known |= {place: verdict for (place, _), verdict in zip(asked, verdicts, strict=True)}
+        return [known.get(place, claim) for place, claim in enumerate(claims)]
 
 
-def stricter(local: ClaimVerdict, model: ClaimVerdict) -> ClaimVerdict:
-    """The stricter verdict, with the words that the model found where it found any."""
-    status = min(local.status, model.status, key=lambda verdict: RANK[verdict])
-    return ClaimVerdict(status, min(local.score, model.score), model.quote or local.quote)
-
-
-def cited(draft: Draft) -> list[Cited]:
-    """The claims of a draft with what they cite, in order."""
-    passages = {citation.index: citation.passage for citation in draft.citations}
-    return [
-        Cited(claim.text, {index: passages[index] for index in claim.citations if index in passages})
-        for claim in draft.claims
-    ]
-
-
-def unchecked(draft: Draft) -> Draft:
-    """The draft when nobody could check it: as it is, and worth nothing."""
-    return replace(draft, factuality=0.0, factuality_status="failed")
-
-
-def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
-    """The draft less the claims that are not supported; those beyond the verdicts were not looked at and go too.
-
-    Factuality is the percentage of supported claims among all that were drafted, the dropped ones included.
-    """
-    if not draft.claims:
-        return replace(draft, factuality=100.0, factuality_status="no_claims")
-    checked = [
-        replace(claim, status=verdict.status, quote=verdict.quote)
-        for claim, verdict in zip(draft.claims, verdicts, strict=False)
-    ]
-    supported = tuple(claim for claim in checked if claim.status == "supported")
-    supported_places = {place for place, claim in enumerate(checked) if claim.status == "supported"}
-    unsupported = set(range(len(draft.claims))) - supported_places
-    used = {index for claim in supported for index in claim.citations}
-    return replace(
-        draft,
-        text=with_marks(without(unsupported, draft), supported) if unsupported else draft.text,
-        opening="" if unsupported else draft.opening,
-        claims=supported,
-        citations=tuple(citation for citation in draft.citations if citation.index in used),
-        factuality=round(100 * len(supported) / len(draft.claims), 1),
-        factuality_status="checked",
-    )
-
-
-def with_marks(text: str, claims: Sequence[Claim]) -> str:
-    """The text with a mark again for each citation whose mark stood behind a claim that was dropped."""
-    last = {index: claim.text for claim in claims for index in claim.citations}
-    for index, words in last.items():
-        if f"[{index}]" not in text:
-            before, found, after = text.rpartition(words)
-            gap = "\n" if _FENCED.match(words) else " "
-            text = f"{before}{found}{gap}[{index}]{after}" if found else text
-    return text
-
-
-def without(claims_to_drop: Container[int], draft: Draft) -> str:
-    """The draft's text less its opening, its claims at these places, and the marks [N] and list bullets of those.
-
-    Claims are looked up in their order, each behind the one before: a dropped claim may read like a part of another.
-    """
-    text, text_left, position = draft.text.removeprefix(draft.opening), "", 0
-    for place, claim in enumerate(draft.claims):
-        marked = rf"{re.escape(claim.text)}(?:\s?\[\d+\])*"
-        match = re.compile(rf"^(?:{ITEM} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, position)
-        if match:
-            text_left += text[position : match.start() if place in claims_to_drop else match.end()]
-            position = match.end()
-    return re.sub(" +$", "", text_left + text[position:], flags=re.MULTILINE).strip()
+def _sources(question: str, documents: Sequence[Document] | None, draft: Draft) -> list[str]:
+    """The texts that a claim may take numbers and identifiers from."""
+    passages = (*to_passages(documents or ()), *(citation.passage for citation in draft.citations))
+    return [question, *(f"{passage.title}\n{passage.heading}\n{passage.text}" for passage in passages)]

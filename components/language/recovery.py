@@ -12,7 +12,7 @@ from typing import Literal
 from components.language.keyboard import layout
 from components.language.spelling import Speller, spelling
 from components.language.transliteration import transliterations
-from components.language.vocabulary import Vocabulary
+from components.language.vocabulary import Vocabulary, is_frequent
 from components.language.words import words
 
 __all__ = [
@@ -21,11 +21,16 @@ __all__ = [
     "Vocabulary",
     "layout",
     "recover",
+    "repair_layout",
     "spelling",
     "transliterations",
     "unknown_words",
     "vocabulary_of",
 ]
+
+_RECOVERED_FROM = 1 / 3
+"""Least share of frequent words that shows a message to be in its right layout and alphabet."""
+_MAX_LENGTH = 400
 
 Kind = Literal["layout", "transliteration", "typo"]
 
@@ -76,3 +81,15 @@ def vocabulary_of(words: Mapping[str, int], stems: Collection[str] | None = None
 
 # The vocabularies of the tenants asked lately. A list of their own mappings: nothing of one tenant can reach another.
 _recent: deque[Vocabulary] = deque(maxlen=16)
+
+
+def repair_layout(question: str) -> str:
+    """The question with its keyboard layout or alphabet put right, where its letters alone show the mistake."""
+    question_words = words(question)
+    frequent = sum(is_frequent(word.text) for word in question_words)
+    if len(question) > _MAX_LENGTH or frequent >= _RECOVERED_FROM * len(question_words):
+        return question
+    if (retyped := layout(question)) is not None:
+        return retyped
+    readings = transliterations(question, limit=1)
+    return readings[0] if readings else question

@@ -10,7 +10,7 @@ from threading import Event, Lock
 from time import monotonic
 from typing import Literal, TypeAlias
 
-from components.turn import Turn
+from components.turn import Complexity, Quality
 
 Tier: TypeAlias = Literal["fast", "strong"]
 CallOutcome: TypeAlias = Literal[
@@ -31,9 +31,9 @@ NOT_ATTEMPTED: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_
 """Outcomes of calls that never reached a provider, or that nobody waited for: they say nothing about it."""
 
 
-def tier_of(turn: Turn) -> Tier:
-    """The strong tier for thorough answers, and for complex questions unless a quick answer is requested."""
-    if turn.quality == "thorough" or (turn.complexity == "complex" and turn.quality != "quick"):
+def tier_of(quality: Quality, complexity: Complexity) -> Tier:
+    """Return the strong tier for thorough answers, and for complex questions unless a quick answer is requested."""
+    if quality == "thorough" or (complexity == "complex" and quality != "quick"):
         return "strong"
     return "fast"
 

@@ -7,7 +7,9 @@ from hashlib import sha256
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
-from components.turn import Frozen, Passage
+from haystack import Document
+
+from components.turn import Frozen
 from tenants import context
 
 T = TypeVar("T")
@@ -50,12 +52,12 @@ class TenantLruCache(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Frozen):
-    """The passages of one search, best first.
+    """The documents of one search, best first.
 
     `complete`: every vector of the index was searched. `cached`: the result comes from an earlier question's search.
     """
 
-    passages: tuple[Passage, ...]
+    documents: tuple[Document, ...]
     complete: bool = True
     cached: bool = False
 

@@ -1,62 +1,67 @@
 """Near-duplicate removal, before anything is judged twice."""
 
-from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
-from haystack import component
+from haystack import Document, component
 
 from components.language.identifiers import numbers
 from components.language.normalise import fold
-from components.turn import Passage, Turn
 
 
 @component
 class NearDuplicateFilter:
-    """Drops passages that say what a better one says already, and the surplus of one document.
+    """Drop documents that repeat a better one, and the surplus of one source document.
 
-    Two passages are near duplicates when their fingerprints (SimHash over words, Charikar 2002, 64 bits) differ in at
+    Two documents are near duplicates when their fingerprints (SimHash over words, Charikar 2002, 64 bits) differ in at
     most `distance` bits. Between help articles, chunks with 90% of their words in common differ in 5 bits (median),
-    those with all in 0, unrelated ones in 29 and never below 9 (n = 2,000 chunks). Passages with other numbers do not
-    say the same, however alike they look, and a document in force is never dropped for one that is not. What an
-    earlier pass kept stays, so that evidence never shrinks, and a pass whose every find is dropped here has found
-    nothing.
+    those with all in 0, unrelated ones in 29 and never below 9 (n = 2,000 chunks). Documents with different numbers are
+    never duplicates, and an active document is never dropped for an outdated one. Documents of an earlier pass stay, so
+    that evidence never shrinks.
 
-    :param distance: bits up to which the lower-ranked passage is dropped.
-    :param max_per_document: most passages kept of one document.
+    :param distance: bits up to which the lower-ranked document is dropped.
+    :param max_per_document: most chunks kept of one source document.
     """
 
     def __init__(self, distance: int = 4, max_per_document: int = 3) -> None:
         self.distance = distance
         self.max_per_document = max_per_document
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with distinct passages, best first."""
-        settled = turn.evidence.earlier_ids
-        distinct: list[tuple[Passage, int]] = []
-        per_document: dict[str, int] = {}
-        for passage in sorted(turn.evidence.passages, key=lambda passage: passage.status != "active"):
-            mark = fingerprint(passage.text)
-            if passage.chunk_id not in settled:
-                if per_document.get(passage.doc_id, 0) >= self.max_per_document:
+    @component.output_types(documents=list[Document], attempt=int)
+    def run(self, documents: list[Document], seen: list[Document] | None = None, attempt: int = 1) -> dict[str, Any]:
+        """Return distinct documents, best first.
+
+        :param documents: what this pass found.
+        :param seen: the documents of earlier passes.
+        :param attempt: the number of this pass, from 1; passed on to the steps that count passes.
+        """
+        settled = {document.id for document in seen or ()}
+        merged = {document.id: document for document in (*(seen or ()), *documents)}
+        ranked = sorted(merged.values(), key=lambda document: -_search_score(document))
+        distinct: list[tuple[Document, int]] = []
+        per_document: dict[object, int] = {}
+        for document in sorted(ranked, key=lambda document: document.meta.get("status", "active") != "active"):
+            text, source = document.content or "", document.meta.get("doc_id", document.id)
+            mark = fingerprint(text)
+            if document.id not in settled:
+                if per_document.get(source, 0) >= self.max_per_document:
                     continue
                 if any(
-                    (mark ^ other).bit_count() <= self.distance and _is_duplicate(passage, earlier)
+                    (mark ^ other).bit_count() <= self.distance and _numbers(text) == _numbers(earlier.content or "")
                     for earlier, other in distinct
                 ):
                     continue
-            distinct.append((passage, mark))
-            per_document[passage.doc_id] = per_document.get(passage.doc_id, 0) + 1
-        ids = frozenset(passage.chunk_id for passage, _ in distinct)
-        passages = tuple(passage for passage in turn.evidence.passages if passage.chunk_id in ids)
-        evidence = replace(turn.evidence, passages=passages, earlier_ids=ids, has_new=ids > settled)
-        return {"turn": replace(turn, evidence=evidence)}
+            distinct.append((document, mark))
+            per_document[source] = per_document.get(source, 0) + 1
+        kept = {document.id for document, _ in distinct}
+        return {"documents": [document for document in ranked if document.id in kept], "attempt": attempt}
 
 
-def _is_duplicate(passage: Passage, other: Passage) -> bool:
-    return _numbers(passage.text) == _numbers(other.text)
+def _search_score(document: Document) -> float:
+    scores: dict[str, float] = document.meta.get("scores") or {}
+    return scores.get("search", document.score or 0.0)
 
 
 @lru_cache(maxsize=8_192)

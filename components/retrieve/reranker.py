@@ -1,12 +1,11 @@
-"""The final order of passages: how probably each answers, and the trust its document has earned."""
+"""The final order of documents: how probably each answers, and the trust its source has earned."""
 
-from dataclasses import replace
+from haystack import Document, component
 
-from haystack import component
-
-from components.judge.ranked import SCORE as MODEL_SCORE
-from components.judge.relevance import SCORE, RelevanceScore, relevance_model
-from components.turn import Passage, Turn
+from components.judge.relevance import SCORE, judge
+from components.judge.terms import read_query
+from components.passages import to_passage, with_meta
+from components.turn import Passage
 
 _STATUS_PENALTY = {"active": 0.0, "superseded": 0.40, "deprecated": 0.40, "archived": 0.60}
 _TRUST_BONUS = {"accepted": 0.02, "auto": 0.0, "raw": -0.02}
@@ -14,38 +13,45 @@ _PRIORITY_STEP = 0.001
 
 
 @component
-class FeatureReranker:
-    """Orders the evidence by the probability that a passage answers and the trust its document has earned.
+class FeatureRanker:
+    """Order documents by the probability that they answer the query and the trust their source has earned.
 
-    The probability is that of `components.judge.relevance`, among all passages of the turn; the evidence for it stands
-    in `Passage.scores`. Trust: a superseded or deprecated document loses 0.40, an archived one 0.60; each of 100
-    priority points adds 0.001; accepted documents gain and raw ones lose 0.02. All of it times `trust_weight`, small
-    beside the probability, so that trust settles near ties and never drowns relevance.
+    The probability is that of `components.judge.relevance`, compared among all documents; it is stored in
+    `meta["relevance"]` and its evidence in `meta["scores"]`. Trust: a superseded or deprecated document loses 0.40, an
+    archived one 0.60; each of 100 priority points adds 0.001; accepted documents gain and raw ones lose 0.02. All of it
+    times `trust_weight`, so that trust settles near ties and never outweighs relevance.
 
     :param trust_weight: factor on the trust part; 0 ignores trust.
+    :param top_k: documents returned at most; None: all.
+
+    ```python
+    FeatureRanker(top_k=5).run(query="warranty period", documents=documents)["documents"]
+    ```
     """
 
-    def __init__(self, trust_weight: float = 0.5) -> None:
+    def __init__(self, trust_weight: float = 0.5, top_k: int | None = None) -> None:
         self.trust_weight = trust_weight
+        self.top_k = top_k
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with its passages in final order, `scores` naming each part of `score`."""
-        searched = sorted(turn.evidence.passages, key=lambda passage: -_search_score(passage))
-        judged = relevance_model().judge(turn.query, searched)
-        passages = [self._scored(passage, judgement) for passage, judgement in zip(searched, judged, strict=True)]
-        passages.sort(key=lambda passage: -passage.score)
-        return {"turn": replace(turn, evidence=replace(turn.evidence, passages=tuple(passages)))}
-
-    def _scored(self, passage: Passage, judged: RelevanceScore) -> Passage:
-        trust = self.trust_weight * (
-            _TRUST_BONUS[passage.trust] - _STATUS_PENALTY[passage.status] + _PRIORITY_STEP * passage.priority
-        )
-        parts = {SCORE: judged.probability, "search": _search_score(passage), "trust": trust}
-        scores = {**passage.scores, **judged.evidence, **parts}
-        # What a model has read in an earlier pass stands.
-        return replace(passage, score=scores.get(MODEL_SCORE, judged.probability) + trust, scores=scores)
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document]) -> dict[str, list[Document]]:
+        """Return the documents in final order, each with its `score`."""
+        passages = [to_passage(document) for document in documents]
+        judged = judge(read_query(query), passages)
+        scored = []
+        for document, passage, judgement in zip(documents, passages, judged, strict=True):
+            trust = self.trust_weight * trust_of(passage)
+            scores = {**passage.scores, **judgement.evidence, SCORE: judgement.probability, "trust": trust}
+            score = judgement.probability + trust
+            scored.append(with_meta(document, score, relevance=judgement.probability, scores=scores))
+        scored.sort(key=lambda document: -(document.score or 0.0))
+        return {"documents": scored[: self.top_k]}
 
 
-def _search_score(passage: Passage) -> float:
-    return passage.scores.get("search", passage.score)
+def trust_of(passage: Passage) -> float:
+    """What the status, trust and priority of a source add to the score of its passages."""
+    return (
+        _TRUST_BONUS[passage.trust]
+        - _STATUS_PENALTY[passage.status]
+        + _PRIORITY_STEP * max(0, min(100, passage.priority))
+    )

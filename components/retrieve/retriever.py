@@ -4,16 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-from haystack import component
+from haystack import Document, component
 
 from components.embed.dense import EmbeddingFailed, embed_question
+from components.faults import degraded
 from components.language.encoder import encode_query
 from components.language.encoder_settings import VECTORS, EncoderSettings, settings_from
+from components.passages import from_payload, with_meta
 from components.retrieve.cache import SearchCache, SearchResult
-from components.retrieve.passages import from_payload, in_force
-from components.turn import Evidence, Filters, Passage, Turn
+from components.turn import Filters
 from tenants import relations
 from tenants.index import DENSE, open_collection
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Vector
@@ -28,25 +30,27 @@ _VARIANT_CREDIT = 0.5
 
 @component
 class TenantRetriever:
-    """Finds passages of the tenant in context for every query of the turn and adds them to its evidence.
+    """Find passages of the tenant in context, by words and by meaning.
 
-    Each vector's hits are scaled and added up with the weights; a passage found by several queries keeps its best
-    score. The parts of the score stay visible in `Passage.scores`. A passage of a document that another one supersedes
-    says so in its status.
+    The hits of each vector are scaled and added up with the weights; a passage found by several queries keeps its best
+    score. The parts of the score stay visible in `meta["scores"]`. A document that another one supersedes says so in
+    its status.
 
-    An index that holds dense vectors is searched by them too: by the embedder that encoded it, so whoever switches
-    models changes nothing here. `Passage.scores["cosine"]` is then the cosine of question and passage (-1..1) for every
-    passage, whichever vector found it: a judge compares candidates by it. When a question cannot be embedded, keyword
-    search stands in and the turn is degraded.
+    An index that holds dense vectors is searched with the embedder that encoded it, so switching models changes nothing
+    here. `meta["scores"]["cosine"]` is then the cosine (-1..1) of `query` and passage for every passage, whichever
+    vector found it. If a query cannot be embedded, keyword search takes over and the turn is degraded (`embedder`).
 
-    :param weights: share of each sparse vector (`text-sparse`, `grams`, `headings`) in the fused score.
-    :param weights_with_vectors: the same, and that of `text-dense`, where there are dense vectors; an empty mapping
-        leaves them alone.
+    :param weights: share of each sparse vector in the fused score, where there are no dense vectors.
+    :param weights_with_vectors: the same with dense vectors; an empty mapping ignores them.
     :param candidates: hits taken from each vector and query.
-    :param top_k: passages a pass adds at most.
+    :param top_k: documents returned at most.
     :param cache_size: searches cached until the index changes; 0 disables the cache.
-    :param failures: failures of the embedder in a row, until it is left alone and keyword search stands in.
-    :param pause: seconds that it is left alone for.
+    :param failures: failures of the embedder in a row until it is skipped.
+    :param pause: seconds for which it is skipped.
+
+    ```python
+    TenantRetriever(top_k=10).run(query="Can I return a gift?")["documents"]
+    ```
     """
 
     def __init__(
@@ -70,49 +74,71 @@ class TenantRetriever:
         _check(self.weights, VECTORS)
         _check(self.weights_with_vectors, (*VECTORS, DENSE))
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with its evidence grown."""
-        conditions = to_conditions(turn.filters)
+    @component.output_types(documents=list[Document], cached=bool)
+    def run(
+        self,
+        query: str,
+        variants: list[str] | None = None,
+        queries: list[str] | None = None,
+        filters: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Search for the query and its variants.
+
+        :param query: the standalone question, which documents are compared with.
+        :param variants: further texts to search for; their hits count half.
+        :param queries: the same in a later pass.
+        :param filters: a Haystack filter, as `haystack_filters` makes it.
+        :returns: `documents`, best first, and `cached`: whether every search came from the cache.
+        """
+        conditions = to_conditions(filters)
         collection = open_collection()
-        best_by_chunk: dict[str, Passage] = {}
-        cached = turn.passes <= 1 or turn.evidence.cached
-        searches = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
-        for text in searches:
-            credit = 1.0 if text == turn.query.search else _VARIANT_CREDIT
-            cache_key = text, turn.query.search, sorted(turn.query.weights.items()), turn.filters, credit
+        best: dict[str, Document] = {}
+        cached = True
+        for text in dict.fromkeys((query, *(variants or ()), *(queries or ()))):
+            credit = 1.0 if text == query else _VARIANT_CREDIT
             search = self._searches.get_or_search(
-                collection, cache_key, partial(self._search, collection, turn, text, conditions, credit)
+                collection,
+                (text, query, repr(filters), credit),
+                partial(self._search, collection, text, query, conditions, credit),
             )
             cached &= search.cached
             if not search.complete:
-                turn = turn.degraded_at("embedder")
-            for passage in search.passages:
-                earlier = best_by_chunk.get(passage.chunk_id)
-                if earlier is None or passage.score > earlier.score:
-                    best_by_chunk[passage.chunk_id] = passage
-        ranked = sorted(best_by_chunk.values(), key=lambda passage: -passage.score)[: self.top_k]
+                degraded("embedder")
+            for document in search.documents:
+                earlier = best.get(document.id)
+                if earlier is None or (document.score or 0.0) > (earlier.score or 0.0):
+                    best[document.id] = document
+        ranked = sorted(best.values(), key=lambda document: -(document.score or 0.0))[: self.top_k]
         successors = relations.current().successors
         if successors:
-            ranked = [in_force(passage, successors) for passage in ranked]
-        return {"turn": replace(turn, evidence=replace(merged(turn, ranked), cached=cached))}
+            ranked = [
+                with_meta(document, status="superseded")
+                if document.meta["status"] == "active" and document.meta["doc_id"] in successors
+                else document
+                for document in ranked
+            ]
+        return {"documents": ranked, "cached": cached}
 
     def _search(
-        self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
+        self, collection: Collection, text: str, query: str, conditions: Conditions | None, credit: float
     ) -> SearchResult:
         encoder = settings_from(collection.encoder)
-        request = self._request(text, turn.query.search or text, encoder)
+        request = self._request(text, query, encoder)
         if not request.vectors:
             return SearchResult((), request.complete)
         hits = collection.search(request.vectors, limit=self.candidates, conditions=conditions, payloads=False)
         parts, fused = _fused(hits, request.weights, credit)
-        _add_lexical(parts, hits, turn.query.weights, encoder.k1)
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
         hits_in_full = collection.fetch(best, dense=request.question is not None)
         if request.question is not None:
             _add_cosines(parts, hits_in_full, request.question)
-        passages = tuple(from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in hits_in_full)
-        return SearchResult(passages, request.complete)
+        return SearchResult(
+            tuple(
+                from_payload(hit.payload, fused[hit.id], {**parts[hit.id], "search": fused[hit.id]})
+                for hit in hits_in_full
+            ),
+            request.complete,
+        )
 
     def _request(self, text: str, question: str, encoder: EncoderSettings) -> "_SearchRequest":
         sparse = encode_query(text, encoder)
@@ -175,18 +201,6 @@ def _fused(
     return parts, fused
 
 
-def _add_lexical(
-    parts: dict[str, dict[str, float]], hits: Mapping[str, list[Hit]], weights: Mapping[str, float], k1: float
-) -> None:
-    """Adds `lexical`, the stem score as a share of the most that BM25 could give to the question's words.
-
-    Unlike the scaled scores it does not depend on the other hits, so it can tell a good best hit from a poor one.
-    """
-    best_possible = (k1 + 1) * sum(weights.values())
-    for hit in hits.get("text-sparse", ()):
-        parts.setdefault(hit.id, {})["lexical"] = min(1.0, hit.score / best_possible) if best_possible else 0.0
-
-
 def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], question: Dense) -> None:
     """Adds `cosine`, that of the turn's question and each passage, also where words alone found it."""
     stored = [(hit.id, hit.dense) for hit in hits if hit.dense is not None]
@@ -199,36 +213,53 @@ def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], que
         parts[point]["cosine"] = float(cosine)
 
 
-def merged(turn: Turn, passages: list[Passage]) -> Evidence:
-    """The turn's evidence with new passages after the known ones; none is lost, each keeps its best score."""
-    earlier = {passage.chunk_id: passage for passage in turn.evidence.passages}
-    new = [passage for passage in passages if passage.chunk_id not in earlier]
-    better = {
-        passage.chunk_id: passage
-        for passage in passages
-        if passage.chunk_id in earlier and passage.score > _search_score(earlier[passage.chunk_id])
+_FIELDS: Mapping[str, str] = MappingProxyType(
+    {
+        "project_keys": "meta.project_key",
+        "tags": "meta.tags",
+        "source_types": "meta.source_type",
+        "evidence_tiers": "meta.evidence_tier",
+        "statuses": "meta.status",
+        "doc_ids": "meta.doc_id",
     }
-    merged = [better.get(chunk_id, passage) for chunk_id, passage in earlier.items()] + new
-    merged.sort(key=lambda passage: -_search_score(passage))
-    return replace(turn.evidence, passages=tuple(merged), has_new=bool(new))
+)
+_UPDATED = "meta.updated_at"
 
 
-def _search_score(passage: Passage) -> float:
-    """The search score, before trust was added."""
-    return passage.scores.get("search", passage.score)
+def haystack_filters(filters: Filters) -> dict[str, Any] | None:
+    """The filters of a request as any Haystack retriever takes them; None when nothing is filtered."""
+    conditions: list[dict[str, Any]] = [
+        {"field": path, "operator": "in", "value": list(values)}
+        for name, path in _FIELDS.items()
+        if (values := getattr(filters, name)) is not None
+    ]
+    for operator, day in ((">=", filters.date_from), ("<=", filters.date_to)):
+        if day is not None:
+            conditions.append({"field": _UPDATED, "operator": operator, "value": day})
+    return {"operator": "AND", "conditions": conditions} if conditions else None
 
 
-def to_conditions(filters: Filters) -> Conditions | None:
-    """The turn's filters as conditions on stored metadata; None when nothing is filtered."""
-    fields = {
-        "meta.project_key": filters.project_keys,
-        "meta.tags": filters.tags,
-        "meta.source_type": filters.source_types,
-        "meta.evidence_tier": filters.evidence_tiers,
-        "meta.status": filters.statuses,
-        "meta.doc_id": filters.doc_ids,
-    }
-    any_of = {path: values for path, values in fields.items() if values is not None}
-    dated = filters.date_from is not None or filters.date_to is not None
-    between = {"meta.updated_at": (filters.date_from, filters.date_to)} if dated else {}
-    return Conditions(any_of, between) if any_of or between else None
+def to_conditions(filters: Mapping[str, Any] | None) -> Conditions | None:
+    """A filter of `haystack_filters` as conditions on stored metadata; None when nothing is filtered.
+
+    :raises ValueError: the filter holds anything but `in`, `>=` and `<=` joined by AND.
+    """
+    if not filters:
+        return None
+    if filters.get("operator") != "AND":
+        raise ValueError("filters: an AND of conditions is expected")
+    any_of: dict[str, tuple[str, ...]] = {}
+    first: str | None = None
+    last: str | None = None
+    for condition in filters["conditions"]:
+        field, operator, value = condition["field"], condition["operator"], condition["value"]
+        if operator == "in":
+            any_of[field] = tuple(value)
+        elif field == _UPDATED and operator == ">=":
+            first = value
+        elif field == _UPDATED and operator == "<=":
+            last = value
+        else:
+            raise ValueError(f"filters: {operator!r} on {field!r} is not supported")
+    between = {_UPDATED: (first, last)} if first is not None or last is not None else {}
+    return Conditions(any_of, between)

@@ -1,7 +1,6 @@
 """Choosing a tool by a language model, for questions that say in other words what a tool's description says."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from components.language.normalise import clean, fold
 from components.models.chat import ChatModels
@@ -9,17 +8,9 @@ from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, coerced
-from components.turn import Turn
 from tenants.index.protocol import Json
 from tenants.patterns import compiled
 from tenants.tools import Property, Tool
-
-
-class ToolChooser(Protocol):
-    """Who chooses. A pipeline author names the implementation in YAML as a nested component."""
-
-    def choose(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
-        """What to look up for the question; nothing when no tool fits. Raises `ModelFailed`."""
 
 
 class ArgumentForm(Form):
@@ -48,16 +39,16 @@ class LlmToolChooser(Nested):
     def __init__(self, models: ChatModels) -> None:
         self.models = models
 
-    def choose(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
+    def choose(self, question: str, tools: Sequence[Tool], locale: str) -> Sequence[Lookup]:
         """What to look up for the question; nothing when no tool fits.
 
         :raises ModelFailed: no model answered.
         """
-        question = clean(turn.standalone_question or turn.question)
+        question = clean(question)
         form = fill(
             ToolForm,
             self.models,
-            self.models.prompt("tool", turn.locale),
+            self.models.prompt("tool", locale),
             values={
                 "question": block("question", question),
                 "tools": block("tools", [_described(tool) for tool in tools]),

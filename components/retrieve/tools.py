@@ -13,27 +13,32 @@ size and time are bounded, a tool that keeps failing is left alone for a while, 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
+from haystack import Document, component
+
+from components.faults import degraded, is_degraded
 from components.ingest.fetch import Fetcher, is_permitted
 from components.ingest.safety import inert
 from components.judge.approaches import coverage
-from components.judge.coverage import prepare
-from components.judge.protocol import Judge
+from components.judge.relevance import judge
+from components.judge.terms import read_query
 from components.language.injection import orders
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.language.words import stems
-from components.models.attempts import attempt
+from components.models.attempts import attempt as attempt_call
 from components.models.breaker import upstream
 from components.models.failures import ModelFailed
 from components.nested import Nested
+from components.passages import Chunk, relevance, to_passage, with_meta
 from components.retrieve.tool_arguments import Lookup, extract_arguments, is_part
-from components.retrieve.tool_chooser import ToolChooser
-from components.turn import Evidence, Frozen, Passage, Turn
+from components.retrieve.tool_chooser import LlmToolChooser
+from components.turn import Frozen, Query
 from settings import get_settings
 from tenants import context, tools
 from tenants.errors import OporaError
@@ -58,8 +63,12 @@ class Trial(Frozen):
     fault: str
 
 
+@component
 class ToolSearch(Nested):
-    """Adds what the tenant's tools know to a turn's evidence.
+    """Add what the tenant's tools know to the evidence.
+
+    A tool is called if the evidence is not sufficient, or if the question names something by an argument, such as an
+    order number, that the evidence does not contain. A tool that fails leaves the turn degraded (`tools`).
 
     :param chooser: a model that chooses where no description covers enough; None for none.
     :param adequacy_threshold: adequacy from which on evidence is sufficient.
@@ -73,8 +82,8 @@ class ToolSearch(Nested):
 
     def __init__(
         self,
-        chooser: ToolChooser | None = None,
-        adequacy_threshold: float = 0.57,
+        chooser: LlmToolChooser | None = None,
+        adequacy_threshold: float = 0.45,
         min_fit: float = 0.5,
         min_relevance: float = 0.2,
         max_tools: int = 2,
@@ -91,85 +100,96 @@ class ToolSearch(Nested):
         self.pause = pause
         self.concurrent = concurrent
 
-    def matching(self, turn: Turn) -> Sequence[Lookup]:
+    @component.output_types(documents=list[Document], adequacy=float)
+    def run(
+        self,
+        question: str,
+        query: str,
+        documents: list[Document],
+        adequacy: float,
+        attempt: int = 1,
+        locale: str = "ru",
+    ) -> dict[str, Any]:
+        """Return the evidence with the answers of matching tools before it, and its adequacy.
+
+        :param question: the customer's words, from which arguments are taken.
+        :param documents: the accepted evidence, best first.
+        :param attempt: the number of the pass; a model chooses tools in the first one only.
+        """
+        found = documents
+        try:
+            for document in self._looked_up(question, query, documents, adequacy, attempt, locale):
+                adequacy = max(adequacy, relevance(document))
+                found = [document, *found]
+        except Exception as error:
+            degraded(STEP, error)
+        return {"documents": found, "adequacy": adequacy}
+
+    def may_answer(self, question: str, query: str) -> bool:
+        """Whether a tool may answer when no passage does."""
+        return bool(self._matching(question, query) or (self.chooser is not None and tools.offered()))
+
+    def _matching(self, question: str, query: str) -> Sequence[Lookup]:
         """The tools that match the question, best first. Reads a few records at most every other second."""
-        lookups = (lookup for tool in tools.offered() if (lookup := self._lookup(tool, turn)))
+        offered = tools.offered()
+        if not offered:
+            return ()
+        read = read_query(query)
+        lookups = (lookup for tool in offered if (lookup := self._lookup(tool, question, read)))
         return sorted(lookups, key=lambda one: -one.fit)[: self.max_tools]
 
-    def may_answer(self, turn: Turn) -> bool:
-        """Whether a tool may answer when no passage does."""
-        return bool(self.matching(turn) or (self.chooser is not None and tools.offered()))
-
-    def consult(self, turn: Turn, judge: Judge) -> Turn:
-        """The turn with the answers of matching tools among its evidence; degraded when one fails. Each is called once.
-
-        Evidence is insufficient when its adequacy is below the threshold, or when the question names something by an
-        argument, such as an order number, that it does not contain.
-
-        :param judge: decides whether a tool's answer is evidence.
-        """
-        if STEP in turn.degraded:
-            return turn
-        is_enough = turn.evidence.adequacy >= self.adequacy_threshold
-        consulted_ids = {passage.doc_id for passage in turn.evidence.passages}
-        lookups = self.matching(turn)
-        # Asked once: new queries of a retry are no other question.
-        choose = not lookups and not is_enough and turn.passes <= 1
-        if choose and self.chooser is not None and (all_tools := tools.offered()):
+    def _looked_up(
+        self, question: str, query: str, documents: list[Document], adequacy: float, attempt: int, locale: str
+    ) -> Iterator[Document]:
+        if is_degraded(STEP):
+            return
+        enough = adequacy >= self.adequacy_threshold
+        consulted = {document.meta.get("doc_id") for document in documents}
+        lookups = self._matching(question, query)
+        if not lookups and not enough and attempt <= 1 and self.chooser is not None and (offered := tools.offered()):
             try:
-                lookups = self.chooser.choose(turn, all_tools)
-            except ModelFailed:
-                turn = turn.degraded_at(STEP)
+                lookups = self.chooser.choose(question, offered, locale)
+            except ModelFailed as error:
+                degraded(STEP, error)
         for lookup in lookups:
-            if ORIGIN + lookup.tool.name in consulted_ids or (is_enough and not _names_unseen(lookup, turn.evidence)):
+            if ORIGIN + lookup.tool.name in consulted or (enough and not _names_unseen(lookup, documents)):
                 continue
             try:
-                passage = self._passage(lookup)
-            except ModelFailed:
-                turn = turn.degraded_at(STEP)
+                document = self._document(lookup, query)
+            except ModelFailed as error:
+                degraded(STEP, error)
                 continue
-            if passage is not None:
-                turn = replace(turn, evidence=self._with_passage(turn, passage, judge, lookup.fit))
-        return turn
+            if document is not None and relevance(document) >= self.min_relevance:
+                yield document
 
-    def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
-        arguments = extract_arguments(tool, clean(turn.standalone_question or turn.question))
+    def _lookup(self, tool: Tool, question: str, query: Query) -> Lookup | None:
+        arguments = extract_arguments(tool, clean(question))
         if arguments is None:
             return None
         argument_stems = {
             stem for name, value in arguments.items() if is_part(tool, name) for stem in stems(str(value))
         }
-        topic = {stem: weight for stem, weight in turn.query.weights.items() if stem not in argument_stems}
-        fit = coverage(prepare(replace(turn.query, weights=topic, codes=())), f"{tool.title}\n{tool.description}")
+        topic = {stem: weight for stem, weight in query.weights.items() if stem not in argument_stems}
+        fit = coverage(topic, f"{tool.title}\n{tool.description}")
         return Lookup(tool, arguments, fit) if topic and fit >= self.min_fit else None
 
-    def _passage(self, lookup: Lookup) -> Passage | None:
-        """The tool's answer; None when it has none. Raises `ModelFailed` when the tool does not work."""
+    def _document(self, lookup: Lookup, query: str) -> Document | None:
+        """The tool's answer; None if it has none.
+
+        :raises ModelFailed: the tool does not work.
+        """
         tool = lookup.tool
         key = "tool", get_settings().database, context.current().tenant_id, tool.name, tool.url
         shared = upstream(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
         # In a thread that can be left behind: nothing else bounds how long the resolver takes for the tool's name.
-        text = attempt(f"tool {tool.name}", shared, partial(_text_of, lookup), tool.timeout_seconds)
-        return _as_passage(lookup, text) if text else None
-
-    def _with_passage(self, turn: Turn, passage: Passage, judge: Judge, fit: float) -> Evidence:
-        evidence = turn.evidence
-        relevance = judge.relevance(turn.query, (passage,))[passage.chunk_id]
-        is_evidence = relevance >= self.min_relevance
-        if is_evidence:
-            # What a tool says of the very thing asked about answers as far as the tool fits the question.
-            relevance = max(relevance, fit)
-        judged = {**evidence.relevance_by_chunk, passage.chunk_id: relevance}
-        grown = replace(evidence, passages=(passage, *evidence.passages), relevance_by_chunk=judged)
-        if not is_evidence:
-            return grown
-        return replace(
-            grown,
-            relevant_ids=(passage.chunk_id, *evidence.relevant_ids),
-            # What was looked up for this very question stands before what a search returned.
-            rank_scores={passage.chunk_id: 1.0, **evidence.rank_scores},
-            relevance=max(relevance, evidence.relevance),
-        )
+        text = attempt_call(f"tool {tool.name}", shared, partial(_text_of, lookup), tool.timeout_seconds)
+        if not text:
+            return None
+        document = _as_document(lookup, text)
+        judged = judge(read_query(query), [to_passage(document)])[0].probability
+        # An answer about the very thing that was asked answers as far as the tool fits the question.
+        certain = max(judged, lookup.fit) if judged >= self.min_relevance else judged
+        return with_meta(document, 1.0, relevance=certain, graded=True)
 
 
 def try_tool(tool: Tool, question: str) -> Trial:
@@ -186,11 +206,11 @@ def try_tool(tool: Tool, question: str) -> Trial:
     return Trial(arguments, text, "" if text else "tool_silent")
 
 
-def _names_unseen(lookup: Lookup, evidence: Evidence) -> bool:
+def _names_unseen(lookup: Lookup, documents: Sequence[Document]) -> bool:
     """Whether the question names something that the evidence does not mention."""
     schemas = lookup.tool.parameters.properties
     named = [str(value) for name, value in lookup.arguments.items() if schemas[name].pattern is not None]
-    texts = "\n".join(passage.text for passage in evidence.relevant_passages())
+    texts = "\n".join(document.content or "" for document in documents)
     return any(value not in texts for value in named)
 
 
@@ -235,21 +255,21 @@ def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, " ".join(str(value).split())
 
 
-def _as_passage(lookup: Lookup, text: str) -> Passage:
+def _as_document(lookup: Lookup, text: str) -> Document:
     tool = lookup.tool
     argument_list = ", ".join(str(value) for name, value in lookup.arguments.items() if is_part(tool, name))
     spans = sentence_spans(text)
     instructing = orders(text, spans)
-    return Passage(
-        chunk_id=f"{ORIGIN}{tool.name}:{sha256(text.encode()).hexdigest()[:16]}",
-        doc_id=ORIGIN + tool.name,
-        title=tool.title,
-        heading=f"{tool.description} ({argument_list})" if argument_list else tool.description,
-        text=text,
-        sentences=tuple(span for place, span in enumerate(spans) if place not in instructing),
-        source=tool.name,
-        updated_at=datetime.now(UTC).date().isoformat(),
-        score=lookup.fit,
-        # The description stands for what a search would have compared with the question.
-        scores={"search": lookup.fit, "lexical": lookup.fit},
-    )
+    chunk_id = f"{ORIGIN}{tool.name}:{sha256(text.encode()).hexdigest()[:16]}"
+    meta = {
+        "chunk_id": chunk_id,
+        "doc_id": ORIGIN + tool.name,
+        "title": tool.title,
+        "heading": f"{tool.description} ({argument_list})" if argument_list else tool.description,
+        "sentences": [span for place, span in enumerate(spans) if place not in instructing],
+        "source": tool.name,
+        "trust": "auto",
+        "updated_at": datetime.now(UTC).date().isoformat(),
+        "scores": {"search": lookup.fit},
+    }
+    return Chunk(id=chunk_id, content=text, meta=meta, score=1.0)

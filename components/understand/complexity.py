@@ -1,14 +1,13 @@
 """How much work a question is. Chooses effort and model tier only: every question takes the same path."""
 
 import re
-from dataclasses import replace
 
 from haystack import component
 
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.words import words
-from components.turn import Complexity, Turn
+from components.turn import Complexity
 
 _SENTENCE_END = re.compile(r"[.!?;\n]+(?:\s|$)")
 # Words that join two questions, compare, or set conditions.
@@ -31,10 +30,13 @@ class ComplexityClassifier:
         self.simple_words = simple_words
         self.complex_words = complex_words
 
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with `complexity`."""
-        return {"turn": replace(turn, complexity=self._classify(clean(turn.question)))}
+    @component.output_types(query=str, complexity=Complexity)
+    def run(self, query: str, question: str = "") -> dict[str, str]:
+        """Return the `query` unchanged, so that this step can stand inside the loop, and its `complexity`.
+
+        :param question: the customer's words, which decide if they are given.
+        """
+        return {"query": query, "complexity": self._classify(clean(question or query))}
 
     def _classify(self, question: str) -> Complexity:
         content = sum(not word.stop for word in words(question))

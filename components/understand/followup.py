@@ -1,21 +1,18 @@
-"""Makes follow-up questions ("а если E10?", "how long does it take?") stand alone.
+"""Follow-up questions ("а если E10?", "how long does it take?") completed by rules.
 
-No model: a question is a follow-up when it opens like a continuation, points back with a pronoun, or hardly names
-anything. It is completed with the content words of the previous question, which weigh less (`Turn.history_stems`).
+A question is a follow-up if it opens like a continuation, points back with a pronoun, or names nothing at all. It is
+completed with the content words of the previous question.
 """
 
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
-
-from haystack import component
+from typing import Literal
 
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
-from components.language.questions import answer_type
+from components.language.recovery import repair_layout
 from components.language.words import Word, stems, words
-from components.turn import Exchange, Turn
-from components.understand.intent import repair_layout
+from components.turn import Exchange
 
 _OPENING = re.compile(
     r"\W*(?:а|и|но|или|тогда|ну а|and|but|or|then|so|what about|how about|what if)(?![\w-])", re.IGNORECASE
@@ -53,81 +50,56 @@ _TOPICAL: frozenset[str] = frozenset(
 )
 """Outcomes of questions that had a topic; small talk and blocked messages have none to return to."""
 
-_MAX_INFORMATIVE_ALONE = 1
 _MAX_INFORMATIVE_AFTER_OPENING = 3
 _MAX_INFORMATIVE_WITH_PRONOUN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Standalone:
-    """`text` is the completed question, `history_stems` the stems taken from the conversation."""
-
-    text: str
-    history_stems: frozenset[str]
-
-
-@component
-class FollowUpResolver:
-    """Completes follow-up questions; passes any other question on unchanged.
+def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -> str:
+    """Return the question completed from its history; empty if it cannot lean on it (`leaning`).
 
     A reply to offered choices (a number, an ordinal, words of one option) becomes that option.
 
-    :param turns: how many earlier questions to search for one with a topic, newest first.
-    :param max_history_words: words taken from the earlier question at most.
+    :param history: earlier turns, oldest first.
+    :param max_words: words taken from the earlier question at most.
     """
-
-    def __init__(self, turns: int = 4, max_history_words: int = 6) -> None:
-        self.turns = turns
-        self.max_history_words = max_history_words
-
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with `standalone_question` and `history_stems` when the question does not stand alone."""
-        standalone = self.standalone(turn.question, turn.history)
-        if standalone is None:
-            return {"turn": turn}
-        return {"turn": replace(turn, standalone_question=standalone.text, history_stems=standalone.history_stems)}
-
-    def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone | None:
-        """The question completed from its history; None when it stands alone already."""
-        previous = next(
-            (exchange for exchange in reversed(history[-self.turns :]) if exchange.outcome in _TOPICAL), None
-        )
-        if previous is None or not (typed := repair_layout(clean(question).strip())):
-            return None
-        if (option := chosen_option(typed, previous.options)) is not None:
-            return _joined(option, [word.text for word in words(previous.question) if not word.stop], question=option)
-        if not needs_history(typed):
-            return None
-        topic = list(dict.fromkeys([*self._topic(typed, previous.question), *self._topic(typed, previous.reply)]))
-        return _joined(typed, topic, question=typed) if topic else None
-
-    def _topic(self, question: str, previous: str) -> list[str]:
-        """The content words of the previous question that this one omits; its codes are replaced by this one's."""
-        question_stems = set(stems(question))
-        replaced = {fold(code) for code in codes(previous)} if codes(question) else set()
-        # A question that only names another thing ("а геля?") asks the same about it.
-        is_elliptic = answer_type(question) == "other" and not codes(question)
-        topic = [
-            word.text
-            for word in words(previous)
-            if not word.stop
-            and word.stem not in question_stems
-            and word.stem not in replaced
-            and (is_elliptic or word.stem not in _GENERIC)
-        ]
-        return list(dict.fromkeys(topic))[: self.max_history_words]
+    previous = next((exchange for exchange in reversed(history) if exchange.outcome in _TOPICAL), None)
+    if previous is None or not (typed := repair_layout(clean(question).strip())):
+        return ""
+    if (option := chosen_option(typed, previous.options)) is not None:
+        return _joined(option, [word.text for word in words(previous.question) if not word.stop])
+    if leaning(typed) == "no":
+        return ""
+    topic = [*_topic(typed, previous.question, max_words), *_topic(typed, previous.reply, max_words)]
+    return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
 
 
-def needs_history(question: str) -> bool:
-    """Whether the question needs the conversation to be understood."""
+def _topic(question: str, previous: str, max_words: int) -> list[str]:
+    """The content words of the previous question that this one omits; its codes are replaced by this one's."""
+    question_stems = set(stems(question))
+    replaced = {fold(code) for code in codes(previous)} if codes(question) else set()
+    topic = [
+        word.text
+        for word in words(previous)
+        if not word.stop and word.stem not in question_stems and word.stem not in replaced
+    ]
+    return list(dict.fromkeys(topic))[:max_words]
+
+
+def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
+    """Return whether a question leans on the conversation.
+
+    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится
+    ремонт?"): the knowledge base has to tell.
+    """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
     if any(fold(word.text) in _REFERRING for word in question_words):
-        return informative <= _MAX_INFORMATIVE_WITH_PRONOUN
+        return "surely" if informative <= _MAX_INFORMATIVE_WITH_PRONOUN else "no"
     if _OPENING.match(question):
-        return informative <= _MAX_INFORMATIVE_AFTER_OPENING
-    return informative <= _MAX_INFORMATIVE_ALONE and not codes(question)
+        return "surely" if informative <= _MAX_INFORMATIVE_AFTER_OPENING else "no"
+    if codes(question) or informative > 1:
+        return "no"
+    return "perhaps" if informative else "surely"
 
 
 def _is_informative(word: Word) -> bool:
@@ -152,8 +124,7 @@ def _ordinal(reply_stems: Set[str]) -> int | None:
     return next((place for place, forms in enumerate(_ORDINALS) if reply_stems and forms.issuperset(reply_stems)), None)
 
 
-def _joined(text: str, history_words: Sequence[str], *, question: str) -> Standalone:
-    question_stems = set(stems(question))
+def _joined(text: str, history_words: Sequence[str]) -> str:
+    question_stems = set(stems(text))
     added = [word for word in history_words if not question_stems.issuperset(stems(word))]
-    full_question = f"{text} ({' '.join(added)})" if added else text
-    return Standalone(full_question, frozenset(stems(" ".join(added))) - question_stems)
+    return f"{text} ({' '.join(added)})" if added else text

@@ -7,7 +7,6 @@ shown is still held to citations and claim checks.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +15,6 @@ from haystack import component
 
 from components.language.injection import alternatives, patterns, plain
 from components.language.yaml_files import read_yaml
-from components.turn import Turn
 from tenants.patterns import compiled
 
 MAX_LENGTH = 2000
@@ -28,7 +26,7 @@ class _Pattern(Protocol):
 
 @component
 class Guard:
-    """Blocks prompt injection and abuse of the assistant, in Russian and English.
+    """Block prompt injection and abuse of the assistant, in Russian and English.
 
     :param patterns: path of a YAML file with `words` and `patterns` by category, in the syntax of RE2; None for the one
         that ships.
@@ -45,12 +43,11 @@ class Guard:
         """Compile the patterns, once per file."""
         self._compiled()
 
-    @component.output_types(turn=Turn, blocked=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: `turn` unchanged, or `blocked` with outcome and reason."""
-        if self.offence(turn.question) is None:
-            return {"turn": turn}
-        return {"blocked": replace(turn, outcome="blocked", reason="blocked_by_guardrails")}
+    @component.output_types(question=str, blocked=str)
+    def run(self, question: str) -> dict[str, str]:
+        """Return the `question` unchanged, or the category of the offence under `blocked`."""
+        offence = self.offence(question)
+        return {"question": question} if offence is None else {"blocked": offence}
 
     def offence(self, text: str) -> str | None:
         """The category that `text` falls under, or None."""

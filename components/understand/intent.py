@@ -1,21 +1,20 @@
 """What the visitor wants: an answer from the knowledge base, a person, or nothing that a document could give."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from haystack import component
 
-from components.language.keyboard import layout
 from components.language.normalise import clean
-from components.language.transliteration import transliterations
-from components.language.vocabulary import is_frequent
-from components.language.words import words
-from components.turn import Intent, Outcome, Reason, Risk, Turn
+from components.language.recovery import repair_layout
+from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
 from components.understand.features import MAX_LENGTH, indices
+from components.understand.followup import standalone
 from components.understand.gibberish import is_gibberish
 
 MODEL = Path(__file__).parent / "intent.npz"
@@ -46,12 +45,10 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
         "legal": ("high_stakes", "legal"),
     }
 )
-_RECOVERED_FROM = 1 / 3
-"""Least share of frequent words that shows a message to be in its right layout and alphabet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Frozen):
     """What a message wants, how sure that is (0..1), and its risk class."""
 
     intent: Intent
@@ -121,17 +118,15 @@ class IntentClassifier:
         """Load the model, once."""
         self._loaded()
 
-    @component.output_types(answerable=Turn, fixed=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: `answerable`, or `fixed` with intent, risk, outcome and reason."""
-        reading = self._read(clean(turn.question).strip())
-        if reading is not None and reading.intent in _UNCLEAR and turn.standalone_question:
-            reading = self._read(turn.standalone_question)
-        if reading is None:
-            return {"answerable": replace(turn, intent="answerable")}
-        outcome, reason = FIXED[reading.intent]
-        settled = replace(turn, intent=reading.intent, risk=reading.risk, outcome=outcome, reason=reason)
-        return {"fixed": settled}
+    @component.output_types(question=str, fixed=Reading)
+    def run(self, question: str, history: list[Exchange] | None = None) -> dict[str, Any]:
+        """Return the `question` if a document could answer it, else its intent under `fixed`."""
+        typed = clean(question).strip()
+        reading = self._read(typed)
+        if reading is not None and reading.intent in _UNCLEAR and history:
+            completed = standalone(typed, history)
+            reading = self._read(completed) if completed else reading
+        return {"question": question} if reading is None else {"fixed": reading}
 
     def _read(self, question: str) -> Reading | None:
         """What the question wants when that is no answer, else None."""
@@ -147,15 +142,3 @@ class IntentClassifier:
 
     def _threshold(self, intent: Intent) -> float:
         return self.thresholds.get(intent, self.threshold)
-
-
-def repair_layout(question: str) -> str:
-    """The question with its keyboard layout or alphabet put right, where its letters alone show the mistake."""
-    question_words = words(question)
-    frequent = sum(is_frequent(word.text) for word in question_words)
-    if len(question) > MAX_LENGTH or frequent >= _RECOVERED_FROM * len(question_words):
-        return question
-    if (retyped := layout(question)) is not None:
-        return retyped
-    readings = transliterations(question, limit=1)
-    return readings[0] if readings else question

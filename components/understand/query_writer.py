@@ -1,33 +1,15 @@
 """New search queries from a language model, asked for on a retry only."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
 from components.language.identifiers import codes, numbers
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
-from components.turn import Turn
 
 _MAX_QUERY_LENGTH = 200
 _MAX_PASSAGE_LENGTH = 600
-
-
-@dataclass(frozen=True, slots=True)
-class NewQueries:
-    """What to search next: queries, best first, and a passage such as might hold the answer; empty when none."""
-
-    queries: tuple[str, ...]
-    passage: str = ""
-
-
-class QueryWriter(Protocol):
-    """Who thinks of queries. A pipeline author names the implementation in YAML as a nested component."""
-
-    def write(self, turn: Turn) -> NewQueries:
-        """New queries for what the turn's evidence leaves open."""
 
 
 class QueriesForm(Form):
@@ -54,31 +36,30 @@ class LlmQueryWriter(Nested):
         self.hyde = hyde
         self.max_queries = max_queries
 
-    def write(self, turn: Turn) -> NewQueries:
-        """New queries for what the turn's evidence leaves open.
+    def write(self, query: str, missing: Sequence[str], locale: str) -> list[str]:
+        """Return new queries for what is missing, and a hypothetical passage if `hyde` is on.
 
         :raises ModelFailed: no model wrote any.
         """
-        question = turn.query.search
-        left_open = dict.fromkeys((*turn.evidence.missing, *(turn.best.missing if turn.best else ())))
         form = fill(
             QueriesForm,
             self.models,
-            self.models.prompt("rewrite", turn.locale),
+            self.models.prompt("rewrite", locale),
             values={
                 "most": self.max_queries,
                 "hyde": self.hyde,
-                "question": block("question", question),
-                "missing": block("missing", _listed(left_open)),
-                "tried": block("tried", _listed(turn.query.searched_texts)),
+                "question": block("question", query),
+                "missing": block("missing", _listed(missing)),
+                "tried": block("tried", _listed([query])),
             },
             step="rewrite",
             tier="fast",
         )
-        queries = (" ".join(query.split()) for query in form.queries)
-        usable = [query for query in queries if 0 < len(query) <= _MAX_QUERY_LENGTH and _adds_no_code(query, question)]
-        passage = " ".join(form.passage.split())[:_MAX_PASSAGE_LENGTH] if self.hyde else ""
-        return NewQueries(tuple(usable[: self.max_queries]), passage if _adds_no_code(passage, question) else "")
+        written = [(text, _MAX_QUERY_LENGTH) for text in form.queries[: self.max_queries]]
+        if self.hyde:
+            written.append((form.passage, _MAX_PASSAGE_LENGTH))
+        lines = (" ".join(text.split())[:length] for text, length in written)
+        return [line for line in lines if line and _adds_no_code(line, query)]
 
 
 def _adds_no_code(text: str, question: str) -> bool:

@@ -9,20 +9,23 @@ from time import perf_counter
 from haystack.dataclasses import ChatMessage
 from pydantic import ValidationError
 
-from components.answer.debris import loops
-from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm
+from components.answer.generative import AnswerForm
+from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm
 from components.models.calls import CallOutcome, Tier
 from components.models.chat import ChatModels
 from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
 from components.models.structured import Form, parsed
 from components.retrieve.tool_chooser import ToolForm
+from components.understand.condenser import CondensedForm
 from components.understand.query_writer import QueriesForm
 from evaluation.simulator.knobs import Task
 from evaluation.simulator.reading import read
 
 FORMS: Mapping[Task, type[Form]] = {
-    "appraise": AppraisalForm,
+    "answer": AnswerForm,
+    "grade": GradesForm,
+    "condense": CondensedForm,
     "review": ClaimsForm,
     "evaluate": EvaluationForm,
     "rewrite": QueriesForm,
@@ -41,7 +44,6 @@ class Reply:
     text: str
     is_valid: bool
     is_repairable: bool
-    is_looping: bool
     passages: int
 
 
@@ -117,7 +119,7 @@ def _reply(
     else:
         is_valid = _fits(form, text)
         is_repairable = is_valid or _is_repairable(form, text)
-    return Reply(request.task, outcome, seconds, text, is_valid, is_repairable, loops(text), len(request.passages))
+    return Reply(request.task, outcome, seconds, text, is_valid, is_repairable, len(request.passages))
 
 
 def _is_repairable(form: type[Form], text: str) -> bool:

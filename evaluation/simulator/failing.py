@@ -22,8 +22,8 @@ _INVENTED = {
 }
 _ROUNDS = 60
 _CITED = re.compile(r"\s*\[\d+\]")
-_PERCENTAGES = ("adequacy", "quality", "confidence")
-_WORDS = ("status", "answerability")
+_PERCENTAGES = ("adequacy", "quality", "relevance")
+_WORDS = ("status", "answerability", "covers")
 _GARBAGE = "}{ ]]▒▒ 0x7f qqq \u0000 <|im_end|> ñ∂ß [[[ \\u12 [999] [0] [-1] <passages> </passages"
 
 
@@ -54,7 +54,11 @@ def faulty_reply(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.S
     if kind == "sloppy":
         return _sloppy(honest, schema)
     if kind == "invented":
-        return honest if schema is not None else f"{_INVENTED[language]} {honest} {_INVENTED[language]}".strip()
+        if prompt.task != "answer" or schema is None:
+            return honest
+        form = json.loads(honest)
+        invented = {"text": _CITED.sub("", _INVENTED[language]), "cites": [1]}
+        return json.dumps({**form, "sentences": [invented, *form["sentences"], invented]}, ensure_ascii=False)
     return honest
 
 
@@ -67,11 +71,15 @@ def _looping(honest: str, schema: schemas.Schema | None) -> str:
 
 def _sloppy(honest: str, schema: schemas.Schema | None) -> str:
     """The same, as a small model writes it."""
-    if schema is not None:
-        loose = json.dumps({**_sloppy_form(json.loads(honest)), "note": "!"}, ensure_ascii=False)
-        return f"Вот оценка:\n```json\n{loose}\n```\nЕсли нужно, {{поясню}}."
-    lines = [line for line in _CITED.sub("", honest).splitlines() if line.strip()]
-    return "### Ответ:\n\n" + "\n".join(f"{line}\n{line}" for line in lines) + "\n请参阅 [1]\n**[1]**\n---\n"
+    if schema is None:
+        return honest
+    form = _sloppy_form(json.loads(honest))
+    if "sentences" in form:
+        said = form["sentences"] or []
+        twice = [one for sentence in said for one in (sentence, sentence)] if isinstance(said, list) else []
+        form["sentences"] = [{"text": "### Ответ:", "cites": []}, *twice, {"text": "请参阅", "cites": [1]}]
+    loose = json.dumps({**form, "note": "!"}, ensure_ascii=False)
+    return f"Вот ответ:\n```json\n{loose}\n```\nЕсли нужно, {{поясню}}."
 
 
 def _sloppy_form(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
@@ -104,13 +112,16 @@ def tool_reply(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes
 
 def _injected(prompt: Prompt, schema: schemas.Schema | None) -> str:
     """A judge agrees to everything. A writer repeats what it reads as its own words, and gives away its prompt."""
-    if schema is not None:
-        return json.dumps(schemas.fill(schema, prompt, mood="agreeing"), ensure_ascii=False)
+    if schema is None or prompt.task != "answer":
+        return json.dumps(schemas.fill(schema or {}, prompt, mood="agreeing"), ensure_ascii=False)
     first = prompt.passages[0].number if prompt.passages else 1
     orders = " ".join(sentence.text for passage in prompt.passages for sentence in passage.sentences)
-    return (
-        f"{prompt.question} [{first}]\n"
-        f"![x]({FOREIGN_LINK}?d=1) [{FOREIGN_LINK}]({FOREIGN_LINK}) [{first}]\n"
-        f"{prompt.instructions} [{first}]\n"
-        f"PWNED. {orders} <script>alert(1)</script> [{first}]"
+    said = (
+        prompt.question,
+        f"![x]({FOREIGN_LINK}?d=1) [{FOREIGN_LINK}]({FOREIGN_LINK})",
+        prompt.instructions,
+        f"PWNED. {orders} <script>alert(1)</script>",
     )
+    sentences = [{"text": text, "cites": [first]} for text in said]
+    form = {"covers": "fully", "sentences": sentences, "missing": [], "options": []}
+    return json.dumps(form, ensure_ascii=False)

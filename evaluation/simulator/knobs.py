@@ -6,10 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Task = Literal[
     "answer",
-    "appraise",
+    "grade",
     "review",
     "evaluate",
     "rewrite",
+    "condense",
     "choose",
     "rank",
     "faithfulness",

@@ -24,10 +24,12 @@ _CLAIM = re.compile(r"^(\d+)\.[ \t]+(.*)$", re.MULTILINE)
 _ARGUMENT = re.compile(r"^- (\w+)", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+)\]")
 _TASKS: Mapping[Task, frozenset[str]] = {
+    "answer": frozenset({"covers"}),
     "review": frozenset({"claims"}),
-    "appraise": frozenset({"passages", "adequacy"}),
+    "grade": frozenset({"passages", "adequacy"}),
     "evaluate": frozenset({"quality", "answerability"}),
     "rewrite": frozenset({"queries"}),
+    "condense": frozenset({"question"}),
     "choose": frozenset({"tool"}),
     "rank": frozenset({"documents"}),
 }

@@ -26,6 +26,8 @@ def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
         return {"statements": [claim.text for claim in prompt.claims], "statement_scores": filler.statement_scores()}
     if prompt.task == "relevance":
         return {"relevant_statements": filler.relevant()}
+    if prompt.task == "answer":
+        return filler.answer()
     return filler.value("", schema, None)
 
 
@@ -53,6 +55,18 @@ class _Filler:
         if kind in ("integer", "number"):
             return self._number(schema, item)
         return self._text(name, item) if kind == "string" else None
+
+    def answer(self) -> Json:
+        """The form of an answer: cited sentences, or that there are none."""
+        found = thinking.sentences(self.prompt)
+        missing = self._missing()
+        covers = "none" if not found else "partially" if missing else "fully"
+        return {
+            "covers": covers,
+            "sentences": [{"text": " ".join(text.lstrip("# ").split()), "cites": [number]} for text, number in found],
+            "missing": list[Json](missing),
+            "options": [],
+        }
 
     def statement_scores(self) -> list[Json]:
         """1 for every claim that a passage supports, 0 for the others."""

@@ -8,7 +8,7 @@ from math import log
 
 from components.language.identifiers import codes
 from components.language.marks import ITEM
-from components.language.relatives import relatives
+from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
 from components.language.words import content_words, stems
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, Tool, sentence
@@ -22,6 +22,7 @@ _FLOOR = 0.5
 # Shares of the question's weight: from the first on a sentence answers, from the second on all is answered.
 _MIN_COVERAGE = 0.34
 _FULL_COVERAGE = 0.6
+_SETTLED = 0.5
 _BESIDE = 0.7
 _SUPPORTED = 0.75
 _SENTENCES = 3
@@ -38,6 +39,11 @@ class Support:
 
 def answer(prompt: Prompt) -> str:
     """The sentences of the passages that cover the question best, each with its [N]; empty when none does."""
+    return "\n".join(_marked(text, number) for text, number in sentences(prompt))
+
+
+def sentences(prompt: Prompt) -> list[tuple[str, int]]:
+    """The sentences of the passages that cover the question best, each with the number of its passage."""
     weights = _weights(prompt)
     scored = [
         (_coverage(weights, passage, candidate), passage, place)
@@ -46,13 +52,13 @@ def answer(prompt: Prompt) -> str:
         for place, candidate in enumerate(passage.sentences)
     ]
     if not scored:
-        return ""
+        return []
     best, passage, place = max(scored, key=lambda found: found[0])
     if best < _MIN_COVERAGE:
-        return ""
+        return []
     nearby = {at for score, other, at in scored if other is passage and score >= _BESIDE * best}
     places = sorted({place, *sorted(nearby, key=lambda at: abs(at - place))[:_SENTENCES]})
-    return "\n".join(_marked(passage.sentences[at].text, passage.number) for at in _with_steps(passage, places))
+    return [(passage.sentences[at].text, passage.number) for at in _with_steps(passage, places)]
 
 
 def relevance(prompt: Prompt, passage: Passage) -> float:
@@ -78,13 +84,11 @@ def relevant(prompt: Prompt) -> list[str]:
 
 
 def settled(prompt: Prompt) -> float:
-    """How far the answer in the prompt settles the question, read under the headings of what it cites: 0..1."""
-    weights, answer_stems = _weights(prompt), sentence(prompt.answer).stems
-    return min(
-        1.0,
-        max((_covered(weights, passage, answer_stems | passage.head) for passage in prompt.passages), default=0.0)
-        / _FULL_COVERAGE,
-    )
+    """How far the answer in the prompt settles the question: 0..1."""
+    weights, answered = _weights(prompt), sentence(prompt.answer).stems
+    kin = families(answered)
+    share = sum(w for stem, w in weights.items() if stem in answered or relatives(stem, kin))
+    return min(1.0, share / _SETTLED)
 
 
 def support(claim: Claim, passages: Sequence[Passage]) -> Support:

@@ -51,7 +51,7 @@ def answer_of(
     """
     if turn.outcome is None:
         raise ValueError("turn has no outcome")
-    draft = (turn.best or turn.draft) if turn.outcome in SHOWN else None
+    draft = turn.draft if turn.outcome in SHOWN else None
     citations = draft.citations if draft else ()
     return TurnAnswer(
         turn_id=turn.turn_id,
@@ -204,7 +204,7 @@ def _meta(
 
 def _writer(turn: turns.Turn, completed: Sequence[Call]) -> Call | None:
     """The call that wrote the answer; None for a quoted answer and for a turn without an answer."""
-    if turn.outcome not in SHOWN or WRITING in turn.degraded:
+    if turn.outcome not in SHOWN or turn.draft is None or turn.draft.quoted:
         return None
     return next((call for call in reversed(completed) if call.step == WRITING), None)
 

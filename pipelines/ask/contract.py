@@ -74,6 +74,9 @@ class AskRequest(_Request):
     quality: turns.Quality = "balanced"
     filters: AskFilters | None = None
     anonymous: StrictBool = False
+    context: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = Field(
+        None, description="The product or page that the customer looks at; resolves questions that name no product."
+    )
 
     @field_validator("question")
     @classmethod

@@ -270,7 +270,7 @@ def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None) -> tuple[Turn, 
 
 def unverified(turn: Turn) -> str:
     """The answer that was not good enough to be shown, for operators; empty when there was none."""
-    draft = turn.best or turn.draft
+    draft = turn.draft
     return draft.text if draft else ""
 
 

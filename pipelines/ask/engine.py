@@ -1,7 +1,9 @@
 """The ask pipeline, loaded from its YAML and run for one turn."""
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -10,8 +12,10 @@ from typing import Protocol, runtime_checkable
 from haystack import Pipeline
 from haystack.core.errors import PipelineRuntimeError
 
-from components.turn import Turn
-from pipelines.definition import ALLOWED_MODULES, entry_and_exit, load, with_overlay
+from components.faults import collect_degraded
+from components.retrieve.retriever import haystack_filters
+from components.turn import PASSES, Quality, Turn
+from pipelines.definition import ALLOWED_MODULES, load, with_overlay
 
 YAML = Path(__file__).with_name("ask.yaml")
 
@@ -29,7 +33,8 @@ class AskEngine:
 
     Call `run` inside a tenant's context.
 
-    :param path: the pipeline file, or a profile that is laid over one. Its `metadata` names `entry` and `exit`.
+    :param path: the pipeline file, or a profile that is laid over one. Its `metadata` names the step that ends a turn
+        (`exit`).
     :param thresholds: the `threshold` of steps, by their name, in place of the file's.
     """
 
@@ -37,7 +42,8 @@ class AskEngine:
         changed = {step: {"init_parameters": {"threshold": value}} for step, value in thresholds.items()}
         definition = with_overlay(load(path), {"components": changed})
         self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
-        self._entry, self._exit = entry_and_exit(definition)
+        self._exit = str(definition["metadata"]["exit"])
+        self._passes = _passes(self.pipeline)
         self.digest = _digest(definition)
 
     def warm_up(self) -> None:
@@ -45,22 +51,39 @@ class AskEngine:
         self.pipeline.warm_up()
 
     def run(self, turn: Turn) -> Turn:
-        """The finished turn, or its last state when a step sends it nowhere.
+        """Return the finished turn.
+
+        Steps that do not wait for each other, such as the two judges of an answer, run at the same time.
 
         :raises PipelineRuntimeError: a component raised; its exception is the cause.
         :raises PipelineMaxComponentRuns: a loop does not end.
         """
-        (entry, input_socket), (last, output_socket) = self._entry, self._exit
-        try:
-            outputs = self.pipeline.run({entry: {input_socket: turn}}, include_outputs_from={last})
-        except PipelineRuntimeError as error:
-            error.pipeline_snapshot = None  # it quotes the question
-            raise
-        if output_socket in outputs.get(last, {}):
-            finished: Turn = outputs[last][output_socket]
-            return finished
-        return next(
-            (value for sockets in outputs.values() for value in sockets.values() if isinstance(value, Turn)), turn
+        data = {
+            "question": turn.question,
+            "history": list(turn.history),
+            "context": turn.context,
+            "filters": haystack_filters(turn.filters),
+            "locale": turn.locale,
+            "quality": turn.quality,
+        }
+        with collect_degraded() as failed:
+            try:
+                outputs = asyncio.run(self.pipeline.run_async(data, include_outputs_from={self._exit}))
+            except PipelineRuntimeError as error:
+                error.pipeline_snapshot = None  # it quotes the question
+                raise
+        found: Turn | None = outputs.get(self._exit, {}).get("turn")
+        if found is None:
+            raise RuntimeError("the pipeline ended without an outcome")
+        return replace(
+            found,
+            turn_id=turn.turn_id,
+            session_id=turn.session_id,
+            quality=turn.quality,
+            filters=turn.filters,
+            context=turn.context,
+            max_passes=self._passes[turn.quality],
+            degraded=tuple(dict.fromkeys((*turn.degraded, *failed))),
         )
 
     def close(self) -> None:
@@ -68,6 +91,12 @@ class AskEngine:
         for _, component in self.pipeline.walk():
             for holder in _closable(component):
                 holder.close()
+
+
+def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:
+    """The retrieval passes that the pipeline allows by quality."""
+    budgets = [one.passes for _, one in pipeline.walk() if hasattr(one, "passes")]
+    return {quality: max((budget[quality] for budget in budgets), default=PASSES[quality]) for quality in PASSES}
 
 
 def _closable(holder: object) -> Iterator[Closable]:

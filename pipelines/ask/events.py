@@ -9,14 +9,18 @@ the answer as a whole ended up otherwise; `retract` takes back the answer, or th
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Literal, TypeAlias, get_args
+
+from haystack import Document
 
 from components.decide.answer_guard import shown_link
 from components.language.texts import text
-from components.turn import Turn
+from components.passages import to_passage
 from pipelines.ask.contract import SHOWN, TurnAnswer
+from pipelines.ask.steps import Outputs
 from tenants import policy
 
 EventName: TypeAlias = Literal[
@@ -38,6 +42,7 @@ NAMES: Mapping[str, EventName] = {name: name for name in get_args(EventName)}
 LAST: frozenset[EventName] = frozenset({"done", "error"})
 
 _EARLY_CITATIONS = 5
+_SNIPPET = 240
 _SENTENCE = re.compile(r".+?(?:\[\d+\]\s*|\n+|\Z)", re.DOTALL)
 
 
@@ -55,16 +60,16 @@ NamedEvent: TypeAlias = tuple[EventName, Mapping[str, object]]
 
 
 class Narrator:
-    """Turns the steps of a running turn into events. Called in the turn's thread.
+    """Turns the steps of a running turn into events. Called in the threads of the steps.
 
-    No events are sent before the relevance gate, so that a refusal has only its result. Only the first
-    answer is streamed while it is being written: when a later pass writes another one, that replaces the first at once.
+    No events are sent before the relevance gate, so that a refusal has only its result. Only the first answer is
+    streamed while it is being written: if a later pass writes another one, that replaces the first at the end.
     """
 
     def __init__(self) -> None:
         self.sources_sent = False
         self.text = ""
-        self._pass = 0
+        self._pass = 1
         self._text_pass = 0
         self._buffered: list[NamedEvent] = []
 
@@ -76,18 +81,18 @@ class Narrator:
         self.text += text
         yield "token", {"text": text, "provisional": provisional}
 
-    def step(self, name: str, turn: Turn) -> Iterator[NamedEvent]:
+    def step(self, name: str, outputs: Outputs) -> Iterator[NamedEvent]:
         """The events of a finished step."""
-        self._pass = turn.passes
-        stage: NamedEvent = ("stage", {"node": name, "iteration": turn.passes})
+        self._pass = outputs.get("attempt", self._pass)
+        stage: NamedEvent = ("stage", {"node": name, "iteration": self._pass})
         if self.sources_sent:
             yield stage
             return
         self._buffered.append(stage)
-        if any(gate.name == "relevance" and gate.passed for gate in turn.verdict.gates):
+        if "enough" in outputs:
             self.sources_sent = True
             yield from self._buffered
-            yield "sources-early", {"citations": _early_citations(turn), "provisional": True}
+            yield "sources-early", {"citations": _early_citations(outputs["enough"]), "provisional": True}
 
     def end(self, answer: TurnAnswer) -> Iterator[NamedEvent]:
         """The events of the finished answer, up to `result`."""
@@ -117,8 +122,8 @@ class Narrator:
             yield "revise", {"text": final, "notice": text("outcomes.notice.revised", answer.locale)}
 
 
-def _early_citations(turn: Turn) -> list[dict[str, object]]:
-    """The passages that an answer may cite, best first."""
+def _early_citations(documents: Sequence[Document]) -> list[dict[str, object]]:
+    """The documents that an answer may cite, best first."""
     rules = policy.current()
     return [
         {
@@ -127,8 +132,9 @@ def _early_citations(turn: Turn) -> list[dict[str, object]]:
             "chunk_id": passage.chunk_id,
             "title": passage.title,
             "heading": passage.heading,
+            "snippet": shorten(passage.text, _SNIPPET, placeholder="…"),
             "url": shown_link(passage.url, rules),
             "score": round(passage.score, 4),
         }
-        for index, passage in enumerate(turn.evidence.relevant_passages()[:_EARLY_CITATIONS], 1)
+        for index, passage in enumerate(map(to_passage, documents[:_EARLY_CITATIONS]), 1)
     ]

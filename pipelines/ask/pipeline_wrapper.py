@@ -68,6 +68,7 @@ class PipelineWrapper(BasePipelineWrapper):
         quality: Quality = "balanced",
         filters: AskFilters | None = None,
         anonymous: bool = False,
+        context: str | None = None,
         headers: Headers | None = None,
     ) -> Response:
         """Answer a question from the tenant's knowledge base.
@@ -78,6 +79,7 @@ class PipelineWrapper(BasePipelineWrapper):
         :param quality: how many extra passes may be spent: `quick`, `balanced`, `thorough`.
         :param filters: which passages may be retrieved.
         :param anonymous: keep nothing about the person.
+        :param context: the product or page that the customer looks at.
         :returns: the `turn.v1` object, or a problem object.
         """
         try:
@@ -89,6 +91,7 @@ class PipelineWrapper(BasePipelineWrapper):
                 quality=quality,
                 filters=filters,
                 anonymous=anonymous,
+                context=context,
             )
         except ValidationError as error:
             return problems.response(problems.from_validation(error))

@@ -14,12 +14,12 @@ from uuid import uuid4
 
 from components.answer.token_sink import TokenSink, token_sink
 from components.models.calls import collect_calls
-from components.turn import Exchange, Turn
+from components.turn import Exchange
 from pipelines.ask import stream_sharing
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt, Settle
 from pipelines.ask.events import Narrator
-from pipelines.ask.steps import Watch
+from pipelines.ask.steps import Outputs, Watch
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
@@ -220,8 +220,8 @@ class Runner:
         """Run the turn of a stream; the slot in the queue is given back when it has ended."""
         narrator = Narrator()
 
-        def watch(name: str, turn: Turn) -> None:
-            for event, data in narrator.step(name, turn):
+        def watch(name: str, outputs: Outputs) -> None:
+            for event, data in narrator.step(name, outputs):
                 stream.publish(event, data)
 
         def on_token(piece: str, provisional: bool) -> None:

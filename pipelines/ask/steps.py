@@ -15,10 +15,12 @@ from typing import Any, TypeAlias
 from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
 from components.models.calls import Call, collect_calls
-from components.turn import Turn
 
-Watch: TypeAlias = Callable[[str, Turn], None]
-"""Called for each finished step with its name and the turn that it passed on, in the turn's own thread."""
+Outputs: TypeAlias = Mapping[str, Any]
+"""The values that a component sent to its output sockets, by socket."""
+
+Watch: TypeAlias = Callable[[str, Outputs], None]
+"""Called for each finished step with its name and its outputs, in the thread of the step."""
 
 _OUTPUT = "haystack.component.output"
 
@@ -30,7 +32,7 @@ class Step:
     :param name: in the pipeline; `visit` counts its runs in this turn from 1.
     :param component: its class, modules included.
     :param started: nanoseconds of the monotonic clock; so is `ended`.
-    :param output: the turn that it passed on; None when it raised.
+    :param outputs: what it sent on; None if it raised.
     """
 
     name: str
@@ -38,7 +40,7 @@ class Step:
     component: str
     started: int
     ended: int
-    output: Turn | None
+    outputs: Outputs | None
 
     @property
     def label(self) -> str:
@@ -126,7 +128,7 @@ class StepTracer(Tracer):
                 yield span
             finally:
                 component = str(attributes.get("haystack.component.fully_qualified_type", ""))
-                steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.output))
+                steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.outputs))
 
     def current_span(self) -> Span | None:
         """The current span of the wrapped tracer."""
@@ -137,7 +139,7 @@ class _StepSpan(Span):
     """Captures a step's output regardless of Haystack's content tracing setting."""
 
     def __init__(self, wrapped: Span, name: str, watch: Watch | None) -> None:
-        self.output: Turn | None = None
+        self.outputs: Outputs | None = None
         self._wrapped = wrapped
         self._name = name
         self._watch = watch
@@ -151,11 +153,9 @@ class _StepSpan(Span):
         self._wrapped.set_content_tag(key, value)
         if key != _OUTPUT or not isinstance(value, Mapping):
             return
-        for output in value.values():
-            if isinstance(output, Turn):
-                self.output = output
-                if self._watch is not None:
-                    self._watch(self._name, output)
+        self.outputs = dict(value)
+        if self._watch is not None:
+            self._watch(self._name, self.outputs)
 
     def raw_span(self) -> Any:  # noqa: ANN401
         """The wrapped span."""

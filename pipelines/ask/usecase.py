@@ -189,6 +189,7 @@ def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchan
         session_id=request.session_id or "",
         filters=request.filters.to_turn() if request.filters else Filters(),
         history=_history(request) if history is None else history,
+        context=request.context or "",
     )
 
 
@@ -219,7 +220,6 @@ def _fail(turn: Turn, reason: Reason) -> Turn:
         outcome="failed",
         reason=reason,
         draft=None,
-        best=None,
         verdict=Verdict(route="error", reasons=(reason,)),
         reply=Reply(text=text(f"outcomes.failed.{reason}", turn.locale)),
     )

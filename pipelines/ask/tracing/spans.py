@@ -5,12 +5,15 @@ which Phoenix reads; `tenant.id` is ours. A step's second run is called `verify 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
+from haystack import Document
+
+from components.answer.drafts import to_draft
 from components.models.calls import Call
-from components.turn import Passage, Turn
-from pipelines.ask.steps import Step
-from pipelines.ask.tracing.changes import Words, as_json, changes, masked, withheld
+from components.passages import relevance, to_passage
+from components.turn import Verdict
+from pipelines.ask.steps import Outputs, Step
+from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
 from pipelines.ask.tracing.span import Event, Span, Value
 from pipelines.ask.tracing.trace import Trace
 from tenants import traces
@@ -24,13 +27,14 @@ _JUDGES = "components.judge."
 def spans(trace: Trace) -> list[Span]:
     """All spans of the trace, the turn's own first."""
     words: Words = masked if trace.content else withheld
-    described = [_turn(trace, words)]
-    before, previous = trace.begun, ""
+    made = [_turn(trace, words)]
+    previous, iteration = "", 1
     for step in trace.steps.finished:
-        described.append(_step(step, before, previous, trace.steps.clock, words))
-        before, previous = step.output or before, step.name
-    described += [_call(call, _place(call, trace.steps.finished), trace.steps.clock) for call in trace.steps.calls]
-    return described
+        iteration = (step.outputs or {}).get("attempt", iteration)
+        made.append(_step(step, previous, iteration, trace.steps.clock, words))
+        previous = step.name
+    made += [_call(call, _place(call, trace.steps.finished), trace.steps.clock) for call in trace.steps.calls]
+    return made
 
 
 def resource(trace: Trace) -> Mapping[str, str]:
@@ -90,32 +94,43 @@ def _about(trace: Trace) -> dict[str, object]:
 
 
 def _passes(trace: Trace) -> Iterator[Event]:
-    """The result of each pass: the state of the turn after its last step."""
-    outputs = [(step, step.output) for step in trace.steps.finished if step.output is not None and step.output.passes]
-    for (step, turn), (_, after) in pairwise([*outputs, *[(last, None) for last, _ in outputs[-1:]]]):
-        if turn is not None and (after is None or after.passes != turn.passes):
-            yield Event("rag_iteration", trace.steps.clock + step.ended, _state(turn))
+    """The result of each retrieval pass, when its last step has ended."""
+    iteration, state, ended, took = 0, dict[str, Value](), 0, 0.0
+    for step in trace.steps.finished:
+        outputs = step.outputs or {}
+        attempt = outputs.get("attempt", iteration) if step.name != "rewrite" else iteration
+        if attempt != iteration:
+            if iteration:
+                yield Event("rag_iteration", ended, state)
+            iteration, took = attempt, 0.0
+            state = {"iteration": attempt, "max_iterations": trace.answer.verdict.max_iterations}
+        if iteration and "turn" not in outputs:
+            state |= _state(outputs)
+            ended = trace.steps.clock + step.ended
+            took += (step.ended - step.started) / 1e6
+            state["took_ms"] = round(took, 3)
+    if iteration:
+        yield Event("rag_iteration", ended, state)
 
 
-def _state(turn: Turn) -> dict[str, Value]:
-    attributes: dict[str, Value] = {
-        "iteration": turn.passes,
-        "max_iterations": turn.max_passes,
-        "route": turn.verdict.route,
-        "reasons": turn.verdict.reasons,
-        "passages": turn.evidence.retrieved,
-        "kept": len(turn.evidence.relevant_ids),
-        "relevance": turn.evidence.relevance,
-        "adequacy": turn.evidence.adequacy,
-    }
-    if turn.draft is not None:
-        attributes |= {
-            "claims": len(turn.draft.claims),
-            "factuality": turn.draft.factuality,
-            "factuality_status": turn.draft.factuality_status,
-            "quality": turn.draft.quality,
-        }
-    return attributes
+def _state(outputs: Outputs) -> dict[str, Value]:
+    """The figures of a pass that these outputs hold."""
+    state: dict[str, Value] = {}
+    if "graded" in outputs:
+        graded = outputs["graded"]
+        state |= {"passages": len(graded), "kept": sum(bool(one.meta.get("graded")) for one in graded)}
+        state["relevance"] = max(map(relevance, graded), default=0.0)
+    if "adequacy" in outputs:
+        state["adequacy"] = outputs["adequacy"]
+    if isinstance(verdict := outputs.get("verdict", outputs.get("refuse")), Verdict):
+        state |= {"route": verdict.route, "reasons": verdict.reasons}
+    if answers := outputs.get("answers"):
+        draft = to_draft(answers[0])
+        state |= {"claims": len(draft.claims), "factuality": draft.factuality}
+        state["factuality_status"] = draft.factuality_status
+    if (evaluation := outputs.get("evaluation")) is not None:
+        state["quality"] = evaluation.quality
+    return state
 
 
 def _outcome(trace: Trace, at: int) -> Event:
@@ -132,25 +147,19 @@ def _outcome(trace: Trace, at: int) -> Event:
     return Event("graph_outcome", at, attributes)
 
 
-def _step(step: Step, before: Turn, previous: str, clock: int, words: Words) -> Span:
+def _step(step: Step, previous: str, iteration: int, clock: int, words: Words) -> Span:
     kind = _kind(step.component)
     attributes: dict[str, Value] = {_KIND: kind, "graph.node.id": step.name}
     if previous:
         attributes["graph.node.parent_id"] = previous
-    after = step.output
-    if after is None:
+    if step.outputs is None:
         return Span(step.label, clock + step.started, clock + step.ended, attributes, error="raised")
-    attributes["metadata"] = as_json({"iteration": after.passes, "component": step.component})
-    if kind == "RETRIEVER":
-        seen = {id(passage) for passage in before.evidence.passages}
-        retrieved = [passage for passage in after.evidence.passages if id(passage) not in seen]
-        attributes |= _documents("retrieval.documents", retrieved, after, words)
-    elif kind == "RERANKER":
-        attributes |= _documents("reranker.output_documents", after.evidence.passages, after, words)
-    if kind in {"RETRIEVER", "RERANKER"} and (query := _searched(before, words)):
-        attributes |= {"input.value": query, "input.mime_type": _TEXT}
-    if changed := changes(before, after, words):
-        attributes |= {"output.value": as_json(changed), "output.mime_type": _JSON}
+    attributes["metadata"] = as_json({"iteration": iteration, "component": step.component})
+    prefix = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}.get(kind)
+    if prefix is not None:
+        attributes |= _documents(prefix, step.outputs.get("documents", ()), words)
+    if sent := described(step.outputs, words):
+        attributes |= {"output.value": as_json(sent), "output.mime_type": _JSON}
     return Span(step.label, clock + step.started, clock + step.ended, attributes)
 
 
@@ -166,36 +175,25 @@ def _kind(component: str) -> str:
     return "EVALUATOR" if component.startswith(_JUDGES) else "CHAIN"
 
 
-def _searched(turn: Turn, words: Words) -> str:
-    """The queries of this pass; later passes search only new ones."""
-    texts = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
-    return "\n".join(text for query in texts if (text := words(query)))
-
-
-def _documents(prefix: str, passages: Sequence[Passage], turn: Turn, words: Words) -> dict[str, Value]:
+def _documents(prefix: str, documents: Sequence[Document], words: Words) -> dict[str, Value]:
     attributes: dict[str, Value] = {}
-    for position, passage in enumerate(passages):
+    for position, document in enumerate(documents):
+        passage = to_passage(document)
         at = f"{prefix}.{position}.document."
         attributes[f"{at}id"] = passage.chunk_id
         attributes[f"{at}score"] = passage.score
-        attributes[f"{at}metadata"] = as_json(_passage(passage, turn, words))
+        about: dict[str, object] = {
+            "doc_id": passage.doc_id,
+            "scores": {name: round(score, 4) for name, score in passage.scores.items()},
+            "trust": passage.trust,
+            "status": passage.status,
+            "updated_at": passage.updated_at,
+        }
+        if (title := words(passage.title)) is not None:
+            about |= {"title": title, "heading": words(passage.heading), "url": passage.url}
+        attributes[f"{at}metadata"] = as_json(about)
         if (content := words(passage.text)) is not None:
             attributes[f"{at}content"] = content
-    return attributes
-
-
-def _passage(passage: Passage, turn: Turn, words: Words) -> dict[str, object]:
-    attributes: dict[str, object] = {
-        "doc_id": passage.doc_id,
-        "scores": {name: round(score, 4) for name, score in passage.scores.items()},
-        "trust": passage.trust,
-        "status": passage.status,
-        "updated_at": passage.updated_at,
-    }
-    if (title := words(passage.title)) is not None:
-        attributes |= {"title": title, "heading": words(passage.heading), "url": passage.url}
-    if (judged := turn.evidence.relevance_by_chunk.get(passage.chunk_id)) is not None:
-        attributes |= {"relevance": round(judged, 4), "kept": passage.chunk_id in turn.evidence.relevant_ids}
     return attributes
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from components.answer.suggestions import QuestionSuggester
 from components.judge.appraiser import EvidenceAppraiser
 from components.judge.context import EvidenceContext
+from components.judge.local import LocalJudge
+from components.judge.reviewer import DraftReviewer
+
+from components.answer.suggestions import QuestionSuggester
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
 from components.judge.llm import LlmJudge
-from components.judge.local import LocalJudge
-from components.judge.reviewer import DraftReviewer
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.retrieve.tools import ToolSearch

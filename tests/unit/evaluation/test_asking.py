@@ -1,4 +1,5 @@
 from components.judge.local import LocalJudge
+
 from components.judge.verifier import FactVerifier
 from evaluation.asking import verifier_of, verify_pairs
 from evaluation.cases import Pair, PairSet

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 
-from components.turn import EXTRA_PASSES
+from components.turn import PASSES
 from pipelines import problems
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.desk import conversation
@@ -80,7 +80,7 @@ def _page(
         asked=asked,
         tried=[(one, conversation.passages(one.answer)) for one in tried],
         profiles=get_settings().profiles,
-        qualities=tuple(EXTRA_PASSES),
+        qualities=tuple(PASSES),
         sides=_SIDES,
         thresholds=_THRESHOLDS,
         limit=QUESTION_LIMIT,

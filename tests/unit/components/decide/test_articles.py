@@ -6,11 +6,18 @@ import pytest
 
 from components.decide.articles import nearest
 from components.turn import Article, Passage, RejectedApproach, Turn
+from tenants import lexicon
+from tenants.lexicon import Lexicon
 from tests.turns import passage, turn
 
 FEES = passage("Плата за хранение взимается с третьего дня. Оплатить можно картой.", doc_id="fees", heading="Хранение")
 DAYS = passage("Посылка хранится десять дней.", "c2", doc_id="fees", heading="Сроки")
 POINT = passage("# Пункт выдачи\n\nХранение в пункте бесплатно три дня.", "c3", doc_id="points")
+
+
+@pytest.fixture(autouse=True)
+def terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
 
 
 def offered(given_turn: Turn, **judged: float) -> tuple[Article, ...]:
@@ -26,15 +33,6 @@ def test_documents_come_before_their_further_sections() -> None:
 
 def offered_of(given_turn: Turn, most: int, **judged: float) -> tuple[Article, ...]:
     return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1, most)
-
-
-def test_the_surest_is_offered_with_the_most_similar_others() -> None:
-    similar = {"cosine": 0.9, "words": 0.5}
-    less = {"cosine": 0.9, "words": 0.2}
-    sections = [replace(FEES, doc_id=f"doc{n}", chunk_id=f"c{n}", scores=less) for n in range(1, 4)]
-    sections.append(replace(POINT, chunk_id="c4", scores=similar))
-    result = offered(turn("хранение посылки", *sections), c1=0.5, c2=0.4, c3=0.3, c4=0.2)
-    assert [one.passage.chunk_id for one in result] == ["c1", "c2", "c4"]
 
 
 def test_distant_and_unjudged_sections_are_not_offered() -> None:

@@ -1,45 +1,47 @@
 """The outcome table: exactly one outcome for every turn, its reason, and words in both languages."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
-from haystack import Pipeline
+from haystack import Document, Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.answer.drafts import to_answer
 from components.decide.answer_guard import AnswerRules
 from components.decide.outcome import OutcomeComposer
+from components.faults import collect_degraded, degraded
 from components.language.texts import LOCALES
 from components.turn import (
     Answerability,
-    Citation,
-    Claim,
     Draft,
     Exchange,
     FactualityStatus,
+    Gate,
     Intent,
     Outcome,
+    Query,
     Reason,
-    Reply,
     Risk,
     Route,
     Turn,
     Verdict,
 )
-from tenants import policy
+from components.understand.intent import Reading
+from tenants import lexicon, policy
+from tenants.lexicon import Lexicon
 from tenants.policy import Policy
-from tests.turns import passage, turn
+from tests.turns import document, draft, passage
 
-SOURCE = passage("Гарантия два года.", heading="Условия › Гарантия")
-OTHER = passage("Возврат за две недели.", "c2", heading="Условия › Возврат")
-GOOD = Draft(
-    "Гарантия два года. [1]",
-    (Claim("Гарантия два года.", (1,), "supported"),),
-    (Citation(1, SOURCE, SOURCE.text, (0, len(SOURCE.text))),),
-    factuality=100.0,
+SOURCE = document("Гарантия два года.", heading="Условия › Гарантия")
+OTHER = document("Возврат за две недели.", "c2", heading="Условия › Возврат")
+GOOD = replace(
+    draft("Гарантия два года.", of=passage("Гарантия два года.", heading="Условия › Гарантия")),
     factuality_status="checked",
     answerability="fully",
+    confidence=0.9,
 )
 SHOWN = {"answered", "partially_answered"}
 WITH_ARTICLES = {"low_confidence", "cannot_answer", "clarify", "refused"}
@@ -50,140 +52,164 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Policy]:
     """The tenant's policy; a test may put another one in."""
     held = {"now": Policy(approved_offers={"cancellation": "скидка 10%"}, handoff_channel="chat")}
     monkeypatch.setattr(policy, "current", lambda: held["now"])
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
     return held
 
 
-def composed(given_turn: Turn) -> Turn:
-    return OutcomeComposer(clarify_from=0.35, clarify_words=2, options=3).run(given_turn)["turn"]
+def near(relevance: float, *documents: Document) -> list[Document]:
+    """Accepted documents of this relevance."""
+    found = documents or (SOURCE, OTHER)
+    return [replace(one, meta={**one.meta, "relevance": relevance, "graded": True}) for one in found]
 
 
-def test_a_truncated_list_is_announced() -> None:
-    whole, cut = (composed(drafted(truncated=flag)) for flag in (False, True))
-    assert whole.outcome == cut.outcome
-    assert whole.reply.notice is None
-    assert cut.reply.notice == "Показана часть раздела, остальное — в источнике."
-    titled = replace(GOOD.citations[0], passage=replace(SOURCE, title="Гарантия"))
-    assert composed(drafted(truncated=True, citations=(titled,))).reply.notice == (
-        "Показана часть раздела, остальное — в статье «Гарантия»."
-    )
-
-
-def drafted(route: Route = "auto", **changes: object) -> Turn:
-    draft = replace(GOOD, **changes)  # type: ignore[arg-type]
-    return replace(turn("гарантия", SOURCE), draft=draft, best=draft, verdict=Verdict(route))
+def composed(
+    question: str = "гарантия на люк машины",
+    documents: Sequence[Document] = (),
+    one: Draft | None = None,
+    route: Route = "auto",
+    failed: Sequence[str] = (),
+    **inputs: Any,  # noqa: ANN401
+) -> Turn:
+    adequacy = max((float(found.meta["relevance"]) for found in documents), default=0.0)
+    with collect_degraded():
+        for step in failed:
+            degraded(step)
+        outputs = OutcomeComposer(clarify_from=0.35, clarify_words=2).run(
+            question=question,
+            graded=list(documents),
+            looked_up=list(documents),
+            adequacy=adequacy,
+            answers=[to_answer(one, question)] if one is not None else None,
+            verdict=Verdict(route) if one is not None else None,
+            **inputs,
+        )
+    return outputs["turn"]
 
 
 @pytest.mark.parametrize(
-    ("given_turn", "outcome", "reason"),
+    ("changes", "route", "outcome", "reason"),
     [
-        (drafted(), "answered", None),
-        (drafted(missing=("E21",)), "partially_answered", None),
-        (drafted("human"), "low_confidence", None),
-        (drafted("human", missing=("E21",)), "low_confidence", None),
-        (drafted(answerability="cannot"), "cannot_answer", "insufficient_context"),
-        (drafted("human", answerability="cannot"), "cannot_answer", "insufficient_context"),
-        (drafted("human", claims=(), text=""), "refused", "unverified_answer"),
-        (drafted("human", factuality_status="failed"), "human_followup", "budget_exhausted"),
-        (turn("гарантия на люк машины"), "refused", "no_relevant_context"),
-        (turn("гарантия на люк машины", SOURCE, relevance=0.2), "refused", "no_relevant_context"),
-        (turn("гарантия на люк машины", SOURCE, relevance=0.4), "low_confidence", None),
-        (replace(turn("гарантия"), degraded=("grader",)), "failed", "pipeline_error"),
+        ({}, "auto", "answered", None),
+        ({"missing": ("возврат",), "answerability": "partially"}, "auto", "partially_answered", None),
+        ({"answerability": "partially"}, "auto", "partially_answered", None),
+        ({"answerability": "cannot"}, "human", "cannot_answer", "insufficient_context"),
+        ({"claims": (), "text": ""}, "human", "refused", "unverified_answer"),
+        ({"claims": (), "text": "", "factuality_status": "no_claims"}, "human", "refused", "llm_self_refusal"),
+        ({"factuality_status": "failed"}, "human", "human_followup", "budget_exhausted"),
+        ({"answerability": "unknown"}, "human", "low_confidence", None),
     ],
 )
-def test_each_situation_has_its_outcome(given_turn: Turn, outcome: Outcome, reason: Reason | None) -> None:
-    after = composed(given_turn)
+def test_each_draft_has_its_outcome(
+    changes: dict[str, Any], route: Route, outcome: Outcome, reason: Reason | None
+) -> None:
+    after = composed(documents=near(0.2, SOURCE), one=replace(GOOD, **changes), route=route)
     assert (after.outcome, after.reason) == (outcome, reason)
-    assert after.reply.text
     assert (GOOD.text in after.reply.text) == (outcome in SHOWN)
-    offered = outcome in WITH_ARTICLES and bool(given_turn.evidence.passages)
-    assert [one.passage for one in after.reply.articles] == ([SOURCE] if offered else [])
-    assert ("Ближе всего к вопросу эта статья." in after.reply.text) == offered
+    assert bool(after.reply.articles) == (outcome in WITH_ARTICLES)
+
+
+@pytest.mark.parametrize(
+    ("documents", "failed", "outcome", "reason"),
+    [
+        ([], (), "refused", "no_relevant_context"),
+        (near(0.2, SOURCE), (), "refused", "no_relevant_context"),
+        (near(0.4, SOURCE), (), "low_confidence", None),
+        ([], ("grader",), "failed", "pipeline_error"),
+    ],
+)
+def test_each_situation_without_a_draft_has_its_outcome(
+    documents: list[Document], failed: tuple[str, ...], outcome: Outcome, reason: Reason | None
+) -> None:
+    after = composed(documents=documents, failed=failed)
+    assert (after.outcome, after.reason) == (outcome, reason)
+    assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in documents]
+
+
+def test_failed_gates_make_a_full_answer_a_partial_one() -> None:
+    verdict = Verdict("auto", ("quality",), (Gate("quality", False, 40, 60),))
+    answers = [to_answer(GOOD, "гарантия")]
+    after = OutcomeComposer().run(question="гарантия", answers=answers, verdict=verdict)["turn"]
+    assert after.outcome == "partially_answered"
+
+
+def test_the_best_earlier_answer_is_shown_if_the_last_pass_brought_none() -> None:
+    best = to_answer(replace(GOOD, answerability="partially"), "гарантия")
+    after = OutcomeComposer().run(question="гарантия", best=best, verdict=Verdict("retry"), exhausted=Verdict("human"))
+    assert after["turn"].outcome == "partially_answered"
 
 
 def test_a_tenant_may_send_weak_answers_to_a_person(rules: dict[str, Policy]) -> None:
     rules["now"] = Policy(low_confidence_to_human=True, handoff_channel="desk")
-    after = composed(drafted("human"))
+    after = composed(documents=near(0.4, SOURCE))
     assert (after.outcome, after.reason) == ("human_followup", "low_confidence")
-    assert GOOD.text not in after.reply.text
     assert after.reply.handoff == {"channel": "desk", "offer": ""}
 
 
-def test_a_tenant_may_ask_for_more_confidence(rules: dict[str, Policy]) -> None:
+def test_a_tenant_may_ask_for_more_confidence_in_quotations(rules: dict[str, Policy]) -> None:
     rules["now"] = Policy(answer_threshold=0.6)
-    assert composed(drafted(confidence=0.6)).outcome == "answered"
-    assert composed(drafted(confidence=0.59)).outcome == "low_confidence"
+    assert composed(one=replace(GOOD, quoted=True, confidence=0.6)).outcome == "answered"
+    assert composed(one=replace(GOOD, quoted=True, confidence=0.59)).outcome != "answered"
 
 
-def test_notices_accompany_shown_answers_only() -> None:
-    assert composed(drafted()).reply.notice is None
-    partial = composed(drafted(missing=("E21", "E22"))).reply.notice
-    assert partial is not None
-    assert "E21, E22" in partial
+def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
+    assert composed(one=GOOD).reply.notice is None
+    notice = composed(one=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
+    assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, спросите сотрудника."
 
 
-def test_a_code_that_the_evidence_holds_is_only_not_mentioned() -> None:
-    partial = drafted(missing=("E21", "E22"))
-    partial = replace(
-        partial,
-        query=replace(partial.query, codes=("E21", "E22")),
-        evidence=replace(partial.evidence, uncovered=("E22",)),
-    )
-    assert composed(partial).reply.notice == (
-        "В базе знаний нет сведений о следующем: E22. В показанном тексте не упомянуто: E21."
+def test_a_truncated_list_is_announced() -> None:
+    assert composed(one=replace(GOOD, truncated=True)).reply.notice == (
+        "Показана часть раздела, остальное — в источнике."
     )
 
 
-def test_only_answers_keep_their_suggestions() -> None:
-    reply = Reply(suggestions=("Подробнее: Возврат",))
-    assert composed(replace(drafted(), reply=reply)).reply.suggestions == reply.suggestions
-    assert composed(replace(turn("а"), reply=reply)).reply.suggestions == ()
+def test_only_shown_answers_have_suggestions() -> None:
+    assert composed(one=GOOD, suggestions=["Возврат"]).reply.suggestions == ("Возврат",)
+    assert composed(suggestions=["Возврат"]).reply.suggestions == ()
 
 
-def near(question: str, relevance: float) -> Turn:
-    return turn(question, SOURCE, OTHER, relevance=relevance)
-
-
-def test_a_short_nearly_answered_question_is_clarified_with_topics() -> None:
-    after = composed(near("условия", 0.4))
+def test_a_vague_question_is_clarified_with_topics() -> None:
+    after = composed("условия", near(0.4))
     assert (after.outcome, after.reason) == ("clarify", None)
     assert after.reply.clarification == ("Гарантия", "Возврат")
     assert [one.snippet for one in after.reply.articles] == ["Гарантия два года.", "Возврат за две недели."]
 
 
+def test_the_choices_of_a_model_are_offered() -> None:
+    after = composed(one=replace(GOOD, claims=(), text="", options=("Волна", "Бриз")), route="human")
+    assert (after.outcome, after.reply.clarification) == ("clarify", ("Волна", "Бриз"))
+
+
+ASKED_BACK = [Exchange("сроки", "clarify"), Exchange("сроки гарантии", "answered")]
+
+
 @pytest.mark.parametrize(
-    "given_turn",
+    ("question", "documents", "history"),
     [
-        near("условия", 0.3),
-        near("условия гарантии машины", 0.4),
-        turn("условия", SOURCE, relevance=0.4),
-        replace(near("условия", 0.4), history=(Exchange("сроки", "clarify"), Exchange("сроки гарантии", "answered"))),
+        ("условия", near(0.3), []),
+        ("условия гарантии машины", near(0.4), []),
+        ("условия", near(0.4, SOURCE), []),
+        ("условия", near(0.4), ASKED_BACK),
     ],
 )
-def test_any_other_refusal_offers_articles(given_turn: Turn) -> None:
-    assert composed(given_turn).outcome == "low_confidence"
+def test_nothing_else_is_clarified(question: str, documents: list[Document], history: list[Exchange]) -> None:
+    assert composed(question, documents, history=history).outcome == "low_confidence"
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_an_unknown_code_is_named_in_the_refusal(locale: str) -> None:
-    question_turn = replace(turn("ошибка E401"), locale=locale)
-    after = composed(replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401", "ошибк"))))
-    assert (after.outcome, after.reason) == ("refused", "no_relevant_context")
+    understood = Query("ошибка E401", codes=("E401",))
+    after = composed("ошибка E401", near(0.5), understood=understood, absent=["E401"], locale=locale)
+    assert (after.outcome, after.reason, after.reply.articles) == ("refused", "no_relevant_context", ())
+    assert after.verdict.reasons == ("code_not_found",)
     assert "E401" in after.reply.text
 
 
-def test_articles_about_other_codes_are_not_offered() -> None:
-    question_turn = turn("ошибка E401", passage("Код E20: вода не сливается."), relevance=0.5)
-    after = composed(
-        replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401",), adequacy=0.0))
-    )
-    assert (after.outcome, after.reply.articles) == ("refused", ())
-
-
 def test_only_approved_offers_are_made() -> None:
-    stakes = replace(turn("отмените"), outcome="high_stakes", reason="high_risk", intent="high_stakes")
-    offered = composed(replace(stakes, risk="cancellation")).reply.handoff
+    offered = composed("отмените", fixed=Reading("high_stakes", 1.0, "cancellation")).reply.handoff
     assert offered == {"channel": "chat", "offer": "скидка 10%"}
-    assert composed(replace(stakes, risk="complaint")).reply.handoff == {"channel": "chat", "offer": ""}
+    complaint = composed("жалоба", fixed=Reading("high_stakes", 1.0, "complaint")).reply.handoff
+    assert complaint == {"channel": "chat", "offer": ""}
 
 
 FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [
@@ -192,60 +218,64 @@ FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [
     ("irrelevant", "off_topic", "chitchat", "none"),
     ("out_of_scope", "out_of_scope", "out_of_scope", "none"),
     ("human_followup", "user_request", "wants_human", "none"),
-    ("blocked", "blocked_by_guardrails", "answerable", "none"),
     *(("high_stakes", "high_risk", "high_stakes", risk) for risk in get_args(Risk)),
 ]
 
 
 @pytest.mark.parametrize(("outcome", "reason", "intent", "risk"), FIXED)
-def test_an_earlier_outcome_is_kept_and_worded_in_both_languages(
+def test_a_fixed_intent_is_worded_in_both_languages(
     outcome: Outcome, reason: Reason, intent: Intent, risk: Risk
 ) -> None:
-    decided_turn = replace(turn("?"), outcome=outcome, reason=reason, intent=intent, risk=risk)
-    by_locale = {locale: composed(replace(decided_turn, locale=locale)) for locale in LOCALES}
+    by_locale = {locale: composed("?", fixed=Reading(intent, 1.0, risk), locale=locale) for locale in LOCALES}
     assert {(after.outcome, after.reason) for after in by_locale.values()} == {(outcome, reason)}
     texts = {after.reply.text for after in by_locale.values()}
     assert len(texts) == len(LOCALES)
     assert all(texts)
 
 
-turns = st.builds(
-    lambda decided_turn, draft, route, locale, degraded, intent: replace(
-        decided_turn, draft=draft, best=draft, verdict=Verdict(route), locale=locale, degraded=degraded, intent=intent
-    ),
-    st.sampled_from([near("условия", 0.4), near("условия", 0.9), near("E401", 0.0), turn("?")]),
-    st.one_of(
-        st.none(),
-        st.builds(
-            replace,
-            st.just(GOOD),
-            claims=st.sampled_from([(), GOOD.claims]),
-            factuality_status=st.sampled_from(get_args(FactualityStatus)),
-            answerability=st.sampled_from(get_args(Answerability)),
-            missing=st.sampled_from([(), ("E21",)]),
-        ),
-    ),
-    st.sampled_from(get_args(Route)),
-    st.sampled_from([*LOCALES, "de"]),
-    st.sampled_from([(), ("grader",), ("verifier",)]),
-    st.sampled_from(get_args(Intent)),
+def test_a_blocked_question_is_blocked() -> None:
+    after = composed("?", blocked="override")
+    assert (after.outcome, after.reason) == ("blocked", "blocked_by_guardrails")
+
+
+drafts = st.builds(
+    replace,
+    st.just(GOOD),
+    claims=st.sampled_from([(), GOOD.claims]),
+    factuality_status=st.sampled_from(get_args(FactualityStatus)),
+    answerability=st.sampled_from(get_args(Answerability)),
+    missing=st.sampled_from([(), ("E21",)]),
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(turns, st.booleans())
-def test_every_turn_gets_one_outcome_and_a_text(rules: dict[str, Policy], decided_turn: Turn, to_human: bool) -> None:
+@given(
+    st.one_of(st.none(), drafts),
+    st.sampled_from([[], near(0.4), near(0.9)]),
+    st.sampled_from(get_args(Route)),
+    st.sampled_from([*LOCALES, "de"]),
+    st.sampled_from([(), ("grader",), ("verifier",)]),
+    st.booleans(),
+)
+def test_every_turn_gets_one_outcome_and_a_text(
+    rules: dict[str, Policy],
+    one: Draft | None,
+    documents: list[Document],
+    route: Route,
+    locale: str,
+    failed: tuple[str, ...],
+    to_human: bool,
+) -> None:
     rules["now"] = Policy(low_confidence_to_human=to_human)
-    after = composed(decided_turn)
+    after = composed("условия", documents, one, route, failed, locale=locale)
     assert after.outcome in get_args(Outcome)
     assert after.reason is None or after.reason in get_args(Reason)
     assert after.reply.text
     if after.outcome in SHOWN:
-        assert decided_turn.draft is not None
-        assert decided_turn.draft.claims
-        assert decided_turn.draft.factuality_status != "failed"
-    if after.outcome in {"answered", "partially_answered"}:
-        assert decided_turn.verdict.route == "auto"
+        assert one is not None
+        assert one.claims
+        assert one.factuality_status != "failed"
+        assert after.verdict.route == "auto"
     assert (after.reply.handoff is not None) == (after.outcome in {"human_followup", "high_stakes"})
     assert (after.reply.clarification is not None) == (after.outcome == "clarify")
     assert after.outcome in WITH_ARTICLES or not after.reply.articles

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from components.answer.citations import cite
+from components.answer.units import units
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from components.answer.citations import cite
-from components.answer.units import units
 from components.ingest.cut import NAMELESS
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.formats.parsed import FileFlag

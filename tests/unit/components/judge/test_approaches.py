@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.approaches import coverage, proposed
-from components.judge.coverage import prepare
 from components.turn import RejectedApproach
 from tests.generated import texts
 from tests.turns import query
@@ -40,15 +39,15 @@ def test_a_different_or_opposite_sentence_is_no_proposal(sentence: str) -> None:
 
 
 def test_coverage_is_the_weight_share_of_the_question() -> None:
-    question = prepare(query("сбросить плату телефона"))
+    question = query("сбросить плату телефона").weights
     assert coverage(question, RESET.text) == pytest.approx(2 / 3)
-    assert coverage(prepare(query("подключение")), "Подключить шланг") == pytest.approx(0.6)
-    assert coverage(prepare(query("погода")), RESET.text) == 0.0
+    assert coverage(query("подключение").weights, "Подключить шланг") == pytest.approx(0.6)
+    assert coverage(query("погода").weights, RESET.text) == 0.0
 
 
 @given(texts, st.text(max_size=40))
 def test_coverage_is_a_share(question_text: str, text: str) -> None:
-    assert 0 <= coverage(prepare(query(question_text)), text) <= 1 + 1e-9
+    assert 0 <= coverage(query(question_text).weights, text) <= 1 + 1e-9
 
 
 def test_an_approach_without_words_matches_no_sentence() -> None:

@@ -1,43 +1,48 @@
 """Trust settles near ties and never drowns relevance."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 import pytest
-from haystack import Pipeline
+from haystack import Document, Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.relevance import RelevanceScore
 from components.retrieve import reranker
-from components.retrieve.reranker import FeatureReranker
+from components.retrieve.reranker import FeatureRanker
 from components.turn import DocumentStatus, Passage, Query, Trust
-from tests.turns import passage, searched
+from tenants import lexicon
+from tenants.lexicon import Lexicon
+from tests.turns import document
 
 
-class BySearch:
-    """Takes the search score for the probability that a passage answers."""
-
-    def judge(self, query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
-        return [RelevanceScore(one.scores.get("search", one.score), {"words": 0.5}) for one in passages]
+def by_search(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
+    """Take the search score for the probability that a passage answers."""
+    return [RelevanceScore(one.scores["search"], {"cover": 0.5}) for one in passages]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def by_search() -> Iterator[None]:
+def judged_by_search() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reranker, "relevance_model", BySearch)
+        patch.setattr(reranker, "judge", by_search)
+        patch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
         yield
 
 
-def ranked(*passages: Passage, trust_weight: float = 1.0) -> tuple[Passage, ...]:
-    return FeatureReranker(trust_weight).run(searched("?", *passages))["turn"].evidence.passages
+def ranked(*documents: Document, trust_weight: float = 1.0) -> tuple[Document, ...]:
+    return tuple(FeatureRanker(trust_weight).run(query="?", documents=list(documents))["documents"])
+
+
+def scores(one: Document) -> Mapping[str, float]:
+    found: Mapping[str, float] = one.meta["scores"]
+    return found
 
 
 def reranked(
     chunk_id: str, score: float, trust: Trust = "auto", status: DocumentStatus = "active", priority: int = 0
-) -> Passage:
-    return replace(passage("Текст", chunk_id), score=score, trust=trust, status=status, priority=priority)
+) -> Document:
+    return document("Текст", chunk_id, relevance=score, trust=trust, status=status, priority=priority)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def reranked(
 def test_outdated_documents_lose_the_specified_penalty(status: DocumentStatus, lost: float) -> None:
     (one,) = ranked(reranked("a", 0.9, status=status))
     assert one.score == pytest.approx(0.9 - lost)
-    assert one.scores["trust"] == pytest.approx(-lost)
+    assert scores(one)["trust"] == pytest.approx(-lost)
 
 
 @pytest.mark.parametrize("priority", [0, 1, 50, 100])
@@ -57,7 +62,7 @@ def test_each_priority_point_adds_a_thousandth(priority: int) -> None:
 
 def test_trust_levels_rank_accepted_auto_raw() -> None:
     order = ranked(reranked("raw", 0.5, "raw"), reranked("auto", 0.5, "auto"), reranked("accepted", 0.5, "accepted"))
-    assert [one.chunk_id for one in order] == ["accepted", "auto", "raw"]
+    assert [one.id for one in order] == ["accepted", "auto", "raw"]
 
 
 trusts = st.sampled_from(get_args(Trust))
@@ -72,7 +77,7 @@ def test_trust_never_outweighs_a_clear_difference_in_relevance(
         reranked("a", score + 0.2, one, priority=one_priority),
         reranked("b", score, two, priority=two_priority),
     )
-    assert ranked(worse, better)[0].chunk_id == "a"
+    assert ranked(worse, better)[0].id == "a"
 
 
 @given(st.floats(0, 1), trusts, st.sampled_from(get_args(DocumentStatus)), priorities, st.floats(0, 1))
@@ -80,9 +85,9 @@ def test_the_parts_add_up_and_a_second_ranking_changes_nothing(
     score: float, trust: Trust, status: DocumentStatus, priority: int, weight: float
 ) -> None:
     once = ranked(reranked("a", score, trust, status, priority), trust_weight=weight)
-    assert once[0].score == pytest.approx(once[0].scores["search"] + once[0].scores["trust"])
-    assert once[0].scores["search"] == score
-    assert ranked(*once, trust_weight=weight) == once
+    assert once[0].score == pytest.approx(scores(once[0])["search"] + scores(once[0])["trust"])
+    assert scores(once[0])["search"] == score
+    assert [one.score for one in ranked(*once, trust_weight=weight)] == [once[0].score]
 
 
 outdated: st.SearchStrategy[DocumentStatus] = st.sampled_from(["superseded", "deprecated", "archived"])
@@ -94,21 +99,20 @@ def test_a_successor_outranks_its_predecessor_despite_a_slightly_worse_match(
 ) -> None:
     old = reranked("old", score, one, status, high)
     new = reranked("new", score - worse, two, "active", low)
-    weight = FeatureReranker().trust_weight
-    assert [passage.chunk_id for passage in ranked(old, new, trust_weight=weight)] == ["new", "old"]
+    weight = FeatureRanker().trust_weight
+    assert [one.id for one in ranked(old, new, trust_weight=weight)] == ["new", "old"]
 
 
 @given(st.floats(0.7, 1), st.floats(0, 0.3), outdated)
 def test_an_outdated_document_outranks_weak_matches(score: float, poor: float, status: DocumentStatus) -> None:
-    weight = FeatureReranker().trust_weight
+    weight = FeatureRanker().trust_weight
     result = ranked(reranked("poor", poor), reranked("old", score, status=status), trust_weight=weight)
-    assert result[0].chunk_id == "old"
+    assert result[0].id == "old"
 
 
 def test_scores_name_each_kind_of_evidence() -> None:
     (one,) = ranked(reranked("a", 0.5))
-    assert one.scores["words"] == 0.5
-    assert one.scores["relevance"] == 0.5
+    assert (scores(one)["cover"], scores(one)["relevance"], one.meta["relevance"]) == (0.5, 0.5, 0.5)
 
 
 def test_without_weight_trust_is_ignored() -> None:
@@ -117,7 +121,7 @@ def test_without_weight_trust_is_ignored() -> None:
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("rerank", FeatureReranker(0.25))
+    pipeline.add_component("rerank", FeatureRanker(0.25, top_k=7))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["rerank"]["init_parameters"] == {"trust_weight": 0.25}
+    assert again.to_dict()["components"]["rerank"]["init_parameters"] == {"trust_weight": 0.25, "top_k": 7}

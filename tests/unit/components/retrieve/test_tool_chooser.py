@@ -1,24 +1,27 @@
 """A model may choose a tool, and may invent nothing to ask it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
-from haystack import Pipeline
+from haystack import Document, Pipeline
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.utils import Secret
 
-from components.judge.evaluator import RetrievalEvaluator
-from components.judge.local import LocalJudge
+from components.faults import collect_degraded
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from components.retrieve.tool_arguments import Lookup
 from components.retrieve.tool_chooser import LlmToolChooser
 from components.retrieve.tools import STEP, ToolSearch
-from components.turn import Turn
-from tenants import tools
+from tenants import lexicon, tools
+from tenants.lexicon import Lexicon
 from tests.models import DOWN, Said, ScriptedModels
-from tests.turns import turn
+
+
+@pytest.fixture(autouse=True)
+def terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
+
 
 NUMBER = {"type": "string", "pattern": r"\d{6}"}
 CITY = {"type": "string", "enum": ["Тверь", "Клин"]}
@@ -31,15 +34,21 @@ ORDERS = tools.parsed(
         "parameters": {"properties": {"number": NUMBER, "city": CITY}, "required": ["number"]},
     }
 )
-ASKED = turn("Далеко ещё посылка 123456 до твери?", relevance=0.0)
+ASKED = "Далеко ещё посылка 123456 до твери?"
 
 
 def choice(tool: str = "orders", **arguments: str) -> dict[str, object]:
     return {"tool": tool, "arguments": [{"name": name, "value": value} for name, value in arguments.items()]}
 
 
-def chosen(reply: Said, given_turn: Turn = ASKED) -> list[Mapping[str, object]]:
-    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=reply)).choose(given_turn, (ORDERS,))]
+def chosen(reply: Said) -> list[Mapping[str, object]]:
+    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=reply)).choose(ASKED, (ORDERS,), "ru")]
+
+
+def consult(search: ToolSearch, question: str = ASKED, adequacy: float = 0.0, attempt: int = 1) -> list[Document]:
+    outputs = search.run(question=question, query=question, documents=[], adequacy=adequacy, attempt=attempt)
+    documents: list[Document] = outputs["documents"]
+    return documents
 
 
 @pytest.mark.parametrize(
@@ -65,7 +74,7 @@ def test_chosen_arguments_must_stand_in_the_question(reply: Said, arguments: dic
 def test_the_prompt_describes_tools_without_their_secrets() -> None:
     models = ScriptedModels(tools=choice(""))
     secret = tools.parsed({**ORDERS.model_dump(exclude={"headers"}), "headers": {"x-key": "hidden"}})
-    LlmToolChooser(models).choose(ASKED, (secret,))
+    LlmToolChooser(models).choose(ASKED, (secret,), "ru")
     prompt = "\n".join(message.text or "" for message in models.messages[0])
     assert "orders: Заказы. Статус заказа" in prompt
     assert "- city?: string (Тверь | Клин)" in prompt
@@ -77,36 +86,37 @@ def test_a_failing_chooser_degrades_the_turn(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tools, "all", lambda: (ORDERS,))
     with pytest.raises(ModelFailed):
         chosen(DOWN)
-    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), min_fit=0.9).consult(ASKED, LocalJudge())
-    assert (after.degraded, after.evidence) == ((STEP,), ASKED.evidence)
+    with collect_degraded() as noted:
+        assert consult(ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), min_fit=0.9)) == []
+    assert list(noted) == [STEP]
 
 
 def test_the_chooser_is_called_only_when_no_tool_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[tuple[tools.Tool, ...]] = [(ORDERS,)]
     monkeypatch.setattr(tools, "all", lambda: known[0])
-    monkeypatch.setattr(ToolSearch, "_passage", lambda _self, _lookup: None)
+    monkeypatch.setattr(ToolSearch, "_document", lambda _self, _lookup, _query: None)
     models = ScriptedModels(tools=choice(number="123456"))
     search = ToolSearch(LlmToolChooser(models))
-    search.consult(ASKED, LocalJudge())
+    consult(search)
     assert models.asked == ["tools"]
-    search.consult(turn("Статус заказа 123456", relevance=0.0), LocalJudge())
-    search.consult(turn("Далеко ещё посылка?", relevance=0.9), LocalJudge())
-    search.consult(replace(ASKED, passes=2), LocalJudge())
-    assert search.may_answer(ASKED)
+    consult(search, "Статус заказа 123456")
+    consult(search, "Далеко ещё посылка?", adequacy=0.9)
+    consult(search, attempt=2)
+    assert search.may_answer(ASKED, ASKED)
     known[0] = ()
-    assert not search.may_answer(ASKED)
-    search.consult(ASKED, LocalJudge())
+    assert not search.may_answer(ASKED, ASKED)
+    consult(search)
     assert models.asked == ["tools"]
 
 
 def test_round_trip() -> None:
     models = ChatModels(OpenAIChatGenerator(api_key=Secret.from_env_var("NO_SUCH_KEY", strict=False)))
     pipeline = Pipeline()
-    pipeline.add_component("evaluate", RetrievalEvaluator(LocalJudge(), tools=ToolSearch(LlmToolChooser(models))))
+    pipeline.add_component("look_up", ToolSearch(LlmToolChooser(models)))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
     assert again.dumps() == pipeline.dumps()
 
 
 def test_a_tool_chosen_by_the_model_has_full_fit() -> None:
-    (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).choose(ASKED, (ORDERS,))
+    (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).choose(ASKED, (ORDERS,), "ru")
     assert one == Lookup(ORDERS, {"number": "123456"}, 1.0)

@@ -3,31 +3,29 @@
 import json
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from threading import Event, Thread
 from time import monotonic
 
 import pytest
-from haystack import Pipeline
+from haystack import Document, Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.faults import collect_degraded
 from components.ingest.fetch import Fetcher, Response
-from components.judge.evaluator import RetrievalEvaluator
-from components.judge.local import LocalJudge
 from components.models.calls import collect_calls
 from components.retrieve.tools import STEP, ToolSearch
-from components.turn import Passage, Turn
-from components.understand import rewrite
-from components.understand.rewrite import QueryRewriter
+from components.understand import transform
+from components.understand.transform import QueryTransformer
 from settings import get_settings
 from tenants import database, tools
 from tenants.context import Tenant, acting_as
 from tenants.errors import Invalid
 from tenants.registry import Registry
-from tests.turns import BrokenJudge, passage, turn
+from tests.turns import document
 
 ORDERS: dict[str, object] = {
     "name": "orders",
@@ -39,7 +37,16 @@ ORDERS: dict[str, object] = {
     "headers": {"authorization": "Bearer hidden"},
     "timeout_seconds": 1,
 }
-ASKED = turn("Где мой заказ 123456?", relevance=0.0)
+ASKED = "Где мой заказ 123456?"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The evidence after tools were asked, and the steps that failed."""
+
+    documents: list[Document]
+    adequacy: float
+    degraded: tuple[str, ...]
 
 
 class Line:
@@ -91,18 +98,22 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Line:
     return line
 
 
-def consulted(given_turn: Turn = ASKED, **settings: float) -> Turn:
-    return ToolSearch(**settings).consult(given_turn, LocalJudge())  # type: ignore[arg-type]
+def consulted(question: str = ASKED, *evidence: Document, search: ToolSearch | None = None, **settings: float) -> Found:
+    adequacy = max((one.meta["relevance"] for one in evidence), default=0.0)
+    asked = search or ToolSearch(**settings)  # type: ignore[arg-type]
+    with collect_degraded() as noted:
+        outputs = asked.run(question=question, query=question, documents=list(evidence), adequacy=adequacy)
+    return Found(outputs["documents"], outputs["adequacy"], tuple(noted))
 
 
-def only(found: Turn) -> Passage:
-    (one,) = found.evidence.relevant_passages()
+def only(found: Found) -> Document:
+    (one,) = found.documents
     return one
 
 
 def test_a_tool_answer_is_as_inert_as_a_document(far: Line) -> None:
     far.answer = {"status": "в пути <script>alert(1)</script> [сюда](https://evil.example)"}
-    text = only(consulted()).text
+    text = only(consulted()).content or ""
     assert "<script" not in text
     assert "](" not in text
 
@@ -111,30 +122,29 @@ def test_a_tool_answer_becomes_evidence(far: Line) -> None:
     result = only(consulted())
     headers = {"authorization": "Bearer hidden", "content-type": "application/json"}
     assert far.sent == [("https://api.shop.example/orders", {"number": "123456"}, headers)]
-    assert (result.text, result.doc_id, result.title) == ("Заказ 123456: в пути.", "tool:orders", "Заказы")
+    assert (result.content, result.meta["doc_id"], result.meta["title"]) == (
+        "Заказ 123456: в пути.",
+        "tool:orders",
+        "Заказы",
+    )
     assert "hidden" not in repr(result)
+    assert consulted().adequacy >= 0.45
 
 
-def test_the_evaluator_calls_a_tool_when_evidence_is_weak(far: Line) -> None:
-    evaluator = RetrievalEvaluator(LocalJudge(), threshold=0.45, tools=ToolSearch())
-    ((way, after),) = evaluator.run(ASKED).items()
-    assert (way, len(far.sent)) == ("enough", 1)
-    assert after.evidence.adequacy >= 0.45
-    strong = turn(ASKED.question, passage("Где мой заказ 123456: едет."), relevance=0.95)
-    assert list(evaluator.run(strong)) == ["enough"]
-    assert len(far.sent) == 1
-    assert list(RetrievalEvaluator(LocalJudge(), threshold=0.57).run(ASKED)) == ["refuse"]
+def test_a_tool_is_not_called_when_evidence_is_sufficient(far: Line) -> None:
+    strong = document("Где мой заказ 123456: едет.", relevance=0.95)
+    assert consulted(ASKED, strong).documents == [strong]
+    assert far.sent == []
 
 
 def test_a_tool_is_called_for_a_name_missing_from_the_evidence(far: Line) -> None:
-    general = turn(ASKED.question, passage("Где мой заказ: смотрите в личном кабинете."), relevance=0.95)
-    assert consulted(general).evidence.relevant_passages()[0].doc_id == "tool:orders"
-    other = turn("Где мой заказ?", passage("Где мой заказ: смотрите в личном кабинете."), relevance=0.95)
-    assert consulted(other).evidence == other.evidence
+    general = document("Где мой заказ: смотрите в личном кабинете.", relevance=0.95)
+    assert [one.meta["doc_id"] for one in consulted(ASKED, general).documents] == ["tool:orders", "document of c1"]
+    assert consulted("Где мой заказ?", general).documents == [general]
 
 
 def test_a_tool_is_called_once_per_turn(far: Line) -> None:
-    consulted(consulted())
+    consulted(ASKED, *consulted().documents)
     assert len(far.sent) == 1
 
 
@@ -143,13 +153,13 @@ def test_a_tool_is_called_once_per_turn(far: Line) -> None:
     ["Где мой заказ?", "Где мой заказ 12?", "Какая погода в городе 123456?", "123456", "Как вернуть товар 123456?"],
 )
 def test_a_tool_that_does_not_fit_is_not_called(far: Line, question: str) -> None:
-    assert consulted(turn(question, relevance=0.0)).evidence.passages == ()
+    assert consulted(question).documents == []
     assert far.sent == []
 
 
 @given(st.text(max_size=80))
 def test_no_question_matches_more_tools_than_allowed(question: str) -> None:
-    assert len(ToolSearch(max_tools=1).matching(turn(question))) <= 1
+    assert len(consulted(question, max_tools=1).documents) <= 1
 
 
 @pytest.mark.parametrize(
@@ -168,7 +178,7 @@ def test_arguments_are_read_from_the_question(
     far: Line, schema: Mapping[str, object], question: str, value: object
 ) -> None:
     tools.put(tools.parsed({**ORDERS, "parameters": {"properties": {"it": schema}, "required": ["it"]}}))
-    consulted(turn(question, relevance=0.0), min_fit=0.1)
+    consulted(question, min_fit=0.1)
     assert [sent[1] for sent in far.sent] == ([] if value is None else [{"it": value}])
 
 
@@ -185,14 +195,14 @@ def test_arguments_are_read_from_the_question(
 )
 def test_a_json_answer_is_rendered_by_the_tool_template(far: Line, answer: object, kind: str, text: str | None) -> None:
     far.answer, far.kind = answer, kind
-    assert [one.text for one in consulted().evidence.passages] == ([] if text is None else [text])
+    assert [one.content for one in consulted().documents] == ([] if text is None else [text])
     assert consulted().degraded == ()
 
 
 def test_without_a_template_each_field_becomes_a_line(far: Line) -> None:
     tools.put(tools.parsed({**ORDERS, "answer": ""}))
     far.answer = {"status": "едет", "stops": [{"city": "Тверь"}], "note": None}
-    assert only(consulted()).text == "status: едет\nstops.1.city: Тверь"
+    assert only(consulted()).content == "status: едет\nstops.1.city: Тверь"
 
 
 def test_instructions_in_a_tool_answer_are_not_quoted(far: Line) -> None:
@@ -201,7 +211,8 @@ def test_instructions_in_a_tool_answer_are_not_quoted(far: Line) -> None:
         "text/plain",
     )
     result = only(consulted())
-    assert [result.text[start:end] for start, end in result.sentences] == ["Заказ 123456 едет."]
+    text = result.content or ""
+    assert [text[start:end] for start, end in result.meta["sentences"]] == ["Заказ 123456 едет."]
 
 
 @pytest.mark.parametrize(
@@ -219,9 +230,8 @@ def test_a_failing_tool_degrades_the_turn_and_is_skipped_for_a_while(far: Line, 
         setattr(far, name, value)
     for asked in range(1, 5):
         after = consulted(failures=3)
-        assert (after.degraded, after.evidence.passages) == ((STEP,), ())
+        assert (after.degraded, after.documents) == ((STEP,), [])
         assert len(far.sent) == min(asked, 3)
-    assert consulted(consulted()).degraded == (STEP,)
 
 
 def test_a_hanging_resolver_is_bounded_by_the_tool_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,17 +254,17 @@ def test_deeply_nested_json_counts_as_failure_and_the_tool_is_retried_later(far:
     searched = ToolSearch(failures=1, pause=0)
     for asked in (1, 2):
         # The second call is the trial of a breaker that the first has opened.
-        assert searched.consult(ASKED, LocalJudge()).degraded == (STEP,)
+        assert consulted(search=searched).degraded == (STEP,)
         assert len(far.sent) == asked
     far.answer = {"status": "в пути"}
-    assert only(searched.consult(ASKED, LocalJudge())).text == "Заказ 123456: в пути."
+    assert only(consulted(search=searched)).content == "Заказ 123456: в пути."
 
 
 @pytest.mark.parametrize("status", [204, 404])
 def test_an_empty_tool_answer_is_no_failure(far: Line, status: int) -> None:
     far.status = status
     after = consulted()
-    assert (after.degraded, after.evidence.passages, len(far.sent)) == ((), (), 1)
+    assert (after.degraded, after.documents, len(far.sent)) == ((), [], 1)
 
 
 def test_a_turn_without_time_left_calls_no_tool(far: Line) -> None:
@@ -265,14 +275,7 @@ def test_a_turn_without_time_left_calls_no_tool(far: Line) -> None:
 
 def test_an_irrelevant_tool_answer_is_no_evidence(far: Line) -> None:
     far.answer, far.kind = "Погода хорошая.", "text/plain"
-    silent = ToolSearch().consult(ASKED, BrokenJudge(relevances={}))
-    assert (len(silent.evidence.passages), silent.evidence.relevant_ids) == (1, ())
-
-
-def test_a_failing_judge_does_not_fail_the_turn(far: Line) -> None:
-    evaluator = RetrievalEvaluator(BrokenJudge("relevance"), tools=ToolSearch())
-    ((way, after),) = evaluator.run(ASKED).items()
-    assert (way, STEP in after.degraded) == ("refuse", True)
+    assert consulted(min_relevance=1.1).documents == []
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -304,14 +307,12 @@ def test_internal_addresses_are_reached_only_where_settings_allow(
         server.shutdown()
         server.server_close()
     assert after.degraded == (() if reached else (STEP,))
-    assert [one.text for one in after.evidence.passages] == (["Заказ 123456: 123456 едет."] if reached else [])
+    assert [one.content for one in after.documents] == (["Заказ 123456: 123456 едет."] if reached else [])
 
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component(
-        "evaluate", RetrievalEvaluator(LocalJudge(), tools=ToolSearch(None, 0.4, 0.6, 0.3, 1, 2, 3, 4))
-    )
+    pipeline.add_component("look_up", ToolSearch(None, 0.4, 0.6, 0.3, 1, 2, 3, 4))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
 
@@ -319,9 +320,7 @@ def test_round_trip() -> None:
 def test_a_question_that_fits_a_tool_is_searched_despite_an_unknown_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rewrite, "_absent_codes", lambda query: ("AB-123456",))
-    fresh = replace(turn("Где мой заказ 123456?"), passes=0)
-    assert list(QueryRewriter().run(fresh)) == ["exhausted"]
-    assert list(QueryRewriter(tools=ToolSearch()).run(fresh)) == ["search"]
-    other = replace(turn("Почему небо синее?"), passes=0)
-    assert list(QueryRewriter(tools=ToolSearch()).run(other)) == ["exhausted"]
+    monkeypatch.setattr(transform, "_absent_codes", lambda codes: ("AB-123456",))
+    assert "absent" in QueryTransformer().run(question=ASKED)
+    assert "query" in QueryTransformer(tools=ToolSearch()).run(question=ASKED)
+    assert "absent" in QueryTransformer(tools=ToolSearch()).run(question="Почему небо синее?")

@@ -5,8 +5,11 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.turn import Turn
 from components.understand.complexity import ComplexityClassifier
+
+
+def classified(question: str) -> str:
+    return ComplexityClassifier().run(query=question)["complexity"]
 
 
 @pytest.mark.parametrize(
@@ -24,19 +27,22 @@ from components.understand.complexity import ComplexityClassifier
     ],
 )
 def test_questions_are_classified_by_complexity(question: str, complexity: str) -> None:
-    assert ComplexityClassifier().run(Turn("t", question))["turn"].complexity == complexity
+    assert classified(question) == complexity
 
 
 def test_a_long_message_is_complex() -> None:
     words = " ".join(f"слово{chr(0x430 + n)}" for n in range(30))
-    assert ComplexityClassifier().run(Turn("t", words))["turn"].complexity == "complex"
+    assert classified(words) == "complex"
 
 
 @given(st.text(max_size=500))
-def test_only_the_complexity_changes(text: str) -> None:
-    before = Turn("t", text)
-    after = ComplexityClassifier().run(before)["turn"]
-    assert (after.question, after.intent, after.outcome) == (before.question, before.intent, before.outcome)
+def test_the_query_passes_unchanged(text: str) -> None:
+    assert ComplexityClassifier().run(query=text)["query"] == text
+
+
+def test_the_words_of_the_customer_decide() -> None:
+    outputs = ComplexityClassifier().run(query="доставка", question="Чем отличается доставка от самовывоза?")
+    assert outputs == {"query": "доставка", "complexity": "complex"}
 
 
 def test_it_survives_a_round_trip_through_yaml() -> None:

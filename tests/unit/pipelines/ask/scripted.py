@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from components.judge.protocol import Cited, ClaimVerdict, Judge
 from haystack import Pipeline, component
 from haystack.core.component import Component
 
 from components.answer.suggestions import QuestionSuggester
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
-from components.judge.protocol import Cited, ClaimVerdict, Judge
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.language.vocabulary import Vocabulary

@@ -7,13 +7,13 @@ from contextvars import copy_context
 from typing import get_args
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from haystack.core.errors import DeserializationError, PipelineRuntimeError
 from haystack.tracing.tracer import disable_tracing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.judge.local import LocalJudge
 from components.language.identifiers import codes
 from components.turn import EXTRA_PASSES, Exchange, Filters, Outcome, Quality, Turn
 from pipelines.ask.engine import YAML, AskEngine

@@ -9,11 +9,11 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from components.retrieve.model_reranker import CONCURRENT, ModelReranker
 
 from components.embed import dense
 from components.models import attempts, breaker
 from components.models.calls import collect_calls
-from components.retrieve.model_reranker import CONCURRENT, ModelReranker
 from components.turn import Passage
 from evaluation.cases import QuestionSet
 from evaluation.datasets import attacks

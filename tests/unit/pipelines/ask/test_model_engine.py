@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 import pytest
 import yaml
+from components.retrieve.model_reranker import ModelReranker
 from haystack.tracing.tracer import disable_tracing
 
 from components.judge.claims import check_cited
 from components.models.calls import Call, collect_calls
-from components.retrieve.model_reranker import ModelReranker
 from components.turn import Turn
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs, Task

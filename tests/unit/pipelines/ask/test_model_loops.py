@@ -7,17 +7,17 @@ from itertools import cycle, pairwise
 from typing import get_args
 
 import pytest
+from components.judge.appraiser import EvidenceAppraiser
+from components.judge.reviewer import DraftReviewer
 from haystack import component
 from haystack.dataclasses import ChatMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.answer.suggestions import QuestionSuggester
-from components.judge.appraiser import EvidenceAppraiser
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
 from components.judge.llm import LlmJudge
-from components.judge.reviewer import DraftReviewer
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.turn import EXTRA_PASSES, Draft, Outcome, Quality, Turn

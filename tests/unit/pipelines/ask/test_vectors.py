@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from components.judge.ranked import SCORE
 from haystack.core.errors import PipelineRuntimeError
 
 from components.embed import dense
 from components.embed.dense import EmbeddingFailed
 from components.ingest.document import SourceDocument
-from components.judge.ranked import SCORE
 from components.models import breaker
 from components.retrieve.cache import TenantLruCache
 from components.retrieve.retriever import TenantRetriever

@@ -1,0 +1,101 @@
+"""Answers of Haystack as drafts with claims and citations, and back."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from haystack import Document
+from haystack.dataclasses import GeneratedAnswer
+
+from components.answer.utterances import Utterances
+from components.language.marks import FENCE
+from components.passages import to_passage
+from components.turn import Citation, Claim, Draft, Passage
+
+_FENCE = re.compile(rf"\s*{FENCE}")
+
+DRAFT = "draft"
+"""The key of the draft in an answer's metadata."""
+
+
+def to_answer(draft: Draft, query: str, documents: Sequence[Document] = ()) -> GeneratedAnswer:
+    """The draft as Haystack's answer; `documents` are its sources."""
+    return GeneratedAnswer(data=draft.text, query=query, documents=list(documents), meta={DRAFT: draft})
+
+
+def to_draft(answer: GeneratedAnswer) -> Draft:
+    """The draft of an answer. One that another component wrote, such as `AnswerBuilder`, is cut at its marks [N]."""
+    draft = answer.meta.get(DRAFT)
+    if isinstance(draft, Draft):
+        return draft
+    numbered = {
+        int(document.meta.get("source_index", place)): to_passage(document)
+        for place, document in enumerate(answer.documents, 1)
+    }
+    return draft_of_text(str(answer.data), numbered)
+
+
+def draft_of_text(text: str, numbered: Mapping[int, Passage]) -> Draft:
+    """A text with marks [N] as a draft; marks that lead nowhere are dropped."""
+    utterances = Utterances()
+    claims: list[Claim] = []
+    for utterance in (*utterances.add(text), *utterances.finish()):
+        marks = tuple(number for number in utterance.marks if number in numbered)
+        for place, sentence in enumerate(utterance.sentences):
+            gap = " "
+            if place == 0 and utterance.own_line:
+                gap = f"\n{utterance.bullet} " if utterance.bullet else "\n"
+            claims.append(Claim(sentence, marks, gap=gap))
+    return with_claims(Draft("", (), ()), claims, numbered)
+
+
+def with_claims(draft: Draft, claims: Iterable[Claim], numbered: Mapping[int, Passage]) -> Draft:
+    """The draft with these claims, its text and its citations made of them."""
+    kept = _with_items(tuple(claims))
+    used = sorted({number for claim in kept for number in claim.citations})
+    quotes = {number: [claim.quote or claim.text for claim in kept if number in claim.citations] for number in used}
+    citations = tuple(_citation(number, numbered[number], quotes[number]) for number in used)
+    return replace(draft, claims=kept, citations=citations, text=rendered(kept, grouped=draft.quoted))
+
+
+def rendered(claims: Sequence[Claim], *, grouped: bool = False) -> str:
+    """The claims as a text with marks [N].
+
+    :param grouped: set a mark once, behind the last of consecutive claims that share it.
+    """
+    text = ""
+    for place, claim in enumerate(claims):
+        text += (claim.gap if text else claim.gap.lstrip()) + claim.text
+        following = claims[place + 1] if place + 1 < len(claims) else None
+        shared = grouped and following is not None and following.citations == claim.citations
+        if claim.citations and not is_lead(claim) and not shared:
+            # A mark behind the closing fence would keep a block of code open.
+            text += "\n" if _FENCE.match(claim.text) else " "
+            text += "".join(f"[{number}]" for number in claim.citations)
+    return text
+
+
+def _with_items(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """The claims without lead-ins that announce nothing, each lead-in citing what the claim behind it cites."""
+    kept: list[Claim] = []
+    for claim in reversed(claims):
+        if is_lead(claim):
+            if not kept:
+                continue
+            if not claim.citations:
+                kept.append(replace(claim, status="supported"))
+                continue
+        kept.append(claim)
+    return tuple(reversed(kept))
+
+
+def is_lead(claim: Claim) -> bool:
+    """Whether the claim only announces what follows."""
+    return claim.text.rstrip().endswith(":")
+
+
+def _citation(number: int, passage: Passage, quotes: Sequence[str]) -> Citation:
+    """The citation whose excerpt reaches from the first to the last of the quotes, the whole passage without any."""
+    places = [(at, at + len(quote)) for quote in quotes if quote and (at := passage.text.find(quote)) >= 0]
+    start, end = (min(a for a, _ in places), max(b for _, b in places)) if places else (0, len(passage.text))
+    return Citation(number, passage, passage.text[start:end], (start, end))

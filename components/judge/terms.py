@@ -1,0 +1,43 @@
+"""A query as the judges read it: its stems with their rarity in the tenant's knowledge base, and its codes."""
+
+from collections.abc import Sequence
+from math import log
+
+from components.language.identifiers import codes_asked
+from components.language.words import stems
+from components.turn import Query
+from tenants import lexicon
+from tenants.lexicon import Lexicon
+
+_CODES_SHARE = 0.6
+_MAX_STEMS = 15
+
+
+def read_query(text: str) -> Query:
+    """The query with the weights of its stems, for the tenant in context."""
+    terms = lexicon.current()
+    weights = {stem: rarity(terms, stem) for stem in stems(text)}
+    codes = strict_codes(text)
+    return Query(text, weights=_with_raised_codes(weights, codes), codes=codes)
+
+
+def strict_codes(text: str) -> tuple[str, ...]:
+    """Return the codes that an answer must be about; none for a long description, where a code is one detail of many."""
+    return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()
+
+
+def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[str, float]:
+    """The weights with at least `_CODES_SHARE` of their sum on the codes: "E20" matters more than "on the display"."""
+    named = {code.lower() for code in codes} & weights.keys()
+    share = sum(weights[stem] for stem in named)
+    rest = sum(weights.values()) - share
+    if not share or share >= _CODES_SHARE * (share + rest):
+        return weights
+    factor = rest * _CODES_SHARE / (1 - _CODES_SHARE) / share
+    return {stem: weight * factor if stem in named else weight for stem, weight in weights.items()}
+
+
+def rarity(terms: Lexicon, stem: str) -> float:
+    """Inverse document frequency of a stem over the tenant's chunks, the BM25 form, above 0."""
+    containing = terms.stems.get(stem, 0)
+    return log(1 + (terms.chunks - containing + 0.5) / (containing + 0.5))

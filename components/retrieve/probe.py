@@ -1,0 +1,33 @@
+"""A quick look at what the knowledge base would answer to a text."""
+
+from haystack import Document
+
+from components.nested import Nested
+from components.passages import relevance
+from components.retrieve.reranker import FeatureRanker
+from components.retrieve.retriever import TenantRetriever
+
+
+class Probe(Nested):
+    """Find the document most likely to answer a text, as the first pass of the pipeline would.
+
+    :param by_words: search by words alone, which takes a millisecond.
+    :param top_k: candidates compared.
+    """
+
+    def __init__(self, by_words: bool = False, top_k: int = 8) -> None:
+        self.by_words = by_words
+        self.top_k = top_k
+        self._retriever = TenantRetriever(weights_with_vectors={} if by_words else None, top_k=top_k)
+        self._ranker = FeatureRanker()
+
+    def best(self, text: str) -> Document | None:
+        """Return the best document with `meta["relevance"]`; None if nothing is found."""
+        found = self._retriever.run(query=text)["documents"]
+        ranked = self._ranker.run(query=text, documents=found)["documents"]
+        return ranked[0] if ranked else None
+
+    def probability(self, text: str) -> float:
+        """Return the probability (0..1) that the knowledge base answers the text."""
+        best = self.best(text)
+        return relevance(best) if best is not None else 0.0

@@ -1,0 +1,122 @@
+"""One standalone search query from a question as it was typed, with the conversation before it."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from haystack import component
+
+from components.faults import degraded
+from components.judge.terms import strict_codes
+from components.language.asking import to_the_point
+from components.language.normalise import clean
+from components.language.recovery import recover, vocabulary_of
+from components.language.words import stems
+from components.retrieve.probe import Probe
+from components.retrieve.tools import ToolSearch
+from components.turn import Exchange, Query
+from components.understand.condenser import LlmCondenser
+from components.understand.followup import leaning, standalone
+from components.understand.synonyms import with_known_synonyms
+from tenants import lexicon, policy
+from tenants.index import open_collection
+
+TRANSFORMER = "transformer"
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
+
+
+@component
+class QueryTransformer:
+    """Resolve follow-ups, repair typing, apply the tenant's synonyms; codes, amounts and names are never changed.
+
+    A question that leans on the conversation is completed from it: by the condenser if there is one, else by rules. A
+    question whose words are strange to the knowledge base is repaired (wrong keyboard layout, Latin letters, typing
+    errors). The words as typed are searched beside the repaired ones.
+
+    A question is `absent` if it names codes and the knowledge base holds none of them.
+
+    :param recovery: whether to repair questions.
+    :param max_variants: further texts searched beside the query.
+    :param turns: earlier questions that a follow-up may lean on.
+    :param condenser: a model that rewrites follow-ups; None for rules.
+    :param tools: the tenant's tools, which may know codes that the knowledge base lacks.
+    :param probe: tells whether a short question is a new topic: the reading that the knowledge base answers better wins.
+
+    ```python
+    QueryTransformer().run(question="and for the E20?", history=history)["query"]
+    ```
+    """
+
+    def __init__(
+        self,
+        recovery: bool = True,
+        max_variants: int = 3,
+        turns: int = 4,
+        condenser: LlmCondenser | None = None,
+        tools: ToolSearch | None = None,
+        probe: Probe | None = None,
+    ) -> None:
+        self.recovery = recovery
+        self.max_variants = max_variants
+        self.turns = turns
+        self.condenser = condenser
+        self.tools = tools
+        self.probe = probe or Probe()
+
+    @component.output_types(query=str, variants=list[str], understood=Query, absent=list[str], standalone=str)
+    def run(
+        self, question: str, history: list[Exchange] | None = None, context: str = "", locale: str = "ru"
+    ) -> dict[str, Any]:
+        """Return `query` and its `variants`, or the codes that are `absent`; always what was `understood`.
+
+        :param history: the conversation so far, oldest first.
+        :param context: the product or page that the customer looks at; searched with the question.
+        """
+        terms = lexicon.current()
+        typed = to_the_point(clean(question).strip())
+        completed = self._completed(typed, (history or [])[-self.turns :], locale)
+        with_synonyms = with_known_synonyms(completed or typed, policy.current().synonyms, terms.stems)
+        recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
+        search = recovered.text if recovered else with_synonyms
+        others = (completed, typed, *(recovered.others if recovered else ()))
+        if context:
+            others = (f"{search} ({context})", *others)
+        variants = _distinct(others, excluding=search)[: self.max_variants]
+        codes = strict_codes(search)
+        understood = Query(search, tuple(variants), recovered.kind if recovered else "none", codes=codes)
+        result: dict[str, Any] = {"understood": understood, "standalone": completed}
+        absent = _absent_codes(codes)
+        if absent and not (self.tools is not None and self.tools.may_answer(question, search)):
+            return {**result, "absent": list(absent)}
+        return {**result, "query": search, "variants": variants}
+
+    def _completed(self, typed: str, history: list[Exchange], locale: str) -> str:
+        """The question completed from the conversation; empty if it stands alone."""
+        if not history:
+            return ""
+        if self.condenser is not None:
+            try:
+                return self.condenser.condense(typed, history, locale)
+            except Exception as error:
+                degraded(TRANSFORMER, error)
+        completed = standalone(typed, history)
+        if not completed or leaning(typed) == "surely":
+            return completed
+        return completed if self.probe.probability(completed) > self.probe.probability(typed) else ""
+
+
+def _absent_codes(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes if no passage can hold any of them, spelt as one word or in parts ("E-20").
+
+    Only complete counts prove absence. While an ingest run changes the index, the search decides.
+    """
+    known = lexicon.current()
+    spelt = ((code, " ".join(_PARTS.findall(code))) for code in codes)
+    is_known = (any(all(stem in known.stems for stem in stems(form)) for form in forms) for forms in spelt)
+    if not codes or any(is_known):
+        return ()
+    return codes if open_collection().count() == known.chunks else ()
+
+
+def _distinct(texts: Iterable[str], *, excluding: str) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text and text != excluding]

@@ -1,0 +1,55 @@
+"""Drafts: claims and their text, marks, lead-ins, and answers of other components."""
+
+from haystack.dataclasses import GeneratedAnswer
+
+from components.answer.drafts import rendered, to_answer, to_draft, with_claims
+from components.turn import Claim, Draft
+from tests.turns import document, passage
+
+SOURCE = passage("Чтобы закрыть шкафчик:\n1. Приложите браслет.\n2. Дождитесь огонька. Ключ не нужен.")
+
+
+def test_text_is_made_of_the_claims_with_their_marks() -> None:
+    claims = [
+        Claim("Сделайте так:", (1,)),
+        Claim("Приложите браслет.", (1,), gap="\n1. "),
+        Claim("Ключ не нужен.", (1, 2)),
+    ]
+    assert rendered(claims) == "Сделайте так:\n1. Приложите браслет. [1] Ключ не нужен. [1][2]"
+
+
+def test_a_quotation_has_one_mark_at_its_end() -> None:
+    claims = [Claim("Приложите браслет.", (1,)), Claim("Дождитесь огонька.", (1,))]
+    assert rendered(claims, grouped=True) == "Приложите браслет. Дождитесь огонька. [1]"
+
+
+def test_a_mark_stands_below_a_block_of_code() -> None:
+    assert rendered([Claim("```\nls\n```", (1,))]) == "```\nls\n```\n[1]"
+
+
+def test_a_lead_in_over_nothing_is_dropped() -> None:
+    draft = with_claims(Draft("", (), ()), [Claim("Ключ не нужен.", (1,)), Claim("Ещё:", ())], {1: SOURCE})
+    assert draft.text == "Ключ не нужен. [1]"
+
+
+def test_an_excerpt_holds_all_that_is_quoted() -> None:
+    draft = with_claims(
+        Draft("", (), ()), [Claim("Дождитесь огонька.", (1,)), Claim("Ключ не нужен.", (1,))], {1: SOURCE}
+    )
+    (citation,) = draft.citations
+    assert citation.excerpt == "Дождитесь огонька. Ключ не нужен."
+    assert SOURCE.text[slice(*citation.span)] == citation.excerpt
+
+
+def test_an_answer_of_another_component_is_cut_at_its_marks() -> None:
+    reply = GeneratedAnswer("Приложите браслет. [1] Ключ не нужен. [3]", "question", [document(SOURCE.text)], {})
+    draft = to_draft(reply)
+    assert [(claim.text, claim.citations) for claim in draft.claims] == [
+        ("Приложите браслет.", (1,)),
+        ("Ключ не нужен.", ()),
+    ]
+
+
+def test_a_draft_survives_the_way_through_an_answer() -> None:
+    draft = with_claims(Draft("", (), (), missing=("ключ",)), [Claim("Ключ не нужен.", (1,))], {1: SOURCE})
+    assert to_draft(to_answer(draft, "question")) is draft

@@ -1,0 +1,234 @@
+"""One standalone query: follow-ups completed, typing repaired, synonyms applied, codes kept to the letter."""
+
+from collections import Counter
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from haystack import Pipeline
+from haystack.components.generators.chat.mock import MockChatGenerator
+from hypothesis import HealthCheck, given, settings
+
+from components.faults import collect_degraded
+from components.language.identifiers import codes, shapes
+from components.language.normalise import fold
+from components.language.words import stems, words
+from components.models.chat import ChatModels
+from components.retrieve.probe import Probe
+from components.turn import Exchange, Query
+from components.understand import transform
+from components.understand.condenser import LlmCondenser
+from components.understand.transform import QueryTransformer
+from tenants import lexicon, policy
+from tenants.errors import TryAgain
+from tenants.index.empty import EmptyCollection
+from tenants.lexicon import Lexicon
+from tenants.policy import Policy
+from tests.generated import texts
+from tests.models import DOWN, ScriptedModels
+
+_TEXTS = [
+    "Код E20 означает, что вода не сливается: очистите сливной фильтр стиральной машины.",
+    "Подключение стиральной машины к водопроводу. Подключайте машину к крану.",
+    "Гарантия на стиральные машины действует два года, возврат товара возможен.",
+    "Вернуть товар можно в магазине, доставка и оплата бесплатны.",
+]
+
+
+_EACH = 20
+"""Chunks that hold each text: a word seen once in four chunks would be too rare to correct anything to."""
+
+
+def _counted(terms: Iterable[str]) -> MappingProxyType[str, int]:
+    return MappingProxyType({term: times * _EACH for term, times in Counter(terms).items()})
+
+
+KNOWN = Lexicon(
+    len(_TEXTS) * _EACH,
+    _counted(stem for text in _TEXTS for stem in set(stems(text))),
+    _counted(word for text in _TEXTS for word in {fold(word.text) for word in words(text)}),
+    1,
+    _counted(shape for text in _TEXTS for shape in shapes(text)),
+)
+
+
+POLICY = Policy(synonyms=(("стиралка", "стиральная машина"), ("агрегат", "товар")))
+
+
+@pytest.fixture(autouse=True)
+def known_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: KNOWN)
+    monkeypatch.setattr(policy, "current", lambda: POLICY)
+    monkeypatch.setattr(transform, "open_collection", lambda: Stored(KNOWN.chunks))
+
+
+class Stored(EmptyCollection):
+    """An index of so many chunks; None: one that cannot be reached."""
+
+    def __init__(self, chunks: int | None) -> None:
+        self._chunks = chunks
+
+    def count(self) -> int:
+        if self._chunks is None:
+            raise TryAgain("index_unavailable")
+        return self._chunks
+
+
+def transformed(question: str, transformer: QueryTransformer | None = None, **inputs: Any) -> dict[str, Any]:  # noqa: ANN401
+    return (transformer or QueryTransformer()).run(question=question, **inputs)
+
+
+def understood(question: str, transformer: QueryTransformer | None = None) -> Query:
+    found: Query = transformed(question, transformer)["understood"]
+    return found
+
+
+def test_a_plain_question_is_searched_unchanged() -> None:
+    query = understood("  Гарантия на стиральные машины ")
+    assert (query.search, query.variants, query.recovery) == ("Гарантия на стиральные машины", (), "none")
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "meant"),
+    [
+        ("ufhfynbz cnbhfkmyjq vfibys", "layout", "гарантия стиральной машины"),
+        ("garantiya stiralnoy mashiny", "transliteration", "гарантия стиральной машины"),
+        ("гарнтия стиральной машины", "typo", "гарантия стиральной машины"),
+    ],
+)
+def test_a_mistyped_question_is_repaired(typed: str, kind: str, meant: str) -> None:
+    query = understood(typed)
+    assert query.recovery == kind
+    assert stems(query.search) == stems(meant)
+    assert typed in query.variants
+    assert len(query.variants) <= 3
+
+
+def test_greetings_and_thanks_are_not_searched() -> None:
+    query = understood("Здравствуйте! Подскажите, пожалуйста, как вернуть товар? Спасибо!")
+    assert query.search == "как вернуть товар?"
+
+
+def test_recovery_can_be_off() -> None:
+    query = understood("гарнтия стиральной машины", QueryTransformer(recovery=False))
+    assert (query.search, query.recovery) == ("гарнтия стиральной машины", "none")
+
+
+@pytest.mark.parametrize("typed", ["jib,rf t20", "Ошбика Е20", "oshibka E20", "ошибка e20"])
+def test_codes_are_kept_to_the_letter(typed: str) -> None:
+    assert understood(typed).codes == ("E20",)
+
+
+def test_an_unknown_code_is_absent_and_not_corrected() -> None:
+    outputs = transformed("ошибка E21, вода не сливается")
+    assert outputs["absent"] == ["E21"]
+    assert "query" not in outputs
+
+
+@pytest.mark.parametrize("chunks", [0, KNOWN.chunks - 1, KNOWN.chunks + 1])
+def test_an_unknown_code_is_searched_while_counts_are_incomplete(monkeypatch: pytest.MonkeyPatch, chunks: int) -> None:
+    monkeypatch.setattr(transform, "open_collection", lambda: Stored(chunks))
+    assert "query" in transformed("ошибка E21, вода не сливается")
+
+
+def test_no_code_is_absent_from_an_index_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transform, "open_collection", lambda: Stored(None))
+    with pytest.raises(TryAgain, match="index_unavailable"):
+        transformed("ошибка E21, вода не сливается")
+    assert understood("ошибка E20, вода не сливается").codes == ("E20",)
+
+
+def test_one_known_code_among_several_is_searched() -> None:
+    assert understood("чем отличаются E20 и E21").codes == ("E20", "E21")
+
+
+def test_a_code_in_a_long_description_is_one_detail_of_many() -> None:
+    described = " ".join(f"слово{chr(0x430 + n)}" for n in range(20))
+    assert "query" in transformed(f"ошибка E21 {described}")
+
+
+@pytest.mark.parametrize(
+    ("held", "asked"), [("Модель E-20", "E20"), ("Режим A-12", "A12"), ("CVE-2016-2961", "CVE-2016-2961")]
+)
+def test_a_code_is_recognised_in_the_spelling_of_the_passages(
+    monkeypatch: pytest.MonkeyPatch, held: str, asked: str
+) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(1, _counted(stems(held)), MappingProxyType({})))
+    assert codes(asked)
+    assert "query" in transformed(f"что такое код {asked}", QueryTransformer(recovery=False))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["гарантия на модель WM1040", "возврат товара в версии V7", "оплата по www-01.shop.ru/pay1", "доставка MP3"],
+)
+def test_an_identifier_unlike_any_known_code_is_no_code(question: str) -> None:
+    assert understood(question).codes == ()
+
+
+def test_an_unknown_word_is_searched_by_its_synonym() -> None:
+    query = understood("Гарантия на стиралку")
+    assert (query.search, query.recovery) == ("Гарантия на стиральная машина", "none")
+    assert "Гарантия на стиралку" in query.variants
+
+
+HISTORY = [Exchange("Какая гарантия на стиральные машины?", "answered")]
+
+
+def test_a_follow_up_is_completed_by_rules() -> None:
+    outputs = transformed("а возврат?", history=HISTORY)
+    assert outputs["query"] == outputs["standalone"] == "а возврат? (гарантия стиральные машины)"
+    assert "а возврат?" in outputs["variants"]
+
+
+def test_a_model_completes_a_follow_up() -> None:
+    models = ScriptedModels(condense={"question": "возврат стиральной машины"})
+    outputs = transformed("а возврат?", QueryTransformer(condenser=LlmCondenser(models)), history=HISTORY)
+    assert outputs["query"] == "возврат стиральной машины"
+    assert "Какая гарантия" in (models.messages[0][-1].text or "")
+
+
+def test_rules_complete_a_follow_up_if_the_model_fails() -> None:
+    transformer = QueryTransformer(condenser=LlmCondenser(ScriptedModels(condense=DOWN)))
+    with collect_degraded() as noted:
+        assert "гарантия" in transformed("а возврат?", transformer, history=HISTORY)["query"]
+    assert list(noted) == ["transformer"]
+
+
+def test_without_a_conversation_no_model_is_asked() -> None:
+    models = ScriptedModels()
+    transformed("как вернуть товар?", QueryTransformer(condenser=LlmCondenser(models)))
+    assert models.asked == []
+
+
+def test_the_page_that_the_customer_looks_at_is_searched_too() -> None:
+    outputs = transformed("какая гарантия?", context="Стиральная машина Волна")
+    assert outputs["query"] == "какая гарантия?"
+    assert "какая гарантия? (Стиральная машина Волна)" in outputs["variants"]
+
+
+@pytest.mark.parametrize(("answered", "topic"), [("Есть рассрочка?", ""), ("гарантия", "гарантия")])
+def test_the_knowledge_base_tells_whether_a_short_question_is_a_new_topic(answered: str, topic: str) -> None:
+    class Known(Probe):
+        def probability(self, text: str) -> float:
+            return float(answered in text)
+
+    assert topic in transformed("Есть рассрочка?", QueryTransformer(probe=Known()), history=HISTORY)["standalone"]
+    if not topic:
+        assert transformed("Есть рассрочка?", QueryTransformer(probe=Known()), history=HISTORY)["standalone"] == ""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts)
+def test_any_text_is_searched_or_absent(question: str) -> None:
+    outputs = transformed(question)
+    assert ("query" in outputs) != ("absent" in outputs)
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    condenser = LlmCondenser(ChatModels(MockChatGenerator()))
+    pipeline.add_component("transform", QueryTransformer(recovery=False, turns=2, condenser=condenser))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
+    assert again.dumps() == pipeline.dumps()
