@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from components.models.breaker import Upstream
-from components.models.calls import current
+from components.models.calls import CallOutcome, current
 from components.models.failures import ModelFailed, outcome_of
 from tenants import seats
 
@@ -82,15 +82,15 @@ def in_background(
         with seats.waiting():
             if not upstream.acquire(remaining()):
                 raise ModelFailed("busy")
-    ended, results, faults = Event(), list[T](), list[ModelFailed]()
+    ended, results, faults = Event(), list[T](), list[CallOutcome]()
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             # Not the exception itself: its frames hold a connection that has to close now.
-            faults.append(ModelFailed(outcome_of(error)))
-            if faults[0].outcome != "stopped":
+            faults.append(outcome_of(error))
+            if faults[0] != "stopped":
                 log.warning("%s failed: %s", name, type(error).__name__)
         finally:
             upstream.release()
@@ -110,5 +110,5 @@ def in_background(
                     log.warning("%s failed: no answer in time", name)
                     raise ModelFailed("timeout")
     if faults:
-        raise faults[0]
+        raise ModelFailed(faults[0])
     return results[0]
