@@ -26,7 +26,7 @@ def add(
     source: Annotated[str, typer.Option("--from", metavar="PATH|URL", help=message("help.source"))] = "",
     as_json: Json = False,
 ) -> None:
-    """Install a model. Without a source, keep the one that is installed and intact."""
+    """Install a model. Without a source, keep an intact one."""
     from components.embed.install import install
 
     if name != E5_SMALL:

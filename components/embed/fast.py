@@ -154,7 +154,7 @@ def _registered(model: str, file: str, pooling: Pooling, dimensions: int) -> str
 
 
 def _encode(model: "TextEmbedding", batch: int, texts: Sequence[str]) -> list[Dense]:
-    if sys.platform == "linux":  # elsewhere threads have no priority of their own
+    if sys.platform == "linux":  # other systems have one priority for the whole process
         os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
     vectors: list[Dense] = [()] * len(texts)
     for numbers in _batches([model.token_count(text) for text in texts], batch):

@@ -70,7 +70,7 @@ def installed(models: Path) -> Installed | None:
 
 
 def intact(model: Installed) -> bool:
-    """Whether every file is as it was written."""
+    """Return whether every file has the digest on the card."""
     with suppress(OSError, ValueError, KeyError):
         hashes = json.loads((model.folder / CARD).read_text(encoding="utf-8"))["sha256"]
         return all(digest(model.folder / name) == expected for name, expected in hashes.items())

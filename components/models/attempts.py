@@ -74,7 +74,7 @@ def in_background(
     Work that takes too long is abandoned, and holds a seat of `upstream` until it ends: it still occupies the provider.
 
     :param remaining: how many seconds the caller still waits. Called repeatedly.
-    :param stop: set when nobody waits for the result.
+    :param stop: set when the client has left.
     :param local_seconds: how long the turn keeps its own seat, because the work may compute in this process.
     :raises ModelFailed: the work failed or was abandoned, or all seats were taken.
     """
