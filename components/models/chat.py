@@ -12,8 +12,6 @@ from components.models.prompts import FOLDER, Prompt, prompt
 from components.models.providers import Generator, address, provider
 from components.nested import Nested
 
-_MAX_TOKENS = 1_000_000
-
 
 class ChatModels(Nested):
     """The models of a pipeline: a fast one, a strong one, and a fallback for when both fail.
@@ -107,10 +105,6 @@ class ChatModels(Nested):
             if failed.outcome in ("stopped", "too_dear") or calls.remaining() <= 0:
                 break
         raise failed
-
-    def token_budget(self, asked: Prompt, tier: Tier, share: float) -> int:  # noqa: ARG002 - callers still pass them
-        """Return how many tokens may be filled into a prompt: no limit but the caller's own."""
-        return _MAX_TOKENS
 
     def close(self) -> None:
         """Close the connections to the models. The next call opens others."""
