@@ -47,7 +47,7 @@ from tenants.index.layout import (
     DATES,
     DENSE,
     KEYWORDS,
-    VECTORS,
+    SPARSE,
     canonical_id,
     check_points,
     matches_nothing,
@@ -175,7 +175,7 @@ class EdgeCollection:
         if _owner(folder) != tenant_id:
             raise InternalFault("collection_foreign")
         try:
-            self._shard = EdgeShard.load(str(folder / _SHARD), _config(dimensions))
+            self._shard = EdgeShard.load(str(folder / _SHARD))
         except BaseException as fault:
             if "WouldBlock" in str(fault):
                 raise Busy("data_in_use") from fault
@@ -268,10 +268,10 @@ class EdgeCollection:
             for name in queries
         }
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
         """What the engine multiplies each of these dimensions by: the score of the best hit over its weight."""
         requests = [
-            QueryRequest(limit=1, query=Query.Nearest(SparseVector([one], [1.0]), using=name), with_vector=[name])
+            QueryRequest(limit=1, query=Query.Nearest(SparseVector([one], [1.0]), using=SPARSE), with_vector=[SPARSE])
             for one in dimensions
         ]
         if not requests:
@@ -281,7 +281,7 @@ class EdgeCollection:
         frequencies = {}
         for one, points in zip(dimensions, answers, strict=True):
             for point in points:
-                vector = point.vector.get(name) if isinstance(point.vector, Mapping) else None
+                vector = point.vector.get(SPARSE) if isinstance(point.vector, Mapping) else None
                 if isinstance(vector, SparseVector):
                     frequencies[one] = point.score / vector.values[vector.indices.index(one)]
         return frequencies
@@ -450,6 +450,6 @@ def _config(dimensions: int) -> EdgeConfig:
         hnsw_config=_NO_GRAPH if dense else None,
         # Read from the files as needed: once read, questions take no longer than with the whole in memory, and loading
         # any number of documents takes no more memory than loading ten thousand chunks.
-        sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in VECTORS},
+        sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(default_segment_number=_SEGMENTS, indexing_threshold=_COMPACT_KILOBYTES),
     )

@@ -19,7 +19,7 @@ from tenants.index.layout import (
     DATES,
     DENSE,
     KEYWORDS,
-    VECTORS,
+    SPARSE,
     canonical_id,
     check_points,
     day_bounds,
@@ -82,9 +82,7 @@ class QdrantServer:
                     client.create_collection(
                         placement.physical,
                         vectors_config={DENSE: dense},
-                        sparse_vectors_config={
-                            name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in VECTORS
-                        },
+                        sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
                         optimizers_config=models.OptimizersConfigDiff(default_segment_number=2),
                         metadata={_TENANT: tenant_id},
                     )
@@ -222,11 +220,11 @@ class ServerCollection:
         }
         return {name: hits.get(name, []) for name in queries}
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
         """What the server multiplies each of these dimensions by: the score of the best hit over its weight."""
         requests = [
             models.QueryRequest(
-                query=models.SparseVector(indices=[one], values=[1.0]), using=name, limit=1, with_vector=[name]
+                query=models.SparseVector(indices=[one], values=[1.0]), using=SPARSE, limit=1, with_vector=[SPARSE]
             )
             for one in dimensions
         ]
@@ -237,7 +235,7 @@ class ServerCollection:
         frequencies = {}
         for one, answer in zip(dimensions, answers, strict=True):
             for point in answer.points:
-                vector = point.vector.get(name) if isinstance(point.vector, dict) else None
+                vector = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
                 if isinstance(vector, models.SparseVector):
                     frequencies[one] = point.score / vector.values[vector.indices.index(one)]
         return frequencies
