@@ -16,7 +16,7 @@ from tenants.registry import Registry
 
 POINT = Point(
     str(uuid5(NAMESPACE_OID, "1")),
-    {"text-sparse": {7: 1.0, 8: 0.5}, "grams": {1: 1.0}},
+    {"text-sparse": {7: 1.0, 8: 0.5}},
     {
         "id": str(uuid5(NAMESPACE_OID, "1")),
         "content": "E20: вода не сливается.",

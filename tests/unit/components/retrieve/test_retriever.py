@@ -298,9 +298,7 @@ def test_trust_added_in_an_earlier_pass_does_not_disadvantage_new_hits() -> None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.dictionaries(st.sampled_from([DENSE, SPARSE]), st.dictionaries(st.sampled_from("abcdef"), st.floats(0.01, 50)))
-)
+@given(st.dictionaries(st.sampled_from([DENSE, SPARSE]), st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 50))))
 def test_scores_are_shares(dense_shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
     dense_shelf.hits = hits
     for one in retrieved(turn("фильтр насоса")).values():
