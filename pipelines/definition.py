@@ -17,7 +17,7 @@ from settings import get_settings
 
 Definition: TypeAlias = dict[str, Any]
 
-ALLOWED_MODULES = ["components", "haystack", "haystack_integrations"]
+ALLOWED_MODULES = ["components", "haystack", "haystack_integrations", "tenants.index.stores"]
 """Whose classes a pipeline file may name; anything else is refused on loading."""
 
 LOCAL_OLLAMA = "http://127.0.0.1:11434"

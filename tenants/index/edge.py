@@ -250,7 +250,7 @@ class EdgeCollection:
             QueryRequest(limit=limit, query=Query.Nearest(as_vector(queries[name]), using=name), filter=matching)
             for name in names
         ]
-        with self._reading() as shard:
+        with self.reading() as shard:
             answers = shard.query_batch(QueryBatchRequest(requests))
             ranked = {
                 name: [(str(point.id), point.score) for point in points]
@@ -276,7 +276,7 @@ class EdgeCollection:
         ]
         if not requests:
             return {}
-        with self._reading() as shard:
+        with self.reading() as shard:
             answers = shard.query_batch(QueryBatchRequest(requests))
         frequencies = {}
         for one, points in zip(dimensions, answers, strict=True):
@@ -289,7 +289,7 @@ class EdgeCollection:
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
         canonical = [canonical_id(point_id) for point_id in ids]
-        with self._reading() as shard:
+        with self.reading() as shard:
             with_dense = dense and self.dimensions
             records = shard.retrieve(list(canonical), False, [DENSE]) if with_dense else []
             payloads = self._payloads.get(shard, set(canonical))
@@ -307,7 +307,7 @@ class EdgeCollection:
         matching = as_filter(conditions)
         offset = None
         while True:
-            with self._reading() as shard:
+            with self.reading() as shard:
                 records, offset = shard.scroll(
                     ScrollRequest(
                         limit=batch,
@@ -324,7 +324,7 @@ class EdgeCollection:
 
     def count(self) -> int:
         """How many points are stored."""
-        with self._reading() as shard:
+        with self.reading() as shard:
             return shard.count(CountRequest(exact=True))
 
     def close(self) -> None:
@@ -361,7 +361,8 @@ class EdgeCollection:
             _LOG.exception("compacting the index failed")
 
     @contextmanager
-    def _reading(self) -> Iterator[EdgeShard]:
+    def reading(self) -> Iterator[EdgeShard]:
+        """The shard, its errors turned into ours."""
         try:
             yield self._shard
         except OporaError:
@@ -383,7 +384,7 @@ class EdgeCollection:
     def _writable_shard(self, ids: Sequence[str]) -> Iterator[EdgeShard]:
         """One writer at a time; on disk when the block ends; changed payloads forgotten whatever happens."""
         changed = {canonical_id(point_id) for point_id in ids}
-        with self._writing, self._reading() as shard:
+        with self._writing, self.reading() as shard:
             try:
                 yield shard
                 # Some 25 ms in which nobody else gets on.
