@@ -79,8 +79,9 @@ class EncoderSettings(BaseModel):
         "grams": PartSettings(fields=("title", "heading", "title", "heading", "text"), average_length=1500, share=0.2),
         "headings": PartSettings(fields=("title", "heading"), average_length=8, share=0.2),
     }
-    """Fields and shares were chosen on 449 questions with graded passages of two vendors, with and without typos: the
-    share of graded passages among the first ten is 0.88, and 0.84 for three separate vectors with weighted scores."""
+    """Fields and shares were chosen on 449 questions with graded passages of two vendors. By words alone 0.89 of the
+    graded passages are among the first ten (three vectors with weighted scores: 0.88), with one typo 0.86 (0.81), with
+    two 0.82 (0.74); fused with dense vectors 0.96 (0.96), 0.93 (0.91) and 0.88 (0.83)."""
 
     dense: DenseSettings | None = None
     version: str = VERSION

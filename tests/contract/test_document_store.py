@@ -1,6 +1,8 @@
 """Stock Haystack retrievers and the stock writer work on the tenant's index, on every engine."""
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -23,11 +25,14 @@ from qdrant_client.http import models
 from components.embed.sparse import SparseDocumentEmbedder, SparseTextEmbedder
 from components.ingest.document import SourceDocument
 from components.ingest.reconcile import compare, recount
+from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.retrieve.passages import from_payload
-from pipelines.definition import ALLOWED_MODULES
+from pipelines.definition import ALLOWED_MODULES, load
 from pipelines.ingest.usecase import Ingest
+from pipelines.lint import lint_file
+from settings import ROOT, get_settings
 from tenants import documents as records
-from tenants import index
+from tenants import index, registry
 from tenants.context import Tenant, acting_as
 from tenants.errors import IndexDamaged, InternalFault
 from tenants.index import SPARSE, open_collection
@@ -176,6 +181,20 @@ class TestRetrievers:
             "init_parameters": {"return_embedding": False, "candidates": 40},
         }
 
+    def test_the_pipeline_of_the_guide(self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        guide = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
+        (text,) = re.findall(r"<!-- stock-retriever -->\n```yaml\n(.*?)```", guide, re.DOTALL)
+        (tmp_path / "stock.yaml").write_text(text.replace("EdgeDocumentStore", type(store).__name__))
+        assert lint_file(tmp_path / "stock.yaml") == []
+        pipeline = Pipeline.from_dict(load(tmp_path / "stock.yaml"), allowed_modules=ALLOWED_MODULES)
+        dense = DenseSettings(space="tiny", dimensions=2, embedder={})
+        open_collection(create=True, encoder=EncoderSettings(dense=dense).json_form, dimensions=2)
+        store.write_documents(SparseDocumentEmbedder().run(DOCUMENTS)["documents"])
+        monkeypatch.setattr("components.embed.text.embed_question", lambda *_: (1.0, 0.0))
+        found = pipeline.run({"text": "текст 2"})["retriever"]["documents"]
+        assert set(ids(found)) == {named(1), named(2), named(3)}
+        assert {one.id: round(one.meta["scores"]["cosine"], 2) for one in found}[named(3)] == 0.71
+
 
 class TestWriter:
     def test_documents_are_read_back(self, filled: Store) -> None:
@@ -269,10 +288,9 @@ class TestTenants:
         with pytest.raises(InternalFault, match="collection_missing"):
             open_collection().upsert([])
 
-    def test_a_lost_index_does_not_look_empty(self, filled: Store, backend: str) -> None:
-        placement = index.access.registry.current().placement
-        index.access._engine(index.access.get_settings()).remove(placement)
-        index.close_all() if backend != "memory" else index.access._OPEN.clear()
+    def test_a_lost_index_does_not_look_empty(self, filled: Store) -> None:
+        index.access._engine(get_settings()).remove(registry.current().placement)
+        index.access._OPEN.clear()
         with pytest.raises(IndexDamaged):
             filled.count_documents()
         with pytest.raises(IndexDamaged):
