@@ -14,14 +14,8 @@ def shown(markdown: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Without spaces, which are put where letters would be dangerous to show together, and brackets that hold nothing.
-
-    Of the latter those at the end of a word are debris (`components.ingest.debris`) and left out.
-    """
-    text = "".join(text.split())
-    while (shorter := text.replace("()", "").replace("[]", "")) != text:
-        text = shorter
-    return text
+    """Without spaces, which are put where letters would be dangerous to show together."""
+    return "".join(text.split())
 
 
 @given(MARKS)
