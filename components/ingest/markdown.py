@@ -39,6 +39,7 @@ _FILE_NAME = re.compile(r"\S+\.\w{2,4}")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these the parser would change nothing but line breaks, which `_unwrapped` handles."""
 _HARD_BREAK = "\v"
+_SENTENCE_ENDS = frozenset(("", "\n", _HARD_BREAK, *".!?…:;"))
 _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 """Left where an image or a tag was taken out."""
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
@@ -196,28 +197,26 @@ def _table(tokens: Sequence[Token]) -> Block:
 
 
 def _inline(token: Token) -> str:
-    parts = token.children or ()
-    # An image that stands alone is a screenshot, one in a sentence an icon.
-    alone = not any(part.type in ("text", "code_inline") and part.content.strip() for part in parts)
     text = shown = ""
-    for part in parts:
+    for part in token.children or ():
         if part.type == "code_inline":
             pad = " " if part.content.startswith("`") or part.content.endswith("`") else ""
             text += _SPACES.sub(" ", inert(shown)) + f"{part.markup}{pad}{part.content}{pad}{part.markup}"
             shown = ""
+        elif part.type == "image" or (part.type == "html_inline" and _IMAGE.match(part.content)):
+            image = _IMAGE.match(part.content)
+            # An image between sentences or alone is a screenshot, one within a sentence an icon.
+            within = (text + shown).rstrip(" ")[-1:] not in _SENTENCE_ENDS
+            shown += _alt(image[2] if image else part.content) if within else ""
         else:
-            shown += _visible(part, alone=alone)
+            shown += _visible(part)
     return _unwrapped(text + _SPACES.sub(" ", inert(shown)))
 
 
-def _visible(part: Token, *, alone: bool) -> str:
+def _visible(part: Token) -> str:
     if part.type == "text":
         return part.content
-    if part.type == "image":
-        return "" if alone else _alt(part.content)
     if part.type == "html_inline":
-        if not alone and (image := _IMAGE.match(part.content)):
-            return _alt(image[2])
         return TAG.sub("", _BREAK.sub(_HARD_BREAK, HIDDEN.sub("", part.content)))
     return {"softbreak": "\n", "hardbreak": _HARD_BREAK}.get(part.type, "")
 
