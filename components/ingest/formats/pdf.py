@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import islice
+from itertools import groupby, islice
 from statistics import median
 
 import pypdfium2 as pdfium
@@ -54,23 +54,6 @@ _MAX_CELL_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Word(Frozen):
-    """Characters without a space between them."""
-
-    text: str
-    box: Box
-    bold: bool
-
-    @property
-    def size(self) -> float:
-        return self.box[3] - self.box[1]
-
-    @property
-    def middle(self) -> tuple[float, float]:
-        return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
-
-
-@dataclass(frozen=True, slots=True)
 class _Drawings(Frozen):
     """The rules of a page, and the coloured areas and pictures that make white letters readable."""
 
@@ -78,9 +61,9 @@ class _Drawings(Frozen):
     filled: tuple[Box, ...]
     pictures: tuple[Box, ...]
 
-    def cover(self, x: float, y: float) -> bool:
-        """Return whether a coloured area or a picture lies around a point."""
-        return any(_holds(box, x, y) for box in (*self.filled, *self.pictures))
+    def cover(self, word: Line) -> bool:
+        """Return whether a coloured area or a picture lies around a word."""
+        return any(_holds(box, word) for box in (*self.filled, *self.pictures))
 
 
 def read(data: bytes) -> Parsed:
@@ -140,7 +123,7 @@ class _Reader:
         self._page.close()
         return Page(number, self._height, lines), scanned, self._hidden
 
-    def _words(self) -> Iterator[_Word]:
+    def _words(self) -> Iterator[Line]:
         letters: list[str] = []
         start = 0
         count = pdfium_c.FPDFText_CountChars(self._text)
@@ -159,22 +142,22 @@ class _Reader:
                 else:
                     self._hidden = True
 
-    def _word(self, text: str, first: int, last: int) -> _Word:
-        boxes = []
+    def _word(self, text: str, first: int, last: int) -> Line:
+        points = []
         for at in (first, last):
             box = pdfium_c.FS_RECTF()
             pdfium_c.FPDFText_GetLooseCharBox(self._text, at, box)
-            boxes.append(self._turned((box.left, box.bottom), (box.right, box.top)))
+            points += [(box.left, box.bottom), (box.right, box.top)]
         if not text.isascii():
             # Characters beyond the first plane come in halves.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return _Word(text, _around(boxes), self._style(first)[2])
+        place = self._turned(*points)
+        return Line(text, *place, size=place[3] - place[1], bold=self._style(first)[2])
 
-    def _is_seen(self, word: _Word, at: int) -> bool:
+    def _is_seen(self, word: Line, at: int) -> bool:
         clear, white, _ = self._style(at)
-        x, y = word.middle
-        inside = _holds((0, 0, self._width, self._height), x, y) and word.size >= _MIN_FONT_SIZE
-        return inside and (self._is_scan or not clear) and (not white or self._drawings.cover(x, y))
+        inside = _holds((0, 0, self._width, self._height), word) and word.size >= _MIN_FONT_SIZE
+        return inside and (self._is_scan or not clear) and (not white or self._drawings.cover(word))
 
     def _style(self, at: int) -> tuple[bool, bool, bool]:
         """Return whether the piece of text that a character belongs to is invisible, white and bold."""
@@ -200,7 +183,7 @@ class _Reader:
         for point in points:
             pdfium_c.FPDF_PageToDevice(self._page, 0, 0, *size, 0, *point, x, y)
             places.append((x.value / _SCALE, y.value / _SCALE))
-        return _around([(*place, *place) for place in places])
+        return *map(min, *places), *map(max, *places)
 
     def _drawn(self) -> _Drawings:
         rules: list[Box] = []
@@ -255,11 +238,6 @@ def _is_coloured(path: object) -> bool:
     return min(_fill_colour(path)[:3], default=0) < _WHITE
 
 
-def _around(boxes: Sequence[Box]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
-
-
 def _width(box: Box) -> float:
     return box[2] - box[0]
 
@@ -272,66 +250,29 @@ def _is_thin(box: Box) -> bool:
     return min(_width(box), _height(box)) <= _TOUCH
 
 
-def _holds(box: Box, x: float, y: float) -> bool:
+def _holds(box: Box, word: Line) -> bool:
+    x, y = _middle(word)
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
 
-def _lines_and_tables(words: Sequence[_Word], rules: Sequence[Box]) -> Iterator[Line | Table]:
+def _middle(word: Line) -> tuple[float, float]:
+    return (word.left + word.right) / 2, (word.top + word.bottom) / 2
+
+
+def _lines_and_tables(words: Sequence[Line], rules: Sequence[Box]) -> Iterator[Line | Table]:
     """Yield the lines of a page in the order of the file, ruled tables in the place of their first word."""
-    waiting = list(_grids(rules))
-    ruled = {
-        grid: inside for grid in waiting if _is_table(inside := [word for word in words if grid.holds(word)], grid)
-    }
-    loose: list[_Word] = []
-    done: set[_Grid] = set()
-    for word in words:
-        grid = next((grid for grid in ruled if grid.holds(word)), None)
-        if grid is None:
-            loose.append(word)
-        elif grid not in done:
-            yield from _unruled(list(_lines(loose)))
-            loose = []
-            done.add(grid)
-            yield Table(grid.rows_of(ruled[grid]), grid.columns)
-    yield from _unruled(list(_lines(loose)))
+    tables = [(box, table) for columns, rows, box in _grids(rules) if (table := _table(columns, rows, box, words))]
+    done: set[Box] = set()
+    for place, group in groupby(words, lambda word: next((at for at in tables if _holds(at[0], word)), None)):
+        if place is None:
+            yield from _unruled(list(_lines(group)))
+        elif place[0] not in done:
+            done.add(place[0])
+            yield place[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Grid(Frozen):
-    """A ruled table: where its columns and rows begin, and where the last ones end."""
-
-    columns: tuple[float, ...]
-    right: float
-    rows: tuple[float, ...]
-    bottom: float
-
-    def holds(self, word: _Word) -> bool:
-        """Return whether the middle of a word is in it."""
-        return _holds((self.columns[0], self.rows[0], self.right, self.bottom), *word.middle)
-
-    def cell(self, word: _Word) -> tuple[int, int]:
-        """Return the row and the column of a word."""
-        x, y = word.middle
-        return bisect_right(self.rows, y) - 1, bisect_right(self.columns, x) - 1
-
-    def rows_of(self, words: Sequence[_Word]) -> tuple[tuple[str, ...], ...]:
-        """Return the text of each cell, empty rows left out."""
-        cells: dict[tuple[int, int], list[_Word]] = {}
-        for word in words:
-            cells.setdefault(self.cell(word), []).append(word)
-        text = {place: join(line.text for line in _lines(inside)) for place, inside in cells.items()}
-        columns, rows = range(len(self.columns)), range(len(self.rows))
-        return tuple(row for at in rows if any(row := tuple(text.get((at, column), "") for column in columns)))
-
-
-def _is_table(words: Sequence[_Word], grid: _Grid) -> bool:
-    """Return whether two rows and two columns hold words; a frame or a form does not count."""
-    places = {grid.cell(word) for word in words}
-    return len({row for row, _ in places}) > 1 and len({column for _, column in places}) > 1
-
-
-def _grids(rules: Sequence[Box]) -> Iterator[_Grid]:
-    """Yield the grids of rules that touch each other, of two rows and two columns at least."""
+def _grids(rules: Sequence[Box]) -> Iterator[tuple[list[float], list[float], Box]]:
+    """Yield where the columns and rows begin, and the box, of rules that touch each other, two by two at least."""
     groups: list[list[Box]] = []
     for rule in rules if len(rules) <= _MAX_RULES else ():
         joined = [group for group in groups if any(_touch(rule, other) for other in group)]
@@ -341,7 +282,7 @@ def _grids(rules: Sequence[Box]) -> Iterator[_Grid]:
         tops = _places((y0 + y1) / 2 for x0, y0, x1, y1 in group if x1 - x0 >= y1 - y0)
         lefts = _places((x0 + x1) / 2 for x0, y0, x1, y1 in group if x1 - x0 < y1 - y0)
         if len(tops) > 2 and len(lefts) > 2:
-            yield _Grid(tuple(lefts[:-1]), lefts[-1], tuple(tops[:-1]), tops[-1])
+            yield lefts[:-1], tops[:-1], (lefts[0], tops[0], lefts[-1], tops[-1])
 
 
 def _touch(box: Box, other: Box) -> bool:
@@ -358,8 +299,22 @@ def _places(values: Iterable[float]) -> list[float]:
     return places
 
 
-def _lines(words: Iterable[_Word]) -> Iterator[Line]:
-    group: list[_Word] = []
+def _table(columns: Sequence[float], rows: Sequence[float], box: Box, words: Sequence[Line]) -> Table | None:
+    """Return the words in a grid as a table; none when they are in one row or column: that is a frame or a form."""
+    cells: dict[tuple[int, int], list[Line]] = {}
+    for word in words:
+        if _holds(box, word):
+            x, y = _middle(word)
+            cells.setdefault((bisect_right(rows, y) - 1, bisect_right(columns, x) - 1), []).append(word)
+    if min(len({row for row, _ in cells}), len({column for _, column in cells})) < 2:
+        return None
+    text = {place: join(line.text for line in _lines(inside)) for place, inside in cells.items()}
+    filled = ([text.get((row, column), "") for column in range(len(columns))] for row in range(len(rows)))
+    return Table([row for row in filled if any(row)], columns)
+
+
+def _lines(words: Iterable[Line]) -> Iterator[Line]:
+    group: list[Line] = []
     for word in words:
         if group and not _continues(group[-1], word):
             yield _line(group)
@@ -369,16 +324,18 @@ def _lines(words: Iterable[_Word]) -> Iterator[Line]:
         yield _line(group)
 
 
-def _continues(last: _Word, word: _Word) -> bool:
+def _continues(last: Line, word: Line) -> bool:
     size = max(last.size, word.size)
-    level = abs(last.middle[1] - word.middle[1]) <= _SAME_LINE * size
-    return level and -_SAME_LINE * size <= word.box[0] - last.box[2] <= _COLUMN_GAP * size
+    level = abs(_middle(last)[1] - _middle(word)[1]) <= _SAME_LINE * size
+    return level and -_SAME_LINE * size <= word.left - last.right <= _COLUMN_GAP * size
 
 
-def _line(words: Sequence[_Word]) -> Line:
+def _line(words: Sequence[Line]) -> Line:
     text = " ".join(word.text for word in words)
+    left, top = min(word.left for word in words), min(word.top for word in words)
+    right, bottom = max(word.right for word in words), max(word.bottom for word in words)
     bold = sum(len(word.text) for word in words if word.bold) * 2 > len(text)
-    return Line(text, *_around([word.box for word in words]), median(word.size for word in words), bold)
+    return Line(text, left, top, right, bottom, median(word.size for word in words), bold)
 
 
 def _unruled(lines: Sequence[Line]) -> Iterator[Line | Table]:
@@ -395,7 +352,7 @@ def _unruled(lines: Sequence[Line]) -> Iterator[Line | Table]:
         first = rows[at]
         end = next((end for end in range(at, len(rows)) if not _is_like(rows[end], first)), len(rows))
         if len(first) > 1 and end - at >= _MIN_ROWS:
-            yield Table(tuple(tuple(cell.text for cell in row) for row in rows[at:end]), tuple(x.left for x in first))
+            yield Table([[cell.text for cell in row] for row in rows[at:end]], [cell.left for cell in first])
             at = end
         else:
             yield from first

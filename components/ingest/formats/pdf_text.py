@@ -47,8 +47,8 @@ class Line(Frozen):
 class Table(Frozen):
     """A table, or the part of one that is on a page, with the places where its columns begin."""
 
-    rows: tuple[tuple[str, ...], ...]
-    columns: tuple[float, ...]
+    rows: Sequence[Sequence[str]]
+    columns: Sequence[float]
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ def _join_tables(pages: Sequence[Page]) -> None:
         table = page.lines[0] if page.lines else None
         if isinstance(above, Table) and isinstance(table, Table) and _is_continued(above, table):
             rows = table.rows[1:] if table.rows[0] == above.rows[0] else table.rows
-            before.lines[-1] = Table((*above.rows, *rows), above.columns)
+            before.lines[-1] = Table([*above.rows, *rows], above.columns)
             del page.lines[0]
 
 

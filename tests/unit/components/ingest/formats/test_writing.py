@@ -58,9 +58,3 @@ def test_a_table_of_nothing_is_nothing() -> None:
 
 def test_list_items_stay_one_list() -> None:
     assert writing.document(["a", "- b", "- c", "", "d"]) == "a\n\n- b\n- c\n\nd"
-
-
-def test_code_is_fenced_whatever_it_holds() -> None:
-    (block,) = markdown_blocks(writing.fenced("a\n```\nb", "sh"))
-    assert block.kind == "code"
-    assert "a\n```\nb" in block.text
