@@ -77,7 +77,7 @@ def _read_inline(state: StateCore) -> None:
                 continue
             crowded = len(_MARK.findall(token.content)) > _CROWDED
             for piece in (_CLOSELY if crowded else _LOOSELY).findall(token.content):
-                # A list of its own: the rules that run at the end of a piece look at the whole list.
+                # A separate list, because the rules that run at the end of a piece look at the whole list.
                 piece_tokens: list[Token] = []
                 state.md.inline.parse(piece, state.md, state.env, piece_tokens)
                 token.children += piece_tokens
@@ -92,8 +92,7 @@ def markdown_blocks(text: str) -> tuple[Block, ...]:
     """Return the blocks of a CommonMark text with tables, in order.
 
     Links become their text, and images within a sentence their alternative text. Other images, comments, tags,
-    emphasis and rulers are dropped. Fenced code is kept to the letter. Text that only looks like markup, because it was
-    escaped, is made inert.
+    emphasis and rulers are dropped. Fenced code stays unchanged. Escaped markup is made inert.
     """
     return _blocks(_PARSER.parse(text))
 

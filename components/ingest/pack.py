@@ -24,7 +24,7 @@ _ENTRY = re.compile(
 )
 _PARAGRAPH = "\n\n"
 _RESOLVED_WITHIN = 3
-"""How many sections below the statement of a problem its solution may stand."""
+"""Number of sections between the statement of a problem and its solution, at most."""
 
 
 @dataclass(frozen=True, slots=True)

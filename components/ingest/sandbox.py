@@ -41,7 +41,7 @@ class _Fault(Form):
 
 
 class Answer(Form, Generic[_Result]):
-    """What a worker may answer: a result or an error."""
+    """Answer of a worker: a result or an error."""
 
     result: _Result | None = None
     error: _Fault | None = None

@@ -104,7 +104,7 @@ def _scan(name: str, data: bytes) -> dict[str, object]:
     if picture or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
         return {"format": _checked_picture(picture or "webp", data)}
     check_archive(data)
-    # Logs have no reader of their own, and are text like any other.
+    # There is no reader for logs, which are plain text.
     name = f"{name}.txt" if name.lower().endswith(".log") else name
     form = format_of(name, data)
     if form in _PACKED:

@@ -32,7 +32,7 @@ _MAX_HEADING_LEVEL = 6
 _MAX_HEADING_LENGTH = 120
 _MAX_SPAN = 100
 _TINY = 4
-"""Half points. Nobody can read smaller letters."""
+"""Half points. Smaller letters are unreadable."""
 _ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>()\\]+")
 _HEADING = re.compile(r"(?:heading|заголовок)\s*([1-9])")
 _TITLES = frozenset({"title", "название"})
@@ -65,7 +65,7 @@ class _Style(Frozen):
 class _Paragraph(Frozen):
     """Lines of Markdown with what their style and list say of them.
 
-    :param label: `-` for a bullet, else the number as it is printed; empty when nothing is.
+    :param label: `-` for a bullet, else the printed number; empty without one.
     :param depth: how many lists it is nested in.
     :param is_item: an item of a list; false for the number of a clause or heading such as 4.2.
     """
@@ -122,7 +122,7 @@ class _Reader:
         self.hidden = False
 
     def _xml(self, name: str) -> etree._Element:
-        """Return a part of the file; one that is not there is empty."""
+        """Return a part of the file; a missing one is empty."""
         if name not in self._archive.namelist():
             return etree.Element("none")
         return etree.fromstring(self._archive.read(name), _PARSER)
@@ -350,7 +350,7 @@ def _attribute(element: etree._Element, name: str) -> str:
 
 
 def _value(element: etree._Element, path: str) -> str:
-    """Return the `val` of the element along a path of names; empty when there is none."""
+    """Return the `val` of the element along a path of names; empty when it is missing."""
     found = element.find("/".join(f"{{*}}{name}" for name in path.split("/")))
     return _attribute(found, "val") if found is not None else ""
 

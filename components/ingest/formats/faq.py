@@ -31,7 +31,7 @@ _MIN_PAIRS = 2
 
 
 class Pair(NamedTuple):
-    """A question, its answer in Markdown, and the heading that it stands under, if any."""
+    """A question, its answer in Markdown, and the heading above it, if any."""
 
     question: str
     answer: str

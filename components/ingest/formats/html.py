@@ -1,4 +1,4 @@
-"""HTML pages: the main content as Markdown, without navigation and without text that nobody sees.
+"""HTML pages: the main content as Markdown, without navigation and hidden text.
 
 A pass over the tree leaves out and names; html-to-markdown writes the Markdown. trafilatura (2.3.1) would do both, but
 returns text of `hidden` and `font-size:0` elements as content, and an instruction to a model hides exactly there; on

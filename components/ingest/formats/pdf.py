@@ -2,7 +2,7 @@
 
 Measured on articles set as PDF files (share of words / headings / cells found, time a file): this reader 1.00 / 0.71 /
 0.99, 30 ms; pdfminer.six 0.96 / 0 / 0, 270 ms; pdfplumber 0.92 / 0 / 1.00, 520 ms; liteparse 0.97 / 0.72 / 1.00, 12 ms.
-None of them leaves out text that nobody can see.
+None of them leaves out invisible text.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from components.turn import Frozen
 from tenants.errors import Invalid, TooLarge
 
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom in points from the upper left corner of the page as it is read."""
+"""Left, top, right, bottom in points from the upper left corner of the turned page."""
 
 _SCALE = 20
 """Steps of a point: pdfium turns pages in whole numbers."""
@@ -44,7 +44,7 @@ _TOUCH = 3.0
 """Points between rules that are meant to touch, and the width of the widest rule."""
 _MIN_RULE_LENGTH = 5.0
 _SAME_LINE = 0.5
-"""Share of the height by which words of one line may stand higher or lower."""
+"""Share of the height by which words of one line may differ in position."""
 _COLUMN_GAP = 1.5
 """In heights. Spaces are a quarter, the widest of justified text one."""
 _MIN_ROWS = 3
@@ -115,7 +115,7 @@ class _Reader:
         self._hidden = False
 
     def page(self, number: int) -> tuple[Page, bool, bool]:
-        """Return the page, whether it is a picture without text, and whether it has text that nobody sees."""
+        """Return the page, whether it is a picture without text, and whether it has invisible text."""
         words = list(self._words())
         scanned = self._is_scan and sum(len(word.text) for word in words) < _LETTERS_OF_TEXT
         lines = [] if scanned else list(_lines_and_tables(words, self._drawings.rules))
@@ -176,7 +176,7 @@ class _Reader:
         return self._styles[address]
 
     def _turned(self, *points: tuple[float, float]) -> Box:
-        """Return the box around points of the file on the page as it is read: turned and cropped."""
+        """Return the box around points of the file on the turned and cropped page."""
         x, y = ctypes.c_int(), ctypes.c_int()
         size = round(self._width * _SCALE), round(self._height * _SCALE)
         places = []

@@ -21,7 +21,7 @@ _FARTHER = 1.45
 _SHORT = 0.8
 """Share of the longest lines' end before which the last line of a paragraph ends."""
 _EDGE = 0.1
-"""Share of a page at its top and bottom where running headers and page numbers stand."""
+"""Share of a page at its top and bottom that holds running headers and page numbers."""
 _MIN_REPEATED = 3
 _ALIGNED = 4.0
 _PAGE_NUMBER = re.compile(r"\W*#\W*")
@@ -45,7 +45,7 @@ class Line(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Table(Frozen):
-    """A table, or the part of one that is on a page, with the places where its columns begin."""
+    """A table, or its part on one page, with the places where its columns begin."""
 
     rows: Sequence[Sequence[str]]
     columns: Sequence[float]

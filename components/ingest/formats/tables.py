@@ -70,7 +70,7 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def read_xlsx(data: bytes) -> Parsed:
-    """Read the values of all visible sheets as they were last calculated. Hidden sheets are left out and flagged.
+    """Read the values of all visible sheets last calculated. Hidden sheets are left out and flagged.
 
     Codes: `cells_too_many`, and `file_damaged` for an error of openpyxl.
     """
@@ -105,7 +105,7 @@ def _spent(budget: int, cells: int) -> int:
 
 
 def _as_text(value: object, number_format: str | None) -> str:
-    """Return a value as the sheet shows it, as far as that does not depend on anybody's locale."""
+    """Return a value in the form the sheet shows, as far as that does not depend on a locale."""
     if value is None or (isinstance(value, str) and value in _FAILED):
         return ""
     if isinstance(value, bool):
