@@ -1,18 +1,15 @@
 """Files that customers send to people: what they are, found out where that can do no harm.
 
 The threat: a file that attacks whoever opens it, or passes for another kind than it is. A worker process reads each one
-whole, as it would a document; what cannot be read is refused, and what a file is called decides nothing.
-`components.ingest.attachment_worker` is the other end.
+whole, as it would a document; an unreadable file is refused, and a file's name decides nothing.
 """
 
-import logging
 import re
 from pathlib import PurePosixPath
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import StrictStr
 
-from components.ingest.process import Processes, program_of
-from components.ingest.sandbox import MEMORY
+from components.ingest.sandbox import Answer, Form, Workers
 from tenants.errors import CallerError, Invalid, UnsupportedMedia
 
 SECONDS = 10.0
@@ -21,9 +18,6 @@ SECONDS = 10.0
 MAX_STEM_LENGTH = 80
 """Characters of a name before its ending: with any letters no more bytes than file systems take."""
 
-_LOG = logging.getLogger("opora.ingest")
-
-_PROGRAM = program_of("components.ingest.attachment_worker")
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 MEDIA_TYPES = {
@@ -42,14 +36,18 @@ MEDIA_TYPES = {
 _ENDINGS = {"jpeg": (".jpg", ".jpeg"), "plain": (".txt", ".log", ".md"), "csv": (".csv", ".tsv")}
 
 
-class AttachmentScanner(Processes):
+class _FormatForm(Form):
+    format: StrictStr
+
+
+class AttachmentScanner(Workers):
     """Tells what a file is. Thread-safe.
 
     :param workers: how many files are read at once; further callers wait.
     """
 
     def __init__(self, workers: int = 2) -> None:
-        super().__init__(_PROGRAM, workers=workers, seconds=SECONDS, memory=MEMORY, requests=200)
+        super().__init__(workers, SECONDS)
 
     def format_of(self, name: str, data: bytes) -> str:
         """The format of a file by its content, one of `MEDIA_TYPES`.
@@ -59,18 +57,14 @@ class AttachmentScanner(Processes):
         :raises TryAgain: `reader_unavailable`.
         """
         try:
-            answer = _Answer.model_validate_json(self.ask(name, data))
-        except (ValidationError, CallerError) as unreadable:
+            found = self.call("scan", name, data, Answer[_FormatForm]).format
+        except UnsupportedMedia as unsupported:
+            raise UnsupportedMedia("attachment_unsupported") from unsupported
+        except CallerError as unreadable:
             raise Invalid("attachment_unreadable") from unreadable
-        if answer.cause:
-            _LOG.warning("a reader failed: %s", answer.cause)
-        if answer.error is not None:
-            if answer.error.kind == UnsupportedMedia.__name__:
-                raise UnsupportedMedia("attachment_unsupported")
-            raise Invalid("attachment_unreadable")
-        if answer.format not in MEDIA_TYPES:
+        if found not in MEDIA_TYPES:
             raise UnsupportedMedia("attachment_unsupported")
-        return answer.format
+        return found
 
 
 def download_name(name: str, form: str) -> str:
@@ -85,20 +79,3 @@ def download_name(name: str, form: str) -> str:
     ending = path.suffix if path.suffix.lower() in endings else endings[0]
     stem = path.name.removesuffix(ending).strip(" .")
     return f"{stem[:MAX_STEM_LENGTH] or 'file'}{ending}"
-
-
-class _Fault(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    kind: StrictStr
-
-
-class _Answer(BaseModel):
-    """What a worker may say. It is not trusted: the file that it has read may be speaking."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    format: StrictStr = ""
-    error: _Fault | None = None
-    cause: StrictStr = Field("", max_length=500, pattern=r"^[\w.:> ]*$")
-    """Where a reader failed on a file, with nothing of the file in it: for the log."""

@@ -7,13 +7,12 @@ skips what it disallows. Content is left to the HTML reader; only addresses are 
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from html import unescape
-from typing import Never
 from urllib.parse import urljoin, urlsplit, urlunsplit
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 from protego import Protego
 
@@ -93,7 +92,7 @@ class Crawl:
         self.pause = pause
 
     def articles(self, url: str) -> Iterator[RawArticle | Refusal]:
-        """The pages that an address leads to: those that a sitemap lists, or the page itself and what it links to.
+        """Yield the pages that an address leads to: those of a sitemap, or the page itself and what it links to.
 
         A page that cannot be fetched is refused and the others continue; an error of the first page is raised. When a
         limit ends the crawl, the last item is a refusal: `crawl_cut`.
@@ -101,8 +100,7 @@ class Crawl:
         start = canonical(url)
         robots = self._robots(start)
         first = self._fetched(start, start, robots)
-        follows = not _is_map(first)
-        folder = first.url.rpartition("/")[0] + "/"
+        folder = "" if _is_map(first) else first.url.rpartition("/")[0] + "/"
         deadline = time.monotonic() + self.seconds
         waiting, queued = deque([start]), {start}
         pages = size = 0
@@ -114,7 +112,7 @@ class Crawl:
             pages += 1
             try:
                 page = first if at == start else self._next(at, first.url, robots)
-                further_urls = _further_urls(page, folder if follows else "")
+                further_urls = _further_urls(page, folder)
             except CallerError as error:
                 yield Refusal(error, at)
                 continue
@@ -124,12 +122,11 @@ class Crawl:
             queued.add(page.url)
             if not _is_map(page):
                 yield RawArticle(page.data, "html", page.url)
-            new = [
-                url for url in further_urls if url not in queued and same_site(first.url, url) and robots.allows(url)
-            ]
-            new = new[: _MAX_QUEUED - len(queued)]
-            queued.update(new)
-            waiting.extend(new)
+            for found in further_urls:
+                new = found not in queued and same_site(first.url, found) and robots.allows(found)
+                if new and len(queued) < _MAX_QUEUED:
+                    queued.add(found)
+                    waiting.append(found)
 
     def _next(self, url: str, site: str, robots: Robots) -> Response:
         time.sleep(max(self.pause, robots.delay))
@@ -162,63 +159,34 @@ def _is_map(page: Response) -> bool:
 
 
 def _further_urls(page: Response, folder: str) -> tuple[str, ...]:
-    """The canonical addresses that a sitemap lists, or those below `folder` that a page links to, if there is one."""
-    if _is_map(page):
-        return _canonical(sitemap_urls(page.data))
-    links = _canonical(page_links(page)) if folder else ()
-    return tuple(url for url in links if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
-
-
-def _canonical(urls: Iterable[str]) -> tuple[str, ...]:
-    """Each valid address once, in order."""
-    addresses: dict[str, None] = {}
-    for url in urls:
+    """Return the addresses that a sitemap lists, or those below `folder`, if there is one, that a page links to."""
+    urls: dict[str, None] = {}
+    for url in sitemap_urls(page.data) if _is_map(page) else page_links(page) if folder else ():
         with suppress(CallerError):
-            addresses[canonical(url)] = None
-    return tuple(addresses)
+            urls[canonical(url)] = None
+    if _is_map(page):
+        return tuple(urls)
+    return tuple(url for url in urls if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
 
 
 def page_links(page: Response) -> list[str]:
-    """The addresses that a page's links lead to, in order, as they are written but absolute."""
+    """Return the absolute addresses that a page's links lead to, in order."""
     text = page.data.decode(errors="replace")
     base = _BASE.search(text)
     links = []
     for match in _LINK.finditer(text):
-        try:
+        with suppress(ValueError):
             at = urljoin(page.url, unescape(base[1]) if base else "")
             links.append(urljoin(at, unescape(next(filter(None, match.groups()), "")).strip()))
-        except ValueError:
-            continue
     return links
 
 
 def sitemap_urls(data: bytes) -> list[str]:
-    """The addresses that a sitemap, or an index of sitemaps, holds. Raises `sitemap_invalid` or `xml_doctype`."""
-    locations: list[str] = []
-    inside: list[str] = []
-    parser = expat.ParserCreate()
-
-    def begin(name: str, attributes: dict[str, str]) -> None:  # noqa: ARG001 - expat's signature
-        inside.append(name)
-        if name == "loc":
-            locations.append("")
-
-    def end(name: str) -> None:  # noqa: ARG001
-        inside.pop()
-
-    def add(text: str) -> None:
-        if inside and inside[-1] == "loc":
-            locations[-1] += text
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, add
-    parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.buffer_text = True
+    """Return the addresses of a sitemap, or of an index of sitemaps. Raises `sitemap_invalid` or `xml_doctype`."""
+    if b"<!doctype" in data.lower():
+        raise Invalid("xml_doctype")
     try:
-        parser.Parse(data, True)
-    except expat.ExpatError as broken:
+        root = ElementTree.fromstring(data)  # noqa: S314 - without a DOCTYPE there are no entities
+    except ElementTree.ParseError as broken:
         raise Invalid("sitemap_invalid") from broken
-    return [url.strip() for url in locations]
-
-
-def _refuse_doctype(name: str, system: str | None, public: str | None, internal: bool) -> Never:  # noqa: ARG001
-    raise Invalid("xml_doctype")
+    return [(location.text or "").strip() for location in root.iterfind(".//{*}loc")]

@@ -9,12 +9,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-from components.ingest.debris import unglued, with_tables
 from components.ingest.document import Chunk, SourceDocument
 from components.ingest.markdown import Block, markdown_blocks, plain_blocks
 from components.ingest.pack import Part, Sizes, packed
 from components.ingest.safety import flags, hides_characters, inert, quotable
-from components.language.captions import HEADING_SEPARATOR, is_resolution
+from components.language.captions import HEADING_SEPARATOR
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
-_RESOLVED_WITHIN = 3
-"""How many sections below the statement of a problem its solution may stand."""
 NAMELESS = "…"
 """The title of a document all of whose names give orders."""
 
@@ -50,41 +47,16 @@ def cut(document: SourceDocument, sizes: Sizes) -> Cut:
 
 def blocks_of(document: SourceDocument) -> tuple[Block, ...]:
     """The blocks of a document's text, without what is not for readers."""
-    text = unglued(clean(document.text))
+    text = clean(document.text)
     if document.markup == "plain":
         return plain_blocks(_untitled(text, document.title))
-    return markdown_blocks(with_tables(text))
+    return markdown_blocks(text)
 
 
 def _untitled(text: str, title: str) -> str:
     """A text that opens with its own title, which is shown above it, without it."""
     opening, _, rest = text.strip().partition("\n")
     return rest if rest.strip() and " ".join(opening.split()).casefold() == title.strip().casefold() else text
-
-
-def _sections(parts: Sequence[Part]) -> list[tuple[int, int]]:
-    """The first and last chunk of each chunk's section: those under one heading, up to its resolution.
-
-    An article that states a problem under one heading and its solution under a later one beside or below it answers
-    with both.
-    """
-    runs: list[list[int]] = []
-    for at, part in enumerate(parts):
-        if runs and parts[runs[-1][0]].path == part.path:
-            runs[-1].append(at)
-        else:
-            runs.append([at])
-    ends = [run[-1] for run in runs]
-    for place, run in enumerate(runs):
-        path = parts[run[0]].path
-        for later in runs[place + 1 : place + 1 + _RESOLVED_WITHIN]:
-            further = parts[later[0]].path
-            if not further or further[:-1] not in (path, path[:-1]):
-                break
-            if is_resolution(further[-1]) and not is_resolution(path[-1] if path else ""):
-                ends[place] = later[-1]
-                break
-    return [(run[0], end) for run, end in zip(runs, ends, strict=True) for _ in run]
 
 
 def cut_all(documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
@@ -127,7 +99,6 @@ def _flags(document: SourceDocument) -> frozenset[str]:
 def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tuple[Chunk, ...]:
     """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
     occurrences: dict[str, int] = {}
-    sections = _sections(parts)
     chunks = []
     for index, part in enumerate(parts):
         fairness.yield_to_questions()
@@ -140,7 +111,7 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
         meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(chunk_flags)}
         if part.page:
             meta["page"] = part.page
-        meta["section_chunks"] = list(sections[index])
+        meta["section_chunks"] = list(part.bounds)
         chunks.append(Chunk(text, heading, index, chunk_id(doc_id, digest, occurrence), allowed, meta))
     return tuple(chunks)
 

@@ -11,13 +11,12 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from components.ingest.cut import blocks_of
-from components.ingest.debris import ANCHOR, MACRO
 from components.ingest.document import SourceDocument
-from components.ingest.markdown import BARE, HIDDEN, PAGE, TAG
+from components.ingest.markdown import ANCHOR, HIDDEN, PAGE, TAG
 from components.language.normalise import clean
 from components.turn import Frozen
 
-Why: TypeAlias = Literal["comment", "script", "picture", "tag", "anchor", "macro", "mark"]
+Why: TypeAlias = Literal["comment", "script", "picture", "tag", "anchor"]
 
 MOST = 100
 """Different pieces that are listed."""
@@ -44,7 +43,7 @@ def omitted(document: SourceDocument) -> tuple[Omitted, ...] | None:
         return None
     text = clean(document.text)
     visible = "\n".join(block.text for block in blocks_of(document))
-    counts = Counter(_pieces(text, plain=document.markup == "plain"))
+    counts = Counter(_pieces(text) if document.markup != "plain" else ())
     # What is visible was kept: the name of an icon, the same as code.
     left_out = (
         Omitted(why, _cut_short(" ".join(piece.split())), times)
@@ -54,11 +53,8 @@ def omitted(document: SourceDocument) -> tuple[Omitted, ...] | None:
     return tuple(islice(left_out, MOST))
 
 
-def _pieces(text: str, *, plain: bool) -> Iterator[tuple[Why, str, str]]:
-    """Why, the piece, and what would be visible of it if it had been kept."""
-    if plain:
-        yield from (("mark", match[0], match[0].strip()) for match in BARE.finditer(text))
-        return
+def _pieces(text: str) -> Iterator[tuple[Why, str, str]]:
+    """Yield the reason, the piece, and the part of it that would be visible if it had been kept."""
     text = _CODE.sub("", text)
     pieces: list[tuple[int, Why, str, str]] = []
     for match in HIDDEN.finditer(text):
@@ -67,7 +63,7 @@ def _pieces(text: str, *, plain: bool) -> Iterator[tuple[Why, str, str]]:
     text = HIDDEN.sub(lambda match: " " * len(match[0]), text)
     for match in _PICTURE.finditer(text):
         pieces.append((match.start(), "picture", match[0], match[1].strip() or match[0]))
-    rules: tuple[tuple[Why, re.Pattern[str]], ...] = (("tag", TAG), ("anchor", ANCHOR), ("macro", MACRO))
+    rules: tuple[tuple[Why, re.Pattern[str]], ...] = (("tag", TAG), ("anchor", ANCHOR))
     for why, pattern in rules:
         pieces += [(match.start(), why, match[0], match[0].strip()) for match in pattern.finditer(text)]
     for _, why, piece, shown in sorted(pieces):

@@ -1,16 +1,30 @@
-"""Pieces packed into chunks, section by section."""
+"""Blocks packed into chunks, section by section.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+Haystack's `RecursiveDocumentSplitter` (3.4) does not fit: it cuts tables between any two cells, knows neither code
+entries nor the sentence that introduces a list, and repeats no table header.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from textwrap import dedent
 
-from components.ingest.markdown import Block
-from components.ingest.pieces import Piece, is_code_entry, join, pieces
+from components.ingest.markdown import Block, indent
 from components.ingest.tokens import count_tokens
+from components.language.captions import is_resolution
+from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
 
 Path = tuple[str, ...]
+
+_ENTRY = re.compile(
+    r"\W{0,4}(?:(?:ошибка|код|error|code|fault)\s+(?:ошибки\s+|code\s+)?)?[^\W_][\w./-]{0,15}(?:\s\d{1,6})?\W?\s*(?:[—–:]|-\s)",
+    re.IGNORECASE,
+)
+_PARAGRAPH = "\n\n"
+_RESOLVED_WITHIN = 3
+"""Number of sections between the statement of a problem and its solution, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +34,7 @@ class Sizes(Frozen):
     :param minimum: a chunk is full once it holds this much and a paragraph ends.
     :param maximum: no chunk holds more.
     :param overlap: how much of a chunk's end is repeated at the start of the next one of the same section.
-    :param fragment: a chunk of less is merged with a neighbour.
+    :param fragment: a section with less is merged with a neighbour.
     """
 
     minimum: int
@@ -31,46 +45,65 @@ class Sizes(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Part(Frozen):
-    """Text under one heading path. `page` is where it begins, 0 when the document has no pages."""
+    """The text of one chunk under one heading path.
+
+    :param sections: the first and the last section that it holds text of, by their numbers.
+    :param page: where it begins, 0 when the document has no pages.
+    :param bounds: the first and the last chunk of those sections.
+    """
 
     path: Path
     text: str
     tokens: int
+    sections: tuple[int, int]
+    page: int = 0
+    bounds: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece(Frozen):
+    """Text that is never cut.
+
+    :param before: the white space between it and the piece before.
+    :param repeatable: it may be repeated as overlap; false for tables and code.
+    """
+
+    text: str
+    tokens: int
+    before: str = _PARAGRAPH
+    repeatable: bool = True
     page: int = 0
 
 
+def is_code_entry(text: str) -> bool:
+    """Return whether `text` explains a code: it starts like "E20 — …" or "Ошибка E20: …"."""
+    match = _ENTRY.match(text)
+    return bool(match and codes(match.group()))
+
+
 def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = False) -> list[Part]:
-    """The chunks of a document in order, each with its heading path below the title.
+    """Return the chunks of a document in order, each with its heading path below the title.
 
     :param apart: keep every section to itself however small it is.
     """
-    drafts = _drafts(blocks, title, sizes)
-    merged: list[tuple[Part, ...]] = []
-    for at, part in enumerate(drafts):
-        leads_on = (
-            at + 1 < len(drafts) and len(drafts[at + 1].path) > len(part.path) and _is_below(drafts[at + 1], part)
-        )
-        if merged and not apart and _mergeable(merged[-1], part, sizes, leads_on=leads_on):
-            merged[-1] = (*merged[-1], part)
-        else:
-            merged.append((part,))
-    return [_rendered(parts, sizes) for parts in merged]
-
-
-def _drafts(blocks: Sequence[Block], title: str, sizes: Sizes) -> list[Part]:
-    drafts: list[Part] = []
     sections = list(_sections(blocks, title))
+    drafts: list[Part] = []
     for at, (path, content) in enumerate(sections):
-        if content:
-            broken = pieces(content, limit=sizes.maximum - sizes.fragment, whole=sizes.maximum)
-            groups = _groups(broken, sizes)
-            drafts.extend(Part(path, whole.text, whole.tokens, whole.page) for whole in map(join, groups))
-        elif path and not (at + 1 < len(sections) and sections[at + 1][0][: len(path)] == path):
+        following = sections[at + 1][0] if at + 1 < len(sections) else ()
+        drafts += (replace(part, path=path, sections=(at, at)) for part in _filled(_pieces(content, sizes), sizes))
+        if not content and path and following[: len(path)] != path:
             # A heading over nothing: its words would be lost unless a neighbour shows them.
-            drafts.append(Part(path, "", 0))
+            drafts.append(Part(path, "", 0, (at, at)))
     if not drafts and title:
-        drafts.append(Part((), title, count_tokens(title)))
-    return drafts
+        drafts.append(Part((), title, count_tokens(title), (0, 0)))
+    groups: list[list[Part]] = []
+    for at, part in enumerate(drafts):
+        leads_on = at + 1 < len(drafts) and _is_below(drafts[at + 1].path, part.path)
+        if groups and not apart and _mergeable(groups[-1], part, sizes, leads_on=leads_on):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return _bounded([_merged(group) for group in groups], [path for path, _ in sections])
 
 
 def _sections(blocks: Sequence[Block], title: str) -> Iterator[tuple[Path, list[Block]]]:
@@ -93,100 +126,209 @@ def _sections(blocks: Sequence[Block], title: str) -> Iterator[tuple[Path, list[
         yield tuple(text for _, text in path), content
 
 
-@dataclass(slots=True)
-class _Group:
-    """A chunk of one section while it fills: its own pieces, and those repeated from the chunk before."""
-
-    own: list[Piece]
-    repeated: list[Piece]
-
-    @property
-    def size(self) -> int:
-        return sum(piece.tokens for piece in (*self.repeated, *self.own))
-
-
-def _groups(broken: Sequence[Piece], sizes: Sizes) -> list[list[Piece]]:
-    groups = [_Group([], [])]
-    for piece in broken:
-        current = groups[-1]
-        overflows = current.size + piece.tokens > sizes.maximum
-        if current.own and (overflows or (current.size >= sizes.minimum and not current.own[-1].introduces)):
-            moved: list[Piece] = []
-            if overflows and len(current.own) > 1 and current.own[-1].introduces:
-                moved = [current.own.pop()] if current.own[-1].tokens + piece.tokens <= sizes.maximum else []
-            groups.append(_Group(moved, _overlap(current.own, sizes.overlap)))
-            if groups[-1].size + piece.tokens > sizes.maximum:
-                groups[-1].repeated = []
-        groups[-1].own.append(piece)
-    if len(groups) > 1:
-        _fill_last(groups, sizes)
-    return [[*group.repeated, *group.own] for group in groups if group.own]
+def _pieces(blocks: Sequence[Block], sizes: Sizes) -> Iterator[_Piece]:
+    """Yield one section as pieces. A list, with the sentence that introduces it, is one piece where it fits."""
+    at = 0
+    while at < len(blocks):
+        end = _group_end(blocks, at)
+        group = [_piece(blocks, place) for place in range(at, end)]
+        if _size(group) > sizes.maximum or len(group) == 1:
+            limit = sizes.maximum - sizes.fragment
+            group = [
+                replace(part, page=blocks[place].page)
+                for place in range(at, end)
+                for part in _broken(blocks[place], _piece(blocks, place), limit, sizes.maximum)
+            ]
+            together = 2 if end > at + 1 and blocks[at].kind == "prose" and _size(group[:2]) <= sizes.maximum else 1
+            yield _joined(group[:together])
+            yield from group[together:]
+        else:
+            yield _joined(group)
+        at = end
 
 
-def _overlap(own: Sequence[Piece], limit: int) -> list[Piece]:
-    """The last whole sentences and list items of a chunk up to `limit` tokens; a single one up to twice that."""
-    repeated: list[Piece] = []
-    size = 0
+def _group_end(blocks: Sequence[Block], start: int) -> int:
+    """Return where the blocks end that belong together: a list, or an introduction and what it introduces."""
+    first, end = blocks[start], start + 1
+    entry = is_code_entry(_body(first))
+    if (
+        first.kind == "prose"
+        and first.text.endswith(":")
+        and end < len(blocks)
+        and blocks[end].kind in {"table", "code"}
+    ):
+        return end + 1
+    if (first.kind == "prose" and (entry or first.text.endswith(":"))) or (first.kind == "item" and not entry):
+        while end < len(blocks) and blocks[end].kind == "item" and not is_code_entry(_body(blocks[end])):
+            end += 1
+    return end
+
+
+def _body(block: Block) -> str:
+    return block.children[0].text if block.children else block.text
+
+
+def _piece(blocks: Sequence[Block], at: int) -> _Piece:
+    block = blocks[at]
+    before = "\n" if at and block.kind == blocks[at - 1].kind == "item" else _PARAGRAPH
+    return _Piece(block.text, count_tokens(block.text), before, block.kind not in {"table", "code"}, block.page)
+
+
+def _joined(parts: Sequence[_Piece]) -> _Piece:
+    first = parts[0]
+    text = first.text + "".join(part.before + part.text for part in parts[1:])
+    return _Piece(text, _size(parts), first.before, all(part.repeatable for part in parts), first.page)
+
+
+def _broken(block: Block, piece: _Piece, limit: int, whole: int) -> Iterator[_Piece]:
+    """Break a block that is too long: over `whole` tokens for tables, code and code entries, else over `limit`."""
+    entry = is_code_entry(_body(block))
+    if piece.tokens <= (limit if piece.repeatable and not entry else whole):
+        yield piece
+    elif block.kind == "table":
+        yield from _grouped(block.text[len(block.head) + 1 :].split("\n"), whole, f"{block.head}\n")
+    elif block.kind == "code":
+        opening, *lines, closing = block.text.split("\n")
+        yield from _grouped(lines, whole, f"{opening}\n", f"\n{closing}")
+    elif block.children:
+        yield from _item_parts(block, piece.before, limit, whole)
+    elif entry:
+        # Every part names the code.
+        first, *others = (block.text[start:end] for start, end in sentence_spans(block.text))
+        yield from _grouped(others, limit, f"{first} ", separator=" ")
+    else:
+        yield from _sentences(block.text, limit)
+
+
+def _item_parts(block: Block, before: str, limit: int, whole: int) -> Iterator[_Piece]:
+    # The marker is a few tokens itself, so the parts have to leave room for it.
+    room = count_tokens(block.head)
+    marker = block.head
+    for at, child in enumerate(block.children):
+        for part in _broken(child, _piece(block.children, at), limit - room, whole - room):
+            goes_on = part.before == " " and marker != block.head
+            text = part.text if goes_on else indent(part.text, marker)
+            yield _Piece(text, count_tokens(text), part.before if marker != block.head else before, part.repeatable)
+            marker = " " * len(block.head)
+
+
+def _sentences(text: str, limit: int) -> Iterator[_Piece]:
+    """Yield the sentences of `text`; one over the limit is cut at words."""
+    before, previous_end = _PARAGRAPH, 0
+    for start, end in sentence_spans(text):
+        if previous_end:
+            before = text[previous_end:start] or " "
+        previous_end = end
+        for part in _cut(text[start:end], limit):
+            yield _Piece(part, count_tokens(part), before)
+            before = " "
+
+
+def _grouped(
+    parts: Sequence[str], limit: int, head: str = "", tail: str = "", separator: str = "\n"
+) -> Iterator[_Piece]:
+    """Yield lines or sentences in groups of up to `limit` tokens, `head` and `tail` around each group."""
+    room = limit - count_tokens(head) - count_tokens(tail)
+    if room < limit // 2:
+        # A head that leaves no room is not worth repeating.
+        parts, head, tail, room = [*head.strip().split("\n"), *parts, *tail.split()], "", "", limit
+    group: list[str] = []
+    for part in [cut for whole in parts for cut in _cut(whole, room)]:
+        if group and sum(map(count_tokens, (*group, part))) > room:
+            yield _verbatim(head + separator.join(group) + tail)
+            group = []
+        group.append(part)
+    yield _verbatim(head + separator.join(group) + tail)
+
+
+def _verbatim(text: str) -> _Piece:
+    return _Piece(text, count_tokens(text), repeatable=False)
+
+
+def _cut(text: str, limit: int) -> Iterator[str]:
+    """Cut `text` at white space, and inside a word only where a single one is over the limit."""
+    if count_tokens(text) <= limit:
+        yield text
+        return
+    start = end = size = 0
+    # A token has at least one character, so `limit` characters are never over the limit.
+    for word in re.finditer(rf"\S{{1,{limit}}}", text):
+        tokens = count_tokens(word.group())
+        if size and size + tokens > limit:
+            yield text[start:end]
+            size = 0
+        start = start if size else word.start()
+        end, size = word.end(), size + tokens
+    if size:
+        yield text[start:end]
+
+
+def _filled(pieces: Iterable[_Piece], sizes: Sizes) -> Iterator[Part]:
+    """Fill chunks with the pieces of one section."""
+    chunks: list[list[_Piece]] = []
+    repeated = 0
+    for piece in pieces:
+        if not chunks or _size(chunks[-1]) + piece.tokens > sizes.maximum or _size(chunks[-1]) >= sizes.minimum:
+            overlap = _overlap(chunks[-1][repeated:], sizes.overlap) if chunks else []
+            overlap = overlap if _size(overlap) + piece.tokens <= sizes.maximum else []
+            repeated = len(overlap)
+            chunks.append(overlap)
+        chunks[-1].append(piece)
+    # A fragment at the end of a section joins the chunk before.
+    own = chunks[-1][repeated:] if len(chunks) > 1 else []
+    if own and _size(own) < sizes.fragment and _size(chunks[-2]) + _size(own) <= sizes.maximum:
+        chunks[-2:] = [[*chunks[-2], *own]]
+    for whole in map(_joined, chunks):
+        yield Part((), whole.text, whole.tokens, (0, 0), whole.page)
+
+
+def _size(pieces: Iterable[_Piece]) -> int:
+    return sum(piece.tokens for piece in pieces)
+
+
+def _overlap(own: Sequence[_Piece], limit: int) -> list[_Piece]:
+    """Return the last whole sentences and list items of a chunk up to `limit` tokens; a single one up to twice that."""
+    repeated: list[_Piece] = []
     for piece in reversed(own):
         if not piece.repeatable:
             break
         for start, end in reversed(sentence_spans(piece.text)):
             sentence = piece.text[start:end]
             tokens = count_tokens(sentence)
-            if size + tokens > (limit if repeated else 2 * limit):
+            if _size(repeated) + tokens > (limit if repeated else 2 * limit):
                 return repeated[::-1]
-            repeated.append(Piece(sentence, tokens, piece.before if start == 0 else " ", page=piece.page))
-            size += tokens
+            before = piece.before if start == 0 else "\n" if "\n" in piece.text[:start][-2:] else " "
+            repeated.append(_Piece(sentence, tokens, before, page=piece.page))
     return repeated[::-1]
 
 
-def _fill_last(groups: list[_Group], sizes: Sizes) -> None:
-    """A fragment at the end of a section joins the chunk before, or takes pieces over from it."""
-    *_, before, last = groups
-    tokens = sum(piece.tokens for piece in last.own)
-    if tokens >= sizes.fragment:
-        return
-    if before.size + tokens <= sizes.maximum:
-        before.own.extend(last.own)
-        last.own = []
-        return
-    last.repeated = []
-    while last.size < sizes.fragment and len(before.own) > 1:
-        if last.size + before.own[-1].tokens > sizes.maximum or before.size - before.own[-1].tokens < sizes.fragment:
-            return
-        last.own.insert(0, before.own.pop())
+def _is_below(path: Path, ancestor: Path) -> bool:
+    return len(path) > len(ancestor) and path[: len(ancestor)] == ancestor
 
 
-def _is_below(part: Part, ancestor: Part) -> bool:
-    return part.path[: len(ancestor.path)] == ancestor.path
-
-
-def _mergeable(parts: tuple[Part, ...], part: Part, sizes: Sizes, *, leads_on: bool) -> bool:
-    small_before = sum(earlier.tokens for earlier in parts) < sizes.fragment
+def _mergeable(group: Sequence[Part], part: Part, sizes: Sizes, *, leads_on: bool) -> bool:
+    small_before = sum(earlier.tokens for earlier in group) < sizes.fragment
     if not (small_before or (part.tokens < sizes.fragment and not leads_on)):
         return False
     # Under a code's own heading nothing else may stand: an answer about E20 must not quote E25.
-    if any(heading for earlier in (*parts, part) for heading in earlier.path if is_code_entry(heading)):
+    if any(is_code_entry(heading) for earlier in (*group, part) for heading in earlier.path):
         return False
-    return _rendered((*parts, part), sizes).tokens <= sizes.maximum
+    return _merged([*group, part]).tokens <= sizes.maximum
 
 
-def _rendered(parts: tuple[Part, ...], sizes: Sizes) -> Part:
-    """Merged parts as one: one heading path for all, other headings as lines of the text."""
-    large_enough = [part for part in parts if part.tokens >= sizes.fragment]
-    path = large_enough[0].path if len(large_enough) == 1 else _common([part.path for part in large_enough or parts])
+def _merged(group: Sequence[Part]) -> Part:
+    """Return merged parts as one. Every heading that does not hold for all of them is a line of the text."""
+    path = common = _common([part.path for part in group])
     lines: list[str] = []
-    last_path = path
-    for part in parts:
-        shared = len(_common([last_path, part.path]))
-        lines.extend(part.path[shared:])
-        lines.append(part.text)
-        last_path = part.path
-    text = "\n\n".join(line for line in lines if line)
-    if text[:1] in " \n":
+    for part in group:
+        lines += [*part.path[len(_common([path, part.path])) :], part.text]
+        path = part.path
+    text = _PARAGRAPH.join(filter(None, lines))
+    if text[:1].isspace():
         text = dedent(text).strip()
-    text = text or (path[-1] if path else "")
-    return Part(path, text, count_tokens(text), next((part.page for part in parts if part.page), 0))
+    text = text or (common[-1] if common else "")
+    page = next((part.page for part in group if part.page), 0)
+    return Part(common, text, count_tokens(text), (group[0].sections[0], group[-1].sections[1]), page)
 
 
 def _common(paths: Sequence[Path]) -> Path:
@@ -195,3 +337,29 @@ def _common(paths: Sequence[Path]) -> Path:
     while all(len(path) > length and path[length] == first[length] for path in (first, *following)):
         length += 1
     return first[:length]
+
+
+def _bounded(parts: Sequence[Part], paths: Sequence[Path]) -> list[Part]:
+    """Give each part the bounds of its sections, up to their resolution.
+
+    An article that states a problem under one heading and its solution under a later one beside or below it answers
+    with both.
+    """
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for at, part in enumerate(parts):
+        for section in range(part.sections[0], part.sections[1] + 1):
+            first.setdefault(section, at)
+            last[section] = at
+    ends = dict(last)
+    for section in last:
+        path = paths[section] if paths else ()
+        if path and is_resolution(path[-1]):
+            continue
+        for later in range(section + 1, min(section + 1 + _RESOLVED_WITHIN, len(paths))):
+            if not paths[later] or paths[later][:-1] not in (path, path[:-1]):
+                break
+            if is_resolution(paths[later][-1]) and later in last:
+                ends[section] = last[later]
+                break
+    return [replace(part, bounds=(first[part.sections[0]], ends[part.sections[1]])) for part in parts]

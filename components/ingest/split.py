@@ -10,12 +10,12 @@ from components.ingest.pack import Sizes
 from components.ingest.text_processes import TEXT_PROCESSES
 from tenants.errors import CallerError, InternalFault
 
-VERSION = "6"
+VERSION = "7"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
 
 
 class Split(TypedDict):
-    """The documents that were cut, and why the others were not."""
+    """The documents that were cut, and the reasons why others were not."""
 
     revisions: list[Revision]
     refusals: list[Refusal]
@@ -25,8 +25,9 @@ class Split(TypedDict):
 class DocumentSplitter:
     """Cuts documents into chunks at headings, then paragraphs, then sentences.
 
-    A chunk belongs to one heading path, which is kept apart from its text. Tables, code and code entries ("E20 — …")
-    stay whole up to `max_tokens`; a longer table is cut between rows with its header repeated.
+    A chunk belongs to one heading path, which is kept apart from its text. Lists with their introduction, tables, code
+    and code entries ("E20 — …") stay whole up to `max_tokens`; a longer table is cut between rows with its header
+    repeated.
 
     :param min_tokens: a chunk is closed at the first end of a paragraph from here on.
     :param max_tokens: the most a chunk holds, overlap included.

@@ -1,50 +1,141 @@
-"""Tables from spreadsheets and delimited files as Markdown, or as FAQ pairs when their columns say so."""
+"""Spreadsheets (XLSX) and delimited text (CSV) as Markdown tables, or as FAQ pairs when their columns say so."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import csv
+import io
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
-from components.ingest.formats import faq, writing
+from openpyxl import load_workbook
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
+from components.ingest.formats import faq, properties, writing
+from components.ingest.formats.encoding import decoded
+from components.ingest.formats.limits import MAX_CELLS
 from components.ingest.formats.parsed import Parsed
-from components.turn import Frozen
+from tenants.errors import Invalid, TooLarge
 
 if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
-Rows = Sequence[Sequence[str]]
+_DELIMITERS = ",;\t|"
+_SAMPLE_ROWS = 50
+_MAX_CELL_LENGTH = 1_000_000
 _MAX_HEADER_WIDTH = 600
 """Characters. A longer header repeated over every few rows would drown them, so each row names its columns itself."""
+_FAILED = frozenset({"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", "#NUM!"})
+"""Shown by a formula without a result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet(Frozen):
-    """One table with its name, empty for a file that has only one."""
+def read_csv(data: bytes) -> Parsed:
+    """Read delimited text in any encoding that office programs write.
 
-    name: str
-    rows: Rows
+    Codes: `file_undecodable`, `table_invalid`, `cells_too_many`.
+    """
+    text = decoded(data)
+    delimiter = ""
+    first, _, body = text.partition("\n")
+    if first.lower().startswith("sep=") and len(first.strip()) == len("sep=") + 1:
+        # Excel's own way to name the delimiter.
+        delimiter, text = first.strip()[-1], body
+    rows: list[list[str]] = []
+    budget = MAX_CELLS
+    for row in _rows(text, delimiter or max(_DELIMITERS, key=lambda each: _evenness(text, each))):
+        budget = _spent(budget, len(row))
+        rows.append(row)
+    return _document([("", rows)], "", {})
 
 
-def tables_as_document(sheets: Sequence[Sheet], title: str = "", meta: "Mapping[str, Json] | None" = None) -> Parsed:
-    """All tables as one document, a section each when there are several.
+def _evenness(text: str, delimiter: str) -> tuple[float, int]:
+    """Return the share of the first rows that have the same number of cells, more than one, and that number."""
+    widths: Counter[int] = Counter()
+    try:
+        for row, _ in zip(_rows(text, delimiter), range(_SAMPLE_ROWS), strict=False):
+            widths[len(row)] += bool(row)
+    except Invalid:
+        return 0.0, 0
+    width, rows = max(widths.items(), key=lambda item: item[1], default=(0, 0))
+    return (rows / widths.total() if width > 1 else 0.0), width
+
+
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(_MAX_CELL_LENGTH)
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    except csv.Error as malformed:
+        raise Invalid("table_invalid") from malformed
+
+
+def read_xlsx(data: bytes) -> Parsed:
+    """Read the values of all visible sheets last calculated. Hidden sheets are left out and flagged.
+
+    Codes: `cells_too_many`, and `file_damaged` for an error of openpyxl.
+    """
+    sheets: list[tuple[str, list[list[str]]]] = []
+    budget = MAX_CELLS
+    with warnings.catch_warnings():
+        # About styles and validations that openpyxl does not know.
+        warnings.simplefilter("ignore")
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        inside: Sequence[object] = book.worksheets
+        all_sheets = [sheet for sheet in inside if isinstance(sheet, ReadOnlyWorksheet)]
+        visible = [sheet for sheet in all_sheets if sheet.sheet_state == "visible"]
+        for sheet in visible:
+            # The size that a sheet declares may be wrong, and openpyxl would believe it.
+            sheet.reset_dimensions()
+            rows = []
+            for cells in sheet.rows:
+                budget = _spent(budget, len(cells))
+                if any(cell.value is not None for cell in cells):
+                    rows.append([_as_text(cell.value, cell.number_format) for cell in cells])
+            sheets.append((sheet.title, rows))
+        book.close()
+    parsed = _document(sheets, *properties.of_office(data))
+    return replace(parsed, flags=("hidden_sheets", *parsed.flags)) if len(visible) < len(all_sheets) else parsed
+
+
+def _spent(budget: int, cells: int) -> int:
+    budget -= max(1, cells)
+    if budget < 0:
+        raise TooLarge("cells_too_many", limit=MAX_CELLS)
+    return budget
+
+
+def _as_text(value: object, number_format: str | None) -> str:
+    """Return a value in the form the sheet shows, as far as that does not depend on a locale."""
+    if value is None or (isinstance(value, str) and value in _FAILED):
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int | float):
+        percent = "%" in (number_format or "")
+        return f"{value * 100 if percent else value:.15g}{'%' if percent else ''}"
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _document(sheets: Sequence[tuple[str, list[list[str]]]], title: str, meta: "Mapping[str, Json]") -> Parsed:
+    """Return all tables as one document, a section each when there are several.
 
     When every table has a column of questions and one of answers, the document is an FAQ.
     """
-    filled = [(sheet.name, _trimmed(sheet.rows)) for sheet in sheets]
-    filled = [(name, rows) for name, rows in filled if rows]
+    filled = [(name, trimmed) for name, rows in sheets if (trimmed := _trimmed(rows))]
     pairs = [faq.pairs_of_rows(rows) for _, rows in filled]
     if pairs and all(pairs):
-        merged = [pair for sheet_pairs in pairs for pair in sheet_pairs]
-        return faq.as_document(merged, title, meta or {}, pages=len(filled))
+        return faq.as_document([pair for of_sheet in pairs for pair in of_sheet], title, meta, pages=len(filled))
     blocks: list[str] = []
     for name, rows in filled:
-        if len(filled) > 1:
-            blocks.append(writing.heading(name, 2))
+        blocks += [writing.heading(name, 2)] if len(filled) > 1 else []
         blocks += _blocks(rows)
-    return Parsed(title, writing.document(blocks), meta=meta or {}, pages=len(filled))
+    return Parsed(title, writing.document(blocks), meta=meta, pages=len(filled))
 
 
-def _trimmed(rows: Rows) -> list[list[str]]:
-    """Without empty rows, and without the columns that are empty in all of them."""
+def _trimmed(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Leave out empty rows, and the columns that are empty in all of them."""
     filled = [row for row in rows if any(cell.strip() for cell in row)]
     width = max(map(len, filled), default=0)
     used = [at for at in range(width) if any(at < len(row) and row[at].strip() for row in filled)]
@@ -52,20 +143,15 @@ def _trimmed(rows: Rows) -> list[list[str]]:
 
 
 def _blocks(rows: list[list[str]]) -> list[str]:
-    """Lines above the header as paragraphs, then the table."""
-    start = 0
-    if len(rows[0]) > 1:
-        while start < len(rows) and sum(map(bool, rows[start])) == 1:
-            start += 1
-    if start == len(rows):
-        start = 0
+    """Return the lines above the header as paragraphs, then the table."""
+    single = [sum(map(bool, row)) == 1 for row in rows] if len(rows[0]) > 1 else []
+    start = single.index(False) if False in single else 0
     above = [writing.prose(next(filter(None, row))) for row in rows[:start]]
     header, *body = rows[start:]
     if sum(map(len, header)) > _MAX_HEADER_WIDTH:
-        return [*above, *(_record(header, row) for row in body)]
+        named = (
+            "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(header, row, strict=True) if cell)
+            for row in body
+        )
+        return [*above, *(f"- {writing.inline(row)}" for row in named)]
     return [*above, writing.table([[writing.inline(cell) for cell in row] for row in (header, *body)])]
-
-
-def _record(header: Sequence[str], row: Sequence[str]) -> str:
-    named = (f"{name}: {value}" if name else value for name, value in zip(header, row, strict=True) if value)
-    return f"- {writing.inline('; '.join(named))}"

@@ -61,13 +61,6 @@ def indented(block: str, pad: str, marker: str = "") -> str:
     return "\n".join([(marker or pad) + first, *(pad + line if line else "" for line in following)])
 
 
-def fenced(code: str, language: str = "") -> str:
-    """Code to the letter; empty when there is none."""
-    code = code.strip("\n")
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
-    return f"{fence}{language}\n{code}\n{fence}" if code.strip() else ""
-
-
 def table(rows: Sequence[Sequence[str]]) -> str:
     """A table, its first row the header; rows are filled up to the widest one. Cells hold Markdown already.
 

@@ -7,9 +7,8 @@ import pickle
 import sys
 from pathlib import Path
 
-from components.ingest import file_worker, formats, text_worker
+from components.ingest import formats, worker
 from components.ingest.formats.parsed import Parsed
-from components.ingest.worker import serve
 from tenants.errors import TooLarge
 
 _KEPT: list[bytearray] = []
@@ -60,7 +59,7 @@ def read(name: str, data: bytes) -> Parsed:
 def main() -> None:
     """Serve like the real worker, with this reader."""
     formats.read = read
-    file_worker.main()
+    worker.main()
 
 
 class _Touch:
@@ -73,15 +72,16 @@ class _Touch:
         return Path.touch, (Path(self.path),)
 
 
-def answer(work: str, request: bytes, memory: int) -> bytes:
+def answer(request: str, data: bytes, memory: int) -> bytes:
     """What a worker answers to texts, with one thing wrong that the first of them names."""
-    payload = json.loads(request)
-    name, _, parameter = (payload["documents"][0]["title"] if work == "cut" else payload["texts"][0][1]).partition(" ")
+    payload = json.loads(data)
+    title = payload["documents"][0]["title"] if "documents" in payload else payload["texts"][0][1]
+    name, _, parameter = title.partition(" ")
     if name == "pickle":
         return pickle.dumps(("", _Touch(parameter)))
     if name == "nest":
         return b'{"result": ' + b"[" * 100_000
-    reply = json.loads(text_worker._answer(work, request, memory))
+    reply = json.loads(worker.answer(request, data, memory))
     result = reply["result"]
     match name:
         case "shorten":
@@ -89,7 +89,7 @@ def answer(work: str, request: bytes, memory: int) -> bytes:
         case "add":
             result[0]["run"] = parameter
         case "fail":
-            reply = {"error": parameter}
+            reply = {"error": {"kind": "Invalid", "code": parameter, "params": {}}}
         case "steal":
             result[0]["chunks"][0]["chunk_id"] = parameter
         case "rewrite":
@@ -105,4 +105,4 @@ def answer(work: str, request: bytes, memory: int) -> bytes:
 
 def text_main() -> None:
     """Serve like the real worker of texts, with these answers."""
-    serve(answer)
+    worker.serve(answer)

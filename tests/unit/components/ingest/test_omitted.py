@@ -11,7 +11,7 @@ from components.ingest.pack import Sizes
 TEXT = """# Фильтр {#filter}
 
 <!-- Проверить до пятницы -->
-Откройте <b>крышку</b> и нажмите ![значок](icon) рядом с <b>дверцей</b>. {{ product }}
+Откройте <b>крышку</b> и нажмите ![значок](icon) рядом с <b>дверцей</b>.
 
 ![Снимок экрана](images/shot.png)
 
@@ -36,7 +36,6 @@ def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
     assert ("comment", "<!-- Проверить до пятницы -->", 1) in pieces
     assert ("picture", "![Снимок экрана](images/shot.png)", 1) in pieces
     assert ("script", "<script>track()</script>", 1) in pieces
-    assert ("macro", "{{ product }}", 1) in pieces
     assert {("tag", "<b>", 2), ("tag", "</b>", 2)} <= set(pieces)
     # The name of an icon is read out, code is kept to the letter.
     text = " ".join(text for _, text, _ in pieces)
@@ -50,11 +49,8 @@ def test_pages_are_numbered_by_marks_that_are_not_omitted_and_clean_texts_lose_n
     assert found("<!-- page 2 -->\n\nТовар можно вернуть за 14 дней.") == []
 
 
-def test_a_text_without_markup_loses_lines_without_words_alone() -> None:
-    assert found("Возврат\n=====\n\nВернуть <b>можно</b>.\n•\n", markup="plain") == [
-        ("mark", "=====", 1),
-        ("mark", "•", 1),
-    ]
+def test_a_text_without_markup_loses_nothing() -> None:
+    assert found("Возврат\n=====\n\nВернуть <b>можно</b>.\n", markup="plain") == []
 
 
 @pytest.mark.parametrize("many", [MOST * 3])

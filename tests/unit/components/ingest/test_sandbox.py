@@ -78,9 +78,10 @@ def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
         ("boast", "answer_too_long"),
         ("say:", "file_damaged"),
         ("say:nonsense", "file_damaged"),
-        ('say:{"title": 5}', "file_damaged"),
-        ('say:{"text": "a", "run": "rm"}', "file_damaged"),
-        ('say:{"markup": "html"}', "file_damaged"),
+        ("say:{}", "file_damaged"),
+        ('say:{"result": {"title": 5}}', "file_damaged"),
+        ('say:{"result": {"text": "a", "run": "rm"}}', "file_damaged"),
+        ('say:{"result": {"markup": "html"}}', "file_damaged"),
         ('say:{"error": {"kind": "os.system", "code": "NO", "params": {}}}', "file_damaged"),
     ],
 )
@@ -131,10 +132,10 @@ def test_a_worker_writes_no_file(misbehaving: Sandbox, tmp_path: Path) -> None:
 
 
 def test_a_worker_is_replaced_after_many_files() -> None:
-    one = Sandbox(workers=1, files=3)
-    served = [one.read("good", b"").meta["pid"] for _ in range(7)]
+    sandbox_of_three = Sandbox(workers=1, requests=3)
+    served = [sandbox_of_three.read("good", b"").meta["pid"] for _ in range(7)]
     assert [served.count(pid) for pid in dict.fromkeys(served)] == [3, 3, 1]
-    one.close()
+    sandbox_of_three.close()
 
 
 def test_a_worker_that_has_grown_is_replaced_silently(misbehaving: Sandbox) -> None:

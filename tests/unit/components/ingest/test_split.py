@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.markdown import markdown_blocks
-from components.ingest.pieces import is_code_entry
+from components.ingest.pack import is_code_entry
 from components.ingest.split import DocumentSplitter
 from components.ingest.tokens import count_tokens
 from components.language.normalise import clean
@@ -139,13 +139,15 @@ def test_a_first_heading_that_differs_from_the_title_is_kept() -> None:
 
 def test_fragments_are_merged_and_keep_their_headings_as_text() -> None:
     chunks = split(f"## Слив\n\n{paragraph(5)}\n\n## Сушка\n\nНе сушите шерсть.\n\n## Отжим\n\n{paragraph(5)}")
-    assert [chunk.heading for chunk in chunks] == ["Слив", "Отжим"]
+    assert [chunk.heading for chunk in chunks] == ["", "Отжим"]
+    assert chunks[0].text.startswith("Слив\n\nШаг 0.")
     assert chunks[0].text.endswith("Сушка\n\nНе сушите шерсть.")
+    assert [chunk.meta["section_chunks"] for chunk in chunks] == [[0, 0], [1, 1]]
 
 
 def test_an_introduction_goes_to_the_section_below_it() -> None:
     chunks = split(f"## Слив\n\n{paragraph(5)}\n\n## Отжим\n\nКоротко.\n\n### Скорость\n\n{paragraph(5)}")
-    assert [chunk.heading for chunk in chunks] == ["Слив", "Отжим › Скорость"]
+    assert [chunk.heading for chunk in chunks] == ["Слив", "Отжим"]
     assert chunks[1].text.startswith("Коротко.\n\nСкорость\n\nШаг 0.")
 
 
@@ -297,7 +299,7 @@ def test_a_chunk_knows_its_section() -> None:
 
 def test_a_problem_and_its_solution_are_one_section() -> None:
     chunks = split(
-        f"{paragraph(12)}\n\n## Причина\n\n{paragraph(12)}\n\n## Решение\n\n{paragraph(12)}\n\n## Ещё\n\nТекст."
+        f"{paragraph(12)}\n\n## Причина\n\n{paragraph(12)}\n\n## Решение\n\n{paragraph(12)}\n\n## Ещё\n\n{paragraph(5)}"
     )
     results = {chunk.heading: chunk.meta["section_chunks"] for chunk in chunks}
     assert (results[""], results["Причина"], results["Решение"]) == ([0, 2], [1, 2], [2, 2])

@@ -94,10 +94,9 @@ def test_sheets_are_sections_and_hidden_ones_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
 def test_too_many_cells(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from components.ingest.formats import delimited, sheets
+    from components.ingest.formats import tables
 
-    monkeypatch.setattr(delimited, "MAX_CELLS", 10)
-    monkeypatch.setattr(sheets, "MAX_CELLS", 10)
+    monkeypatch.setattr(tables, "MAX_CELLS", 10)
     data = b"a,b\n" * 6 if name == "a.csv" else saved(workbook([["a", "b"]] * 6))
     with pytest.raises(TooLarge, match="cells_too_many"):
         formats.read(name, data)

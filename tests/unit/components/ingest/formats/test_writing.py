@@ -14,14 +14,8 @@ def shown(markdown: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Without spaces, which are put where letters would be dangerous to show together, and brackets that hold nothing.
-
-    Of the latter those at the end of a word are debris (`components.ingest.debris`) and left out.
-    """
-    text = "".join(text.split())
-    while (shorter := text.replace("()", "").replace("[]", "")) != text:
-        text = shorter
-    return text
+    """Without spaces, which are put where letters would be dangerous to show together."""
+    return "".join(text.split())
 
 
 @given(MARKS)
@@ -64,9 +58,3 @@ def test_a_table_of_nothing_is_nothing() -> None:
 
 def test_list_items_stay_one_list() -> None:
     assert writing.document(["a", "- b", "- c", "", "d"]) == "a\n\n- b\n- c\n\nd"
-
-
-def test_code_is_fenced_whatever_it_holds() -> None:
-    (block,) = markdown_blocks(writing.fenced("a\n```\nb", "sh"))
-    assert block.kind == "code"
-    assert "a\n```\nb" in block.text
