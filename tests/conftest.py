@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
+from argon2.profiles import CHEAPEST
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 import components as _components  # noqa: F401  before the first import of Haystack: no telemetry from tests
 from settings import Settings
+from tenants.desk import operators
 from tests import servers
 from tests.installations import installed
 
@@ -77,6 +80,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("NOT TESTED", sep="!", red=True, bold=True)
         for reason, count in missing.items():
             terminalreporter.write_line(f"{count} tests were skipped, {reason}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def password_hasher() -> Iterator[PasswordHasher]:
+    """Make password hashes cheap in this process, and return the hasher of the product."""
+    product = operators._HASHER
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operators, "_HASHER", PasswordHasher.from_parameters(CHEAPEST))
+        yield product
 
 
 @pytest.fixture(scope="session")
