@@ -376,7 +376,7 @@ def _plain(path: str) -> str:
     return re.sub(r":\w+}", "}", path)
 
 
-def _named(path: str, ids: dict[str, str]) -> str:
+def named(path: str, ids: dict[str, str]) -> str:
     """A path with its templates filled in."""
     for name, value in ids.items():
         path = re.sub(rf"{{{name}(:\w+)?}}", value, path)
@@ -389,12 +389,12 @@ def _send(client: httpx.Client, route: tuple[str, str], ids: dict[str, str], tok
     headers = {"Authorization": f"Bearer {token}"}
     case = SCOPED[route]
     if route in ENDLESS:
-        with client.stream(method, _named(path, ids), headers=headers) as response:
+        with client.stream(method, named(path, ids), headers=headers) as response:
             if response.is_success:
                 return httpx.Response(response.status_code, text=next(response.iter_text()))
             response.read()
             return response
-    return client.request(method, _named(path, ids), json=case.body, params=case.query, headers=headers)
+    return client.request(method, named(path, ids), json=case.body, params=case.query, headers=headers)
 
 
 def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
@@ -477,7 +477,7 @@ def test_other_methods_do_not_exist(acme: httpx.Client) -> None:
         wider = {method for method, other in SCOPED if other != path and _covers(other, path)}
         for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "TRACE"):
             if (method, path) not in SCOPED and method not in wider:
-                assert acme.request(method, _named(path, SCOPED[_any_route(path)].own)).status_code == 404
+                assert acme.request(method, named(path, SCOPED[_any_route(path)].own)).status_code == 404
 
 
 def _covers(template: str, path: str) -> bool:
@@ -562,7 +562,7 @@ def test_no_body_names_a_tenant(
         with subtests.test(route=route):
             case = SCOPED[route]
             body = {**(case.body or {}), field: "globex"}
-            response = acme.request(route[0], _named(route[1], case.own), json=body, headers=headers)
+            response = acme.request(route[0], named(route[1], case.own), json=body, headers=headers)
             if route in PROTOCOLS:
                 assert response.is_success
                 assert '"doc_id": "errors.md"' in response.text.replace('":"', '": "')
