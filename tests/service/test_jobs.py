@@ -194,6 +194,7 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
     assert not [line for line in second.log if " ERROR " in line or "Traceback" in line]
 
 
+@pytest.mark.chaos
 def test_a_service_that_leaves_answers_on_ends_its_streams_and_leaves_its_job(own: tuple[Settings, str]) -> None:
     settings, raw = own
     leaving = Server({**environment(settings), "OPORA_DRAIN_SECONDS": "300"})
