@@ -305,8 +305,8 @@ def test_a_change_that_builds_on_an_old_state_is_refused(chat: Chat) -> None:
 def test_the_assistant_is_silent_once_a_person_has_the_chat(chat: Chat, records: Settings) -> None:
     """Takeovers at random moments of an answer."""
     chance = Random(20261122)
-    most = 200 if records.database.startswith("sqlite") else 50
-    for number in range(min(most, 4 * hypothesis.settings.default.max_examples)):
+    rounds = 200 if records.database.startswith("sqlite") else 50
+    for number in range(min(rounds, 4 * hypothesis.settings().max_examples)):
         posted = store.post(chat.chat_id, f"Вопрос {number}")
         if posted.chat.state != "bot":
             with acting_as(ANNA):

@@ -38,6 +38,12 @@ def test_fields(acme: httpx.Client, fields: dict[str, object], code: str) -> Non
     assert body["errors"][0]["code"] == code
 
 
+def test_a_body_that_is_deeply_nested_or_over_the_limit(acme: httpx.Client) -> None:
+    """`tests/unit/pipelines/test_gate.py` has the other ways in which a body can be unreadable."""
+    problem(acme.post("/ask/run", content=b'{"question": ' + b"[" * 100_000, headers=JSON), 400, "malformed_body")
+    problem(acme.post("/ask/run", content=b" " * 1_000_001, headers=JSON), 413, "body_too_large")
+
+
 def test_a_question_of_exactly_the_limit(acme: httpx.Client) -> None:
     response = acme.post("/ask/run", json={"question": f"  {'код E20 ' * 250}"[:2_002]})
     assert response.status_code == 200

@@ -141,7 +141,7 @@ def test_what_belongs_to_another_tenant_is_missing(
             assert foreign.text == missing.text
 
 
-def test_without_a_session_a_browser_is_sent_to_sign_in_and_a_token_opens_nothing(
+def test_a_page_needs_a_session_and_takes_no_token(
     anybody: httpx.Client, token: Callable[..., str], subtests: pytest.Subtests
 ) -> None:
     bearer = {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}

@@ -1,4 +1,4 @@
-"""What each target installs, and which tests it runs."""
+"""The targets of the Makefile: the requirements that they install and the tests that they run."""
 
 import re
 import shlex
