@@ -105,4 +105,4 @@ audit: setup
 	$(BIN)/uv tool run pip-audit==2.10.1 --require-hashes --disable-pip -r requirements/run.txt
 
 clean:
-	rm -rf $(VENV) $(PHOENIX) .opora .coverage*
+	rm -rf $(VENV) $(PHOENIX) .opora
