@@ -91,7 +91,7 @@ def test_disconnecting_cancels_the_model_call(written: httpx.Client, models: Sim
 
 
 def test_a_reconnecting_client_resumes_its_running_stream(written: httpx.Client, models: Simulator) -> None:
-    models.set_knobs(SLOW)
+    models.set_knobs(SLOW.model_copy(update={"tokens_per_second": 12}))
     seen = ""
     with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
         for line in response.iter_lines():
