@@ -8,8 +8,14 @@ RUN := $(VENV)/.ready-run
 DEV := $(VENV)/.ready-dev
 INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet
 PHOENIX := .venv-phoenix
+# A process of tests for each of the two cores that the smallest machine has.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+# Slow files first, so that both processes have small ones left at the end.
+TESTS := tests/service tests/attack tests/contract tests/unit tests/browser
+QUICK := -m "not chaos and not browser"
 
-.PHONY: setup demo ui test clients test-inside test-service check serve phoenix bench evaluate lock sbom audit clean
+.PHONY: setup demo ui test test-chaos test-browser coverage clients check serve phoenix bench evaluate lock sbom audit clean
 
 setup: $(DEV)
 
@@ -36,22 +42,29 @@ demo: $(RUN)
 ui: setup
 	$(BIN)/python -m ui.build
 
-# In two processes, for the two cores that the smallest machine has. In memory where 4 GB are free there: a third of
-# the time goes by while hundreds of small databases are forced to the disk.
-test: setup clients
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-inside test-service
+# In memory where 4 GB are free there: a third of the time goes by while hundreds of small databases are forced to the
+# disk.
+test test-chaos test-browser coverage: export TMPDIR := $(or $(TMPDIR),$(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}'),/tmp)
 
-test-inside test-service: export TMPDIR := $(or $(TMPDIR),$(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}'),/tmp)
+test: setup clients
+	$(PYTEST) $(QUICK) $(TESTS)
+
+# Kills, broken stores and replicas.
+test-chaos: setup
+	$(PYTEST) -m chaos $(TESTS)
+
+# Chromium, and the build of the widget.
+test-browser: setup clients
+	$(PYTEST) -m browser $(TESTS)
+
+# What `make test` reaches: lines and branches, of the services that it starts as well.
+coverage: setup clients
+	$(BIN)/coverage erase
+	$(PYTEST) $(QUICK) --cov --cov-report=term $(TESTS)
 
 # The npm packages that tests read our streams with. Where they cannot be had, those tests are skipped.
 clients: setup
 	$(BIN)/python -m tests.clients.install
-
-test-inside:
-	$(BIN)/python -m pytest tests/unit tests/browser tests/contract
-
-test-service:
-	$(BIN)/python -m pytest tests/service tests/attack
 
 check: setup
 	$(BIN)/ruff check .

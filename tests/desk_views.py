@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
-import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from tests import servers
 from tests.browser.test_outcomes import AXE
 from ui import build
 
@@ -142,7 +142,7 @@ def faults(page: Page) -> list[str]:
 
 def _barriers(page: Page) -> list[str]:
     if not AXE.exists() and build.packages() is None:
-        pytest.skip("no server: the npm packages of the widget cannot be installed")
+        servers.absent("npm", "the npm packages of the widget cannot be installed")
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found["violations"]]

@@ -15,6 +15,7 @@ from secrets import token_hex
 from signal import SIGINT
 from tempfile import mkdtemp
 from time import monotonic
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -28,6 +29,17 @@ _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 
+def absent(backend: str, remedy: str) -> NoReturn:
+    """Skip a test whose backend is missing. Fail it where `CI` is `true`: a skip there would hide the whole backend.
+
+    :param backend: its name in `OPORA_TEST_WITHOUT`, which lists backends that may be missing in CI.
+    :param remedy: names the backend, and says how to get it.
+    """
+    if os.environ.get("CI") == "true" and backend not in os.environ.get("OPORA_TEST_WITHOUT", "").split():
+        pytest.fail(f"{MISSING}{remedy}", pytrace=False)
+    pytest.skip(f"{MISSING}{remedy}")
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or one that runs until the block ends."""
@@ -38,7 +50,7 @@ def postgres() -> Iterator[str]:
     newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))[-1:]
     initdb, server = (_binary(name, *newest) for name in ("initdb", "postgres"))
     if initdb is None or server is None:
-        pytest.skip(f"{MISSING}PostgreSQL (apt-get install postgresql, or set OPORA_TEST_POSTGRES_URL)")
+        absent("postgresql", "PostgreSQL (apt-get install postgresql, or set OPORA_TEST_POSTGRES_URL)")
     with _folder() as folder:
         data = folder / "data"
         _run([initdb, "-D", data, "-U", "opora", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"])
@@ -49,12 +61,12 @@ def postgres() -> Iterator[str]:
 
 
 @contextmanager
-def own_database(server: str) -> Iterator[URL]:
-    """A database of the server that is there until the block ends."""
+def own_database(server: str, template: str = "template1") -> Iterator[URL]:
+    """A database of the server that is there until the block ends, a copy of `template`."""
     name = f"opora_{token_hex(8)}"
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
     try:
         yield make_url(server).set(database=name)
     finally:
@@ -71,7 +83,7 @@ def redis() -> Iterator[str]:
         return
     server = _binary("redis-server") or _binary("valkey-server")
     if server is None:
-        pytest.skip(f"{MISSING}Redis (apt-get install redis-server, or set OPORA_TEST_REDIS_URL)")
+        absent("redis", "Redis (apt-get install redis-server, or set OPORA_TEST_REDIS_URL)")
     with _folder() as folder:
         url = f"unix://{folder}/redis.sock?db=0"
         socket: list[str | Path] = ["--port", "0", "--unixsocket", folder / "redis.sock"]
@@ -83,7 +95,7 @@ def openai() -> str:
     """The URL of a language model's server, `OPORA_TEST_OPENAI_URL`: OpenAI's protocol below `/v1`."""
     if url := os.environ.get("OPORA_TEST_OPENAI_URL"):
         return url.rstrip("/").removesuffix("/v1")
-    pytest.skip(f"{MISSING}a language model (set OPORA_TEST_OPENAI_URL to a server of OpenAI's protocol)")
+    absent("openai", "a language model (set OPORA_TEST_OPENAI_URL to a server of OpenAI's protocol)")
 
 
 def _binary(name: str, *folders: Path) -> str | None:

@@ -44,7 +44,7 @@ def launched(playwright: Playwright) -> Browser:
     """A browser; the test is skipped where there is none."""
     binary = os.environ.get("OPORA_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if binary is None or not Path(binary).exists():
-        pytest.skip(f"{servers.MISSING}Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")
+        servers.absent("chromium", "Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")
     return playwright.chromium.launch(executable_path=binary, args=list(_FLAGS))
 
 

@@ -46,8 +46,6 @@ class FakeService:
         self.refused_paths: set[str] = set()
         self.held_paths: set[str] = set()
         """Requests to these are answered once they are released."""
-        self.silent = False
-        """Streams bring nothing, as through a proxy that buffers."""
         self.most_streams = 0
         self._news = Condition()
         self._streams: set[asyncio.Queue[str | None]] = set()
@@ -257,11 +255,9 @@ class FakeService:
             self._news.notify_all()
         self.most_streams = max(self.most_streams, len(self._streams))
         try:
-            if not self.silent:
-                yield f"event: snapshot\ndata: {json.dumps(self._whole(after))}\n\n"
+            yield f"event: snapshot\ndata: {json.dumps(self._whole(after))}\n\n"
             while (text := await queue.get()) is not None:
-                if not self.silent:
-                    yield text
+                yield text
         finally:
             self._streams.discard(queue)
 

@@ -13,9 +13,10 @@ from tests import servers
 from ui import build
 
 
+@pytest.mark.browser
 def test_the_committed_assets_are_what_the_sources_give() -> None:
     if (folder := build.packages()) is None:
-        pytest.skip(f"{servers.MISSING}the npm packages of the widget cannot be installed")
+        servers.absent("npm", "the npm packages of the widget cannot be installed")
     built = build.build(folder)
     for name in build.ASSETS:
         assert (built / name).read_bytes() == (build.STATIC / name).read_bytes(), f"{name}: run `make ui`"
@@ -40,6 +41,7 @@ def test_no_asset_makes_html_of_a_string_or_asks_anybody_else() -> None:
         assert addresses <= {"github.com/markedjs/marked."}
 
 
+@pytest.mark.browser
 def test_a_wheel_holds_every_asset(tmp_path: Path) -> None:
     source = tmp_path / "source"
     wanted = shutil.ignore_patterns(".*", "tests", "node_modules", "*.egg-info", "build", "dist", "__pycache__")

@@ -90,14 +90,6 @@ def test_a_connection_cut_after_any_event_changes_nothing_in_the_end(
     _shows(opened, "Вопрос", "Первое предложение. Второе предложение. Третье предложение.")
 
 
-def test_a_proxy_that_buffers_is_polled_around(opened: Page, service: FakeService) -> None:
-    service.silent = True
-    ask(opened, "Вопрос")
-    service.wait_for("customer")
-    service.say(_three_sentences())
-    _shows(opened, "Вопрос", "Первое предложение. Второе предложение. Третье предложение.")
-
-
 def test_eight_tabs_share_one_stream(context: BrowserContext, service: FakeService, address: str) -> None:
     service.begin()
     pages = [context.new_page() for _ in range(8)]

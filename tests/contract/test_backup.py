@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,6 @@ from zipfile import ZipFile
 
 import pytest
 from pyrage import x25519
-from sqlalchemy import create_engine, make_url, text
 
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
@@ -47,6 +46,7 @@ from tenants.persons import Person
 from tenants.registry import Registry
 from tests.audits import entry
 from tests.chats import webhook
+from tests.servers import own_database
 
 ANNA = Tenant("acme", "anna")
 KEY = str(x25519.Identity.generate())
@@ -115,32 +115,23 @@ def elsewhere(
     """Another machine: nothing there, on the same kind of database, or on `kind`."""
     index.close_all()
     claims.close_all()
-    before = get_settings().database_url
+    kind = kind or ("postgresql" if get_settings().database_url else "sqlite")
     database.close_all()
-    admin = None
-    if (kind or ("postgresql" if before else "sqlite")) == "postgresql":
-        server = make_url(request.getfixturevalue("postgres_url"))
-        schema = f"test_{uuid4().hex}"
-        admin = create_engine(server)
-        with admin.begin() as connection:
-            connection.execute(text(f'CREATE SCHEMA "{schema}"'))
-        url = server.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(hide_password=False)
+    with ExitStack() as stack:
+        url = ""
+        if kind == "postgresql":
+            own = stack.enter_context(own_database(request.getfixturevalue("postgres_url")))
+            url = own.render_as_string(hide_password=False)
         monkeypatch.setenv("OPORA_DATABASE_URL", url)
-    else:
-        monkeypatch.setenv("OPORA_DATABASE_URL", "")
-    monkeypatch.setenv("OPORA_DATA_DIR", str(folder))
-    get_settings.cache_clear()
-    sealed.forget_keys()
-    try:
-        yield get_settings()
-    finally:
-        index.close_all()
-        claims.close_all()
-        database.close_all()
-        if admin is not None:
-            with admin.begin() as connection:
-                connection.execute(text(f'DROP SCHEMA "{schema}" CASCADE'))
-            admin.dispose()
+        monkeypatch.setenv("OPORA_DATA_DIR", str(folder))
+        get_settings.cache_clear()
+        sealed.forget_keys()
+        try:
+            yield get_settings()
+        finally:
+            index.close_all()
+            claims.close_all()
+            database.close_all()
 
 
 def build_index() -> None:

@@ -316,7 +316,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_any_history_leaves_what_a_dictionary_would(
     chunks: Collection, steps: list[tuple[bool, list[int], int]]

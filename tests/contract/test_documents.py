@@ -157,7 +157,7 @@ def test_selections(acme: Tenant, selection: Selection, ids: list[str]) -> None:
     assert ([record.doc_id for record in page.documents], page.total, page.following) == (ids, len(ids), None)
 
 
-@limits(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@limits(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ids=st.sets(st.text("aЯ/.ё~Z", min_size=1, max_size=3), max_size=12), limit=st.integers(1, 5))
 def test_pages_hold_every_document_once(acme: Tenant, ids: set[str], limit: int) -> None:
     documents.remove(*(record.doc_id for record in documents.all()))

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from settings import ROOT, Settings
 from tenants import handoffs
 from tenants.chats import outbox, store
@@ -34,6 +36,7 @@ def left_behind(chat_id: str) -> str:
     return "all"
 
 
+@pytest.mark.chaos
 def test_a_handoff_is_stored_as_a_whole_or_not_at_all(records: Settings) -> None:
     Registry(records).add("acme")
     with acting_as(Tenant("acme", "anna")):

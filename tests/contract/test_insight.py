@@ -281,7 +281,7 @@ def test_the_parts_sum_to_the_whole_and_days_are_the_tenants_own(acme: None, zon
     span = Period(date(2026, 10, 22), date(2026, 11, 15), zone)
     begins, ends = span.bounds
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(_CHAT, max_size=30))
     def check(rows: list[dict[str, object]]) -> None:
         with database.writing() as session:

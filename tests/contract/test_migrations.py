@@ -24,6 +24,7 @@ from tenants.errors import CallerError, Forbidden
 from tenants.registry import Registry
 from tenants.tables import Base
 from tests.schemas import of_every_database
+from tests.servers import own_database
 
 STORED = Path(__file__).with_name("databases")
 """What earlier versions had written about a tenant, as SQL."""
@@ -169,11 +170,19 @@ def _breaks(
                 yield f"{table}.{name} is required"
 
 
-def test_a_server_is_upgraded_by_whoever_runs_it(records: Settings) -> None:
+@pytest.fixture
+def empty_server(installation: Settings, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    """The installation, its records in a PostgreSQL database without tables."""
+    with own_database(postgres_url) as url:
+        monkeypatch.setenv("OPORA_DATABASE_URL", url.render_as_string(hide_password=False))
+        get_settings.cache_clear()
+        yield get_settings()
+        database.close_all()
+
+
+def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None:
     """Replicas of the older version may still be on it, so a service that starts does not do it by itself."""
-    if records.database.startswith("sqlite"):
-        pytest.skip("an embedded database has no replicas")
-    target = create_engine(records.database)
+    target = create_engine(empty_server.database)
     with target.begin() as connection:
         config = Config()
         config.set_main_option("script_location", "tenants:migrations")
@@ -188,9 +197,9 @@ def test_a_server_is_upgraded_by_whoever_runs_it(records: Settings) -> None:
         )
     target.dispose()
     with pytest.raises(CallerError, match="database_older"):
-        database.engine(records)
-    assert database.migrate(records) == ("0001", database.HEAD)
-    assert differences(records) == []
+        database.engine(empty_server)
+    assert database.migrate(empty_server) == ("0001", database.HEAD)
+    assert differences(empty_server) == []
     with acting_as(ANNA):
         assert [ticket.ticket_id for ticket in handoffs.latest()] == ["T"]
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from argon2 import PasswordHasher, extract_parameters
+from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import update
 
 from settings import Settings
@@ -48,6 +50,18 @@ def test_an_operator_is_stored_under_one_spelling_with_a_hashed_password(anna: O
         row = session.get(OperatorRow, anna.login)
         assert row is not None
         assert row.password.startswith("$argon2id$")
+
+
+def test_passwords_are_hashed_as_rfc_9106_says(password_hasher: PasswordHasher) -> None:
+    recommended = RFC_9106_LOW_MEMORY
+    for hashed in (password_hasher.hash(PASSWORD), operators._NOBODYS):
+        used = extract_parameters(hashed)
+        assert used.type == recommended.type
+        assert (used.memory_cost, used.time_cost, used.parallelism) == (
+            recommended.memory_cost,
+            recommended.time_cost,
+            recommended.parallelism,
+        )
 
 
 @pytest.mark.parametrize(("login", "password"), [("anna@shop.example", "wrong"), ("nobody", PASSWORD), ("\0", "")])

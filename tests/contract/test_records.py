@@ -213,7 +213,7 @@ def test_differences_are_folded(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -
 CHUNKS = st.lists(st.frozensets(st.sampled_from("абвгде"), min_size=1), max_size=4)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(CHUNKS, st.integers(0, 3), st.booleans()), max_size=8))
 def test_any_history_counts_what_is_left(acme: Tenant, history: list[tuple[list[frozenset[str]], int, bool]]) -> None:
     """Readers that followed every step and one that starts at the end agree with counting what is there."""

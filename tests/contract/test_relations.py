@@ -186,7 +186,7 @@ names = st.sampled_from(["old", "third", "absent"])
 ties = st.builds(declared, st.sampled_from(KINDS), st.just("new"), names, st.sampled_from([0.0, 0.5, 1.0]))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(ties, max_size=4), min_size=1, max_size=4))
 def test_the_last_declaration_is_stored(acme: Tenant, runs: list[list[Edge]]) -> None:
     for declarations in runs:

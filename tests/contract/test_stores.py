@@ -53,6 +53,7 @@ def test_the_guide_has_the_whole_table() -> None:
     indirect=["stage"],
     scope="module",
 )
+@pytest.mark.chaos
 def test_a_fault_has_its_declared_outcome(stage: Stage, store: Store, fault: Fault) -> None:
     seen = seen_of(store, fault, stage)
     assert seen.outcome == declared()[store, fault].outcome

@@ -21,7 +21,15 @@ ROOT = Path(__file__).parents[2]
 RSA_KID = "provider-1"
 ALL_SCOPES = tuple(sorted(SCOPES))
 CROWD = tuple(f"crowd-{number}" for number in range(6))
-TENANTS = {"acme": "ru", "empty": "ru", "globex": "en", "hurried": "en", "written": "ru", **dict.fromkeys(CROWD, "ru")}
+TENANTS = {
+    "acme": "ru",
+    "empty": "ru",
+    "globex": "en",
+    "golden": "ru",
+    "hurried": "en",
+    "written": "ru",
+    **dict.fromkeys(CROWD, "ru"),
+}
 
 ARTICLES = [
     {

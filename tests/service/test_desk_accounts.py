@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from urllib.parse import unquote, urlencode
 
 import httpx
@@ -73,17 +74,17 @@ def _role(role: str) -> Role:
 
 
 @pytest.fixture
-def browser(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[str], Browser]]:
+def signed_in(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[str], Browser]]:
     """A browser signed in with a role."""
     with httpx.Client(base_url=server.url, timeout=60) as client:
 
-        def signed_in(role: str) -> Browser:
+        def sign_in(role: str) -> Browser:
             with database.reading() as session:
                 row = session.get(OperatorRow, staff[role])
                 assert row is not None
             return Browser(client, sessions.begin(operators.operator_of(row), address="", browser="test"))
 
-        yield signed_in
+        yield sign_in
 
 
 def _sign_in(client: httpx.Client, login: str, password: str, **headers: str) -> httpx.Response:
@@ -107,75 +108,104 @@ def test_every_page_has_its_case(installation: Settings) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("route", sorted(PAGES))
-def test_a_role_opens_its_own_pages_only(browser: Callable[[str], Browser], role: str, route: tuple[str, str]) -> None:
-    case = PAGES[route]
-    response = browser(role).send(route, case, case.own)
-    allowed = case.scope is None or case.scope in ROLES[role]
-    assert response.status_code in (case.answers if allowed else (403,)), response.text
-    assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
-    assert "script-src 'self'" in response.headers["content-security-policy"]
-    assert response.headers["x-frame-options"] == "DENY"
-    assert response.headers["cache-control"].startswith("no-store")
-    if response.headers.get("content-type", "").startswith("text/html") and response.content:
-        for one in html.fromstring(response.content).iter("*"):
-            assert one.tag not in ("style", "iframe", "object")
-            assert one.tag != "script" or one.get("src")
-            assert not [name for name in one.attrib if str(name).startswith(("on", "style"))]
-
-
-@pytest.mark.parametrize("route", sorted(route for route, case in PAGES.items() if case.foreign))
-def test_what_belongs_to_another_tenant_is_missing(browser: Callable[[str], Browser], route: tuple[str, str]) -> None:
-    case = PAGES[route]
-    signed_in = browser("admin")
-    foreign = signed_in.send(route, case, case.foreign)
-    missing = signed_in.send(route, case, dict.fromkeys(case.foreign, "no-such-thing"))
-    assert (foreign.status_code, missing.status_code) == (404, 404)
-    assert foreign.text == missing.text
-
-
-@pytest.mark.parametrize("route", sorted(route for route, case in PAGES.items() if case.scope))
-def test_without_a_session_a_browser_is_sent_to_sign_in_and_a_token_opens_nothing(
-    anybody: httpx.Client, token: Callable[..., str], route: tuple[str, str]
+def test_a_role_opens_its_own_pages_only(
+    signed_in: Callable[[str], Browser], role: str, subtests: pytest.Subtests
 ) -> None:
-    method, path = route
-    named = re.sub(r"{\w+}", "x", path)
-    for headers in ({}, {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}, {"Cookie": f"{pages.COOKIE}=x"}):
-        response = anybody.request(method, named, headers=headers, data={} if method == "POST" else None)
-        assert (response.status_code, response.headers["location"].split("?")[0]) == (303, pages.SIGN_IN)
+    for route, case in sorted(PAGES.items(), key=itemgetter(0)):
+        with subtests.test(route=route):
+            # A session for each page: some of them end it.
+            response = signed_in(role).send(route, case, case.own)
+            allowed = case.scope is None or case.scope in ROLES[role]
+            assert response.status_code in (case.answers if allowed else (403,)), response.text
+            assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+            assert "script-src 'self'" in response.headers["content-security-policy"]
+            assert response.headers["x-frame-options"] == "DENY"
+            assert response.headers["cache-control"].startswith("no-store")
+            if response.headers.get("content-type", "").startswith("text/html") and response.content:
+                for one in html.fromstring(response.content).iter("*"):
+                    assert one.tag not in ("style", "iframe", "object")
+                    assert one.tag != "script" or one.get("src")
+                    assert not [name for name in one.attrib if str(name).startswith(("on", "style"))]
 
 
-@pytest.mark.parametrize("route", sorted(route for route in PAGES if route[0] == "POST"))
-def test_a_form_of_another_site_or_session_changes_nothing(
-    browser: Callable[[str], Browser], route: tuple[str, str]
+def test_what_belongs_to_another_tenant_is_missing(
+    signed_in: Callable[[str], Browser], subtests: pytest.Subtests
 ) -> None:
-    case, path = PAGES[route], re.sub(r"{\w+}", "x", route[1])
-    admin, other = browser("admin"), browser("admin")
-    role = admin if case.scope != pages.INSTALLATION else browser("installation")
-    fields = {**case.form, **case.own}
-    for headers in (
+    admin = signed_in("admin")
+    for route in sorted(route for route, case in PAGES.items() if case.foreign):
+        with subtests.test(route=route):
+            case = PAGES[route]
+            foreign = admin.send(route, case, case.foreign)
+            missing = admin.send(route, case, dict.fromkeys(case.foreign, "no-such-thing"))
+            assert (foreign.status_code, missing.status_code) == (404, 404)
+            assert foreign.text == missing.text
+
+
+def test_a_page_needs_a_session_and_takes_no_token(
+    anybody: httpx.Client, token: Callable[..., str], subtests: pytest.Subtests
+) -> None:
+    bearer = {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}
+    for method, path in sorted(route for route, case in PAGES.items() if case.scope):
+        with subtests.test(route=(method, path)):
+            named = re.sub(r"{\w+}", "x", path)
+            for headers in ({}, bearer, {"Cookie": f"{pages.COOKIE}=x"}):
+                response = anybody.request(method, named, headers=headers, data={} if method == "POST" else None)
+                assert (response.status_code, response.headers["location"].split("?")[0]) == (303, pages.SIGN_IN)
+
+
+FORMS = {route: case for route, case in sorted(PAGES.items(), key=itemgetter(0)) if route[0] == "POST"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "none"},
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {},
-    ):
-        sent = {"csrf": role.csrf, **fields}
-        response = role.client.post(path, data=sent, files=case.files or None, headers={**role.cookie, **headers})
-        assert response.status_code == 403, headers
-    if case.scope is not None:
-        for csrf in ("", "x", other.csrf):
-            sent, known = {"csrf": csrf, **fields}, {**role.cookie, **SAME_ORIGIN}
-            response = role.client.post(path, data=sent, files=case.files or None, headers=known)
-            assert response.status_code == 403
-    assert sessions.verify(role.secret)
+    ],
+    ids=str,
+)
+def test_no_form_is_taken_from_another_site(
+    signed_in: Callable[[str], Browser], headers: Mapping[str, str], subtests: pytest.Subtests
+) -> None:
+    roles = {role: signed_in(role) for role in ("admin", "installation")}
+    for route, case in FORMS.items():
+        with subtests.test(route=route):
+            role = roles["installation" if case.scope == pages.INSTALLATION else "admin"]
+            sent = {"csrf": role.csrf, **case.form, **case.own}
+            assert _submit(role, route, case, sent, headers).status_code == 403
+    assert all(sessions.verify(role.secret) for role in roles.values())
+
+
+@pytest.mark.parametrize("csrf", ["", "x", "of another session"])
+def test_no_form_is_taken_without_the_sessions_own_token(
+    signed_in: Callable[[str], Browser], csrf: str, subtests: pytest.Subtests
+) -> None:
+    roles = {role: signed_in(role) for role in ("admin", "installation")}
+    csrf = signed_in("admin").csrf if csrf == "of another session" else csrf
+    for route, case in FORMS.items():
+        if case.scope is not None:
+            with subtests.test(route=route):
+                role = roles["installation" if case.scope == pages.INSTALLATION else "admin"]
+                sent = {"csrf": csrf, **case.form, **case.own}
+                assert _submit(role, route, case, sent, SAME_ORIGIN).status_code == 403
+    assert all(sessions.verify(role.secret) for role in roles.values())
+
+
+def _submit(
+    role: Browser, route: tuple[str, str], case: PageCase, sent: Mapping[str, str], headers: Mapping[str, str]
+) -> httpx.Response:
+    path, known = re.sub(r"{\w+}", "x", route[1]), {**role.cookie, **headers}
+    return role.client.post(path, data=sent, files=case.files or None, headers=known)
 
 
 def test_a_session_opens_the_interface_of_its_role_with_the_pages_token_only(
-    browser: Callable[[str], Browser],
+    signed_in: Callable[[str], Browser],
 ) -> None:
-    operator, admin = browser("operator"), browser("admin")
+    operator, admin = signed_in("operator"), signed_in("admin")
     assert operator.get("/desk/chats").is_success
     problem(operator.get("/operators"), 403, "scope_missing")
     assert admin.get("/operators").is_success
@@ -186,14 +216,14 @@ def test_a_session_opens_the_interface_of_its_role_with_the_pages_token_only(
     problem(operator.client.post(path, json=body, headers=known), 403, "foreign_request")
     assert operator.client.post(path, json=body, headers={**known, **SAME_ORIGIN}).is_success
     problem(operator.get("/documents"), 401, "token_missing")
-    problem(browser("installation").get("/desk/chats"), 403, "scope_missing")
+    problem(signed_in("installation").get("/desk/chats"), 403, "scope_missing")
 
 
 def test_signing_in_takes_no_session_that_somebody_has_planted(
-    browser: Callable[[str], Browser], staff: Mapping[str, str]
+    signed_in: Callable[[str], Browser], staff: Mapping[str, str]
 ) -> None:
-    victim = browser("operator")
-    planted = browser("editor").secret
+    victim = signed_in("operator")
+    planted = signed_in("editor").secret
     response = _sign_in(victim.client, staff["operator"], PASSWORD, Cookie=f"{pages.COOKIE}={planted}")
     assert (response.status_code, response.headers["location"]) == (303, "/desk")
     assert (secret := _secret(response)) != planted
@@ -255,15 +285,15 @@ def test_signing_out_ends_sessions_here_there_and_everywhere(
         assert _sign_in(client, "everywhere", PASSWORD).status_code == 401
 
 
-def test_an_admin_of_the_installation_sees_tenants_and_nothing_in_them(browser: Callable[[str], Browser]) -> None:
-    page = browser("installation").get("/desk/tenants").text
+def test_an_admin_of_the_installation_sees_tenants_and_nothing_in_them(signed_in: Callable[[str], Browser]) -> None:
+    page = signed_in("installation").get("/desk/tenants").text
     assert "acme" in page
     assert "globex" in page
     assert "Вопрос?" not in page
 
 
-def test_pages_are_in_the_readers_language(browser: Callable[[str], Browser]) -> None:
-    admin = browser("admin")
+def test_pages_are_in_the_readers_language(signed_in: Callable[[str], Browser]) -> None:
+    admin = signed_in("admin")
     for locale, title in (("ru", "Сотрудники"), ("en", "People")):
         page = admin.client.get("/desk/people", headers={**admin.cookie, "Accept-Language": locale})
         assert f'<html lang="{locale}">' in page.text

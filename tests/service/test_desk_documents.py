@@ -1,6 +1,7 @@
 """The pages of documents: found, described over what the source says, gone back to, tied, removed."""
 
 from collections.abc import Callable, Iterator
+from threading import Event
 from time import monotonic
 
 import httpx
@@ -83,6 +84,7 @@ def test_documents_in_doubt_that_answers_stand_on_are_shown(editor: Editor, acme
     # A turn is recorded after it was answered.
     while not words(page := editor.page("/desk/documents", q="e77", stale="true"), ".doc-row"):
         assert monotonic() < deadline
+        Event().wait(0.02)
     assert words(page, ".doc-row .tag.urgent") == ["давно не менялся"]
     assert words(page, ".doc-row .why")[0].startswith("Ссылок за 30 дней: ")
 
@@ -220,6 +222,7 @@ def test_each_file_of_an_upload_says_what_became_of_it(editor: Editor) -> None:
     deadline = monotonic() + 60
     while not words(page := editor.page(taken.headers["location"]), ".doc-results"):
         assert monotonic() < deadline
+        Event().wait(0.02)
     refused, flagged, loaded = words(page, ".doc-results")
     assert refused.startswith("загрузка/нет.xyz")
     assert "такой формат пока не читается" in refused
@@ -235,4 +238,5 @@ def test_a_website_inside_the_own_network_is_refused_by_its_address(editor: Edit
     deadline = monotonic() + 60
     while not words(page := editor.page(taken.headers["location"]), ".doc-results"):
         assert monotonic() < deadline
+        Event().wait(0.02)
     assert words(page, ".doc-results")[0].endswith("адрес ведёт во внутреннюю сеть, такие страницы не читаются.")

@@ -21,7 +21,7 @@ from tenants.chats import sites, webhooks
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.clients.install import FOLDER, is_installed
+from tests.clients.install import FOLDER, require
 from tests.installations import installed
 from tests.service.serving import ARTICLES, Server, serving
 from tests.webhooks import Received, receiving, wait_until
@@ -103,8 +103,8 @@ def test_a_page_with_a_strict_policy_has_the_chat(service: Server, page: Page, t
         assert page.evaluate("window.violations") == []
 
 
-@pytest.mark.skipif(not is_installed(), reason="`make clients` could not install the npm packages")
 def test_react_shows_an_answer_by_use_chat(service: Server, home: Settings, page: Page, tmp_path: Path) -> None:
+    require()
     bundle = [str(EXAMPLES / "chat.jsx"), "--bundle", "--jsx=automatic", f"--outfile={tmp_path / 'chat.js'}"]
     done = node(
         ["node_modules/esbuild/bin/esbuild", *bundle, '--define:process.env.NODE_ENV="production"'],

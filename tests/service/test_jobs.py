@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import httpx
@@ -159,6 +160,7 @@ def own(tmp_path: Path) -> tuple[Settings, str]:
     return settings, raw
 
 
+@pytest.mark.chaos
 def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
     settings, raw = own
     headers = {"Authorization": f"Bearer {raw}"}
@@ -182,7 +184,7 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
         for item in accepted:
             assert events(client, item.json()["job_id"])[-1][2]["state"] == "done"
         while (watching := client.get("/jobs?limit=1").json()["jobs"])[0]["kind"] != "watch":
-            pass
+            Event().wait(0.02)
         assert events(client, watching[0]["job_id"])[-1][2]["report"]["added"] == 1  # type: ignore[index]
         listed = client.get("/documents?limit=100").json()["documents"]
         assert second.stop() == 0
@@ -192,6 +194,7 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
     assert not [line for line in second.log if " ERROR " in line or "Traceback" in line]
 
 
+@pytest.mark.chaos
 def test_a_service_that_leaves_answers_on_ends_its_streams_and_leaves_its_job(own: tuple[Settings, str]) -> None:
     settings, raw = own
     leaving = Server({**environment(settings), "OPORA_DRAIN_SECONDS": "300"})
@@ -209,6 +212,7 @@ def test_a_service_that_leaves_answers_on_ends_its_streams_and_leaves_its_job(ow
                 deadline = monotonic() + 60
                 while client.get("/readyz").status_code == 200:
                     assert monotonic() < deadline
+                    Event().wait(0.02)
                 problem(client.get("/readyz"), 503, "shutting_down")
                 # Balancers need a while to see that; who is sent here meanwhile is answered.
                 assert client.post("/ask/run", json=question).status_code == 200

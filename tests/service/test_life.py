@@ -10,6 +10,7 @@ from threading import Event
 from time import monotonic
 
 import httpx
+import pytest
 
 from settings import Settings
 from tenants import database
@@ -44,6 +45,7 @@ def test_cross_origin_requests_are_refused(anybody: httpx.Client, token: Callabl
     assert "server" not in answered.headers
 
 
+@pytest.mark.chaos
 def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, rate_limit_per_minute=0)
     Registry(settings).add("acme", locale="ru")
@@ -76,6 +78,7 @@ def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(
     assert answer["outcome"] == "answered"
 
 
+@pytest.mark.chaos
 def test_a_second_service_says_so_and_takes_over_and_repairs_what_it_finds(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, rate_limit_per_minute=0)
     Registry(settings).add("acme", locale="ru")

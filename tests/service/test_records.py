@@ -1,7 +1,6 @@
 """The records of a real service: what was answered is there, whatever happens to the process."""
 
 import json
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -18,15 +17,7 @@ from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.service.serving import ARTICLES, Server, environment, problem
-
-PATIENCE_SECONDS = 60
-
-
-def until(found: Callable[[], bool]) -> None:
-    """Wait for what another process is about to do."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not found():
-        assert time.monotonic() < deadline
+from tests.webhooks import wait_until
 
 
 @pytest.fixture
@@ -38,7 +29,7 @@ def test_a_recorded_answer_can_be_found(acme: httpx.Client, operator: dict[str, 
     question = "Что значит код E20? Пишите на ivan@mail.ru"
     answer = acme.post("/ask/run", json={"question": question, "session_id": "kept"}).json()
     path = f"/audit/{answer['turn_id']}"
-    until(lambda: acme.get(path, headers=operator).status_code == 200)
+    wait_until(lambda: acme.get(path, headers=operator).status_code == 200)
     shown = acme.get(path, headers=operator).json()
     assert shown["content"]["request"]["question"] == "Что значит код E20? Пишите на [email]"
     assert shown["content"]["answer"]["citations"] == answer["citations"]
@@ -84,7 +75,7 @@ def test_a_gap_is_closed_over_http(acme: httpx.Client, operator: dict[str, str])
         groups = acme.get("/gaps", params={"status": status}, headers=operator).json()["groups"]
         return [gap for group in groups for gap in group["gaps"] if gap["question"] == "Что означает код E404?"]
 
-    until(lambda: bool(gaps("open")))
+    wait_until(lambda: bool(gaps("open")))
     (gap,) = gaps("open")
     closed = acme.patch(f"/gaps/{gap['gap_id']}", json={"status": "closed"}, headers=operator).json()
     assert (closed["status"], closed["reason"]) == ("closed", "no_relevant_context")
@@ -94,7 +85,7 @@ def test_a_gap_is_closed_over_http(acme: httpx.Client, operator: dict[str, str])
 
 def test_an_answer_is_judged(acme: httpx.Client, operator: dict[str, str]) -> None:
     turn_id = acme.post("/ask/run", json={"question": "Что значит код E20?", "anonymous": True}).json()["turn_id"]
-    until(lambda: acme.get(f"/audit/{turn_id}", headers=operator).status_code == 200)
+    wait_until(lambda: acme.get(f"/audit/{turn_id}", headers=operator).status_code == 200)
     verdict = {"turn_id": turn_id, "thumb": "down", "reason": "unclear", "comment": " Ответьте на ivan@mail.ru "}
     stored = acme.post("/feedback", json=verdict).json()
     assert _moment(stored.pop("at")).tzinfo
@@ -106,6 +97,7 @@ def test_an_answer_is_judged(acme: httpx.Client, operator: dict[str, str]) -> No
         problem(acme.post("/feedback", json=verdict | wrong), 422, "field_invalid")
 
 
+@pytest.mark.chaos
 def test_a_killed_service_has_recorded_what_it_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
     get_settings.cache_clear()

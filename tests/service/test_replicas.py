@@ -16,6 +16,7 @@ from tenants.context import Tenant, acting_as
 from tests import fake_qdrant
 
 PATIENCE_SECONDS = 60.0
+pytestmark = pytest.mark.chaos
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +90,7 @@ def test_a_policy_changed_elsewhere_is_in_force_within_a_second(installation: In
         deadline = monotonic() + PATIENCE_SECONDS
         while not refused():
             assert monotonic() < deadline
+            Event().wait(0.02)
         policy.change(rate_limit_per_minute=replicas.LIMIT)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import get_args
 
 import httpx
@@ -328,7 +329,7 @@ FOREIGN: list[dict[str, object]] = [
         "rejected": FOREIGN_REJECTED.text,
     }
 ]
-"""Documents for cases whose path names one: the first is put back before each test that may take it away."""
+"""Documents for cases whose path names one: the first is put back before each route that may take it away."""
 
 CLOSED = {
     ("GET", "/models"), ("POST", "/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
@@ -375,7 +376,7 @@ def _plain(path: str) -> str:
     return re.sub(r":\w+}", "}", path)
 
 
-def _named(path: str, ids: dict[str, str]) -> str:
+def named(path: str, ids: dict[str, str]) -> str:
     """A path with its templates filled in."""
     for name, value in ids.items():
         path = re.sub(rf"{{{name}(:\w+)?}}", value, path)
@@ -388,12 +389,12 @@ def _send(client: httpx.Client, route: tuple[str, str], ids: dict[str, str], tok
     headers = {"Authorization": f"Bearer {token}"}
     case = SCOPED[route]
     if route in ENDLESS:
-        with client.stream(method, _named(path, ids), headers=headers) as response:
+        with client.stream(method, named(path, ids), headers=headers) as response:
             if response.is_success:
                 return httpx.Response(response.status_code, text=next(response.iter_text()))
             response.read()
             return response
-    return client.request(method, _named(path, ids), json=case.body, params=case.query, headers=headers)
+    return client.request(method, named(path, ids), json=case.body, params=case.query, headers=headers)
 
 
 def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
@@ -476,7 +477,7 @@ def test_other_methods_do_not_exist(acme: httpx.Client) -> None:
         wider = {method for method, other in SCOPED if other != path and _covers(other, path)}
         for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "TRACE"):
             if (method, path) not in SCOPED and method not in wider:
-                assert acme.request(method, _named(path, SCOPED[_any_route(path)].own)).status_code == 404
+                assert acme.request(method, named(path, SCOPED[_any_route(path)].own)).status_code == 404
 
 
 def _covers(template: str, path: str) -> bool:
@@ -487,75 +488,86 @@ def _any_route(path: str) -> tuple[str, str]:
     return next(route for route in SCOPED if route[1] == path)
 
 
-@pytest.mark.parametrize("route", sorted(SCOPED))
 @pytest.mark.parametrize("scope", ALL_SCOPES)
 def test_a_scope_opens_its_own_routes_only(
     acme: httpx.Client,
     token: Callable[..., str],
-    route: tuple[str, str],
     scope: str,
     ingest: Callable[..., httpx.Response],
+    subtests: pytest.Subtests,
 ) -> None:
-    case = SCOPED[route]
-    assert ingest("acme", SPARE).status_code == 200
-    response = _send(acme, route, case.own, token("acme", scope))
-    if scope == case.scope or (scope == "visit" and route in VISITORS):
-        assert response.is_success or response.json()["code"] == case.may_answer, response.text
-    else:
-        assert case.scope in str(problem(response, 403, "scope_missing")["detail"])
+    own = token("acme", scope)
+    for route, case in sorted(SCOPED.items(), key=itemgetter(0)):
+        with subtests.test(route=route):
+            if scope == case.scope == "ingest":
+                assert ingest("acme", SPARE).status_code == 200
+            response = _send(acme, route, case.own, own)
+            if scope == case.scope or (scope == "visit" and route in VISITORS):
+                assert response.is_success or response.json()["code"] == case.may_answer, response.text
+            else:
+                assert case.scope in str(problem(response, 403, "scope_missing")["detail"])
 
 
-@pytest.mark.parametrize("route", sorted(SCOPED))
-@pytest.mark.parametrize("tenant_id", ["ghost", "ACME", "acme ", "acme~g000001", "Acmé", "%61cme", "../acme", "acme/x"])
-def test_an_unregistered_tenant_gets_the_same_answer_everywhere(
-    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], tenant_id: str
+@pytest.mark.parametrize("tenant_id", ["ACME", "acme ", "acme~g000001", "Acmé", "%61cme", "../acme", "acme/x"])
+def test_an_id_that_resembles_a_tenant_is_unknown(
+    acme: httpx.Client, token: Callable[..., str], tenant_id: str
 ) -> None:
-    response = _send(acme, route, SCOPED[route].own, token(tenant_id, *ALL_SCOPES))
-    problem(response, 404, "tenant_unknown")
+    problem(_send(acme, ("POST", "/ask/run"), {}, token(tenant_id, *ALL_SCOPES)), 404, "tenant_unknown")
 
 
-@pytest.mark.parametrize("route", sorted(route for route in SCOPED if "{" in route[1]))
+def test_an_unregistered_tenant_is_unknown_on_every_route(
+    acme: httpx.Client, token: Callable[..., str], subtests: pytest.Subtests
+) -> None:
+    ghost = token("ghost", *ALL_SCOPES)
+    for route in sorted(SCOPED):
+        with subtests.test(route=route):
+            problem(_send(acme, route, SCOPED[route].own, ghost), 404, "tenant_unknown")
+
+
 def test_a_foreign_id_looks_like_a_missing_one(
-    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], ingest: Callable[..., httpx.Response]
+    acme: httpx.Client, token: Callable[..., str], ingest: Callable[..., httpx.Response], subtests: pytest.Subtests
 ) -> None:
     assert ingest("globex", FOREIGN).status_code == 200
-    case = SCOPED[route]
-    assert case.foreign.keys() == case.own.keys()
     mine = token("acme", *ALL_SCOPES)
-    unknown = _send(acme, route, dict.fromkeys(case.foreign, "no-such-thing"), mine)
-    code = str(unknown.json()["code"])
-    foreign = problem(_send(acme, route, case.foreign, mine), 404, code)
-    missing = problem(unknown, 404, code)
-    assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
+    for route in sorted(route for route in SCOPED if "{" in route[1]):
+        with subtests.test(route=route):
+            case = SCOPED[route]
+            assert case.foreign.keys() == case.own.keys()
+            unknown = _send(acme, route, dict.fromkeys(case.foreign, "no-such-thing"), mine)
+            code = str(unknown.json()["code"])
+            foreign = problem(_send(acme, route, case.foreign, mine), 404, code)
+            missing = problem(unknown, 404, code)
+            assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
 
 
-@pytest.mark.parametrize(
-    "route", sorted(route for route, case in SCOPED.items() if case.scope == "visit" and "{" in route[1])
-)
 def test_somebody_elses_chat_looks_like_a_missing_one(
-    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str]
+    acme: httpx.Client, token: Callable[..., str], subtests: pytest.Subtests
 ) -> None:
     stranger = token("acme", "visit", subject="maria")
-    case = SCOPED[route]
-    foreign = problem(_send(acme, route, case.own, stranger), 404, "chat_unknown")
-    missing = problem(_send(acme, route, dict.fromkeys(case.own, "no-such-thing"), stranger), 404, "chat_unknown")
-    assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
+    for route in sorted(route for route, case in SCOPED.items() if case.scope == "visit" and "{" in route[1]):
+        with subtests.test(route=route):
+            case = SCOPED[route]
+            foreign = problem(_send(acme, route, case.own, stranger), 404, "chat_unknown")
+            unknown = _send(acme, route, dict.fromkeys(case.own, "no-such-thing"), stranger)
+            missing = problem(unknown, 404, "chat_unknown")
+            assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
 
 
-@pytest.mark.parametrize("route", sorted(route for route, case in SCOPED.items() if case.body is not None))
 @pytest.mark.parametrize("field", ["tenant", "tenant_id", "collection", "collection_name", "qdrant_filter", "scope"])
 def test_no_body_names_a_tenant(
-    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], field: str
+    acme: httpx.Client, token: Callable[..., str], field: str, subtests: pytest.Subtests
 ) -> None:
-    case = SCOPED[route]
-    body = {**(case.body or {}), field: "globex"}
     headers = {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}
-    response = acme.request(route[0], _named(route[1], case.own), json=body, headers=headers)
-    if route in PROTOCOLS:
-        assert response.is_success
-        assert '"doc_id": "errors.md"' in response.text.replace('":"', '": "')
-    else:
-        problem(response, 422, "unknown_field")
+    for route in sorted(route for route, case in SCOPED.items() if case.body is not None):
+        with subtests.test(route=route):
+            case = SCOPED[route]
+            body = {**(case.body or {}), field: "globex"}
+            response = acme.request(route[0], named(route[1], case.own), json=body, headers=headers)
+            if route in PROTOCOLS:
+                assert response.is_success
+                assert '"doc_id": "errors.md"' in response.text.replace('":"', '": "')
+            else:
+                problem(response, 422, "unknown_field")
 
 
 def test_no_header_query_or_document_id_reaches_into_another_tenant(

@@ -55,14 +55,14 @@ def provider(place: Settings) -> Iterator[IdentityProvider]:
 
 
 @pytest.fixture
-def browser(service: Server) -> Iterator[httpx.Client]:
+def client(service: Server) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=service.url, timeout=60, headers={"Accept-Language": "ru"}) as client:
         yield client
 
 
-def begin(browser: httpx.Client, next: str = "") -> tuple[str, str]:
+def begin(client: httpx.Client, next: str = "") -> tuple[str, str]:
     """Where the browser is sent, and the cookie that it got."""
-    begun = browser.get("/desk/sso/signed", params={"next": next} if next else {})
+    begun = client.get("/desk/sso/signed", params={"next": next} if next else {})
     assert begun.status_code == 303, begun.text
     cookie = begun.headers["set-cookie"]
     for part in ("Secure", "HttpOnly", "SameSite=lax", "Path=/"):
@@ -70,12 +70,12 @@ def begin(browser: httpx.Client, next: str = "") -> tuple[str, str]:
     return begun.headers["location"], cookie.partition(";")[0]
 
 
-def come_back(browser: httpx.Client, target: str, *cookies: str) -> httpx.Response:
+def come_back(client: httpx.Client, target: str, *cookies: str) -> httpx.Response:
     """What the service answers when the browser comes back from the provider."""
     back = httpx.get(target).headers["location"]
     parts = urlsplit(back)
     assert parts.path == CALLBACK
-    return browser.get(f"{CALLBACK}?{parts.query}", headers={"Cookie": "; ".join(cookies)})
+    return client.get(f"{CALLBACK}?{parts.query}", headers={"Cookie": "; ".join(cookies)})
 
 
 def signed_in(response: httpx.Response) -> str:
@@ -93,14 +93,14 @@ def refused(response: httpx.Response, title: str, status: int = 403) -> None:
 
 
 def test_a_new_person_of_the_domain_comes_in_with_the_role_that_the_token_says(
-    browser: httpx.Client, provider: IdentityProvider
+    client: httpx.Client, provider: IdentityProvider
 ) -> None:
     provider.person["groups"] = ["cooks", "editors"]
-    target, cookie = begin(browser, "/desk/replies")
+    target, cookie = begin(client, "/desk/replies")
     asked = parse_qs(urlsplit(target).query)
     assert asked["code_challenge_method"] == ["S256"]
     assert asked["scope"] == ["openid email profile"]
-    response = come_back(browser, target, cookie)
+    response = come_back(client, target, cookie)
     assert response.headers["location"] == "/desk/replies"
     operator = sessions.verify(signed_in(response)).operator
     assert (operator.login, operator.tenant_id, operator.role, operator.name) == (EMAIL, "signed", "editor", "Вера")
@@ -109,17 +109,17 @@ def test_a_new_person_of_the_domain_comes_in_with_the_role_that_the_token_says(
     # Nobody can sign in by a password that there is none of.
     for password in ("", "x", desk.PASSWORD):
         form = {"login": EMAIL, "password": password}
-        assert browser.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code == 401
+        assert client.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code == 401
     provider.person["groups"] = "admins"
-    assert sessions.verify(signed_in(come_back(browser, *begin(browser)))).operator.role == "admin"
+    assert sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
     del provider.person["groups"]
-    assert sessions.verify(signed_in(come_back(browser, *begin(browser)))).operator.role == "admin"
+    assert sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
 
 
-def test_keys_may_rotate(browser: httpx.Client, provider: IdentityProvider) -> None:
-    signed_in(come_back(browser, *begin(browser)))
+def test_keys_may_rotate(client: httpx.Client, provider: IdentityProvider) -> None:
+    signed_in(come_back(client, *begin(client)))
     provider.rotate()
-    signed_in(come_back(browser, *begin(browser)))
+    signed_in(come_back(client, *begin(client)))
 
 
 @pytest.mark.parametrize(
@@ -138,17 +138,17 @@ def test_keys_may_rotate(browser: httpx.Client, provider: IdentityProvider) -> N
     ids=str,
 )
 def test_a_token_that_is_not_for_this_sign_in_is_refused(
-    browser: httpx.Client, provider: IdentityProvider, changed: dict[str, object]
+    client: httpx.Client, provider: IdentityProvider, changed: dict[str, object]
 ) -> None:
     provider.changed = changed
-    refused(come_back(browser, *begin(browser)), "Служба входа ответила неверно")
+    refused(come_back(client, *begin(client)), "Служба входа ответила неверно")
 
 
 def test_a_foreign_signature_and_an_unsigned_token_are_refused(
-    browser: httpx.Client, provider: IdentityProvider
+    client: httpx.Client, provider: IdentityProvider
 ) -> None:
     provider.signs_with = generate_private_key(65537, 2048)
-    refused(come_back(browser, *begin(browser)), "Служба входа ответила неверно")
+    refused(come_back(client, *begin(client)), "Служба входа ответила неверно")
 
 
 @pytest.mark.parametrize(
@@ -164,66 +164,66 @@ def test_a_foreign_signature_and_an_unsigned_token_are_refused(
     ids=str,
 )
 def test_whoever_is_not_of_the_domain_or_not_verified_stays_outside(
-    browser: httpx.Client, provider: IdentityProvider, person: dict[str, object]
+    client: httpx.Client, provider: IdentityProvider, person: dict[str, object]
 ) -> None:
     provider.person = person
-    refused(come_back(browser, *begin(browser)), "Вам сюда нельзя")
+    refused(come_back(client, *begin(client)), "Вам сюда нельзя")
 
 
-def test_a_login_of_another_tenant_is_not_taken_over(browser: httpx.Client, provider: IdentityProvider) -> None:
+def test_a_login_of_another_tenant_is_not_taken_over(client: httpx.Client, provider: IdentityProvider) -> None:
     with acting_as(Tenant("other", "admin")):
         theirs = operators.add("boss@shop.example", desk.PASSWORD, role="admin")
     provider.person["email"] = "Boss@Shop.Example"
-    refused(come_back(browser, *begin(browser)), "Вам сюда нельзя")
+    refused(come_back(client, *begin(client)), "Вам сюда нельзя")
     with acting_as(Tenant("other", "admin")):
         assert operators.get(theirs.login) == theirs
         operators.remove(theirs.login)
 
 
 def test_only_those_who_were_added_come_in_where_nobody_else_may(
-    browser: httpx.Client, provider: IdentityProvider
+    client: httpx.Client, provider: IdentityProvider
 ) -> None:
     known = providers.own()
     assert known is not None
     providers.put(known.model_copy(update={"default_role": None, "client_secret": None}))
-    refused(come_back(browser, *begin(browser)), "Вам сюда нельзя")
+    refused(come_back(client, *begin(client)), "Вам сюда нельзя")
     provider.person["email"] = "guest@elsewhere.example"
     operators.add("guest@elsewhere.example", desk.PASSWORD, role="operator")
-    signed_in(come_back(browser, *begin(browser)))
+    signed_in(come_back(client, *begin(client)))
     operators.remove("guest@elsewhere.example")
 
 
 def test_a_callback_that_this_browser_has_not_begun_is_refused(
-    browser: httpx.Client, provider: IdentityProvider
+    client: httpx.Client, provider: IdentityProvider
 ) -> None:
-    mine, cookie = begin(browser)
-    other, _ = begin(browser)
+    mine, cookie = begin(client)
+    other, _ = begin(client)
     back = httpx.get(mine).headers["location"].partition("?")[2]
     for cookies in ("", f"{COOKIE}=forged", f"{COOKIE}="):
-        refused(browser.get(f"{CALLBACK}?{back}", headers={"Cookie": cookies}), "Вход устарел")
-    refused(come_back(browser, other, cookie), "Вход устарел")
-    refused(browser.get(f"{CALLBACK}?error=access_denied&state=x", headers={"Cookie": cookie}), "Вход устарел")
+        refused(client.get(f"{CALLBACK}?{back}", headers={"Cookie": cookies}), "Вход устарел")
+    refused(come_back(client, other, cookie), "Вход устарел")
+    refused(client.get(f"{CALLBACK}?error=access_denied&state=x", headers={"Cookie": cookie}), "Вход устарел")
     state = parse_qs(urlsplit(mine).query)["state"][0]
-    denied = browser.get(f"{CALLBACK}?error=access_denied&state={state}", headers={"Cookie": cookie})
+    denied = client.get(f"{CALLBACK}?error=access_denied&state={state}", headers={"Cookie": cookie})
     refused(denied, "Служба входа отказала")
     # The code is still good, and works once.
-    signed_in(browser.get(f"{CALLBACK}?{back}", headers={"Cookie": cookie}))
+    signed_in(client.get(f"{CALLBACK}?{back}", headers={"Cookie": cookie}))
     operators.remove(EMAIL)
-    refused(browser.get(f"{CALLBACK}?{back}", headers={"Cookie": cookie}), "Служба входа ответила неверно")
+    refused(client.get(f"{CALLBACK}?{back}", headers={"Cookie": cookie}), "Служба входа ответила неверно")
 
 
-def test_a_planted_session_ends_and_another_begins(browser: httpx.Client, provider: IdentityProvider) -> None:
+def test_a_planted_session_ends_and_another_begins(client: httpx.Client, provider: IdentityProvider) -> None:
     planted = desk.secret_of(operators.add("mallory", desk.PASSWORD, role="operator"))
-    target, cookie = begin(browser)
-    secret = signed_in(come_back(browser, target, cookie, f"{pages.COOKIE}={planted}"))
+    target, cookie = begin(client)
+    secret = signed_in(come_back(client, target, cookie, f"{pages.COOKIE}={planted}"))
     assert secret != planted
-    assert browser.get("/desk/account", headers={"Cookie": f"{pages.COOKIE}={planted}"}).status_code == 303
+    assert client.get("/desk/account", headers={"Cookie": f"{pages.COOKIE}={planted}"}).status_code == 303
     operators.remove("mallory")
 
 
 @pytest.mark.parametrize("next", ["https://evil.example", "//evil.example", "/desk//evil.example", "/\\evil.example"])
-def test_the_way_back_stays_in_the_desk(browser: httpx.Client, provider: IdentityProvider, next: str) -> None:
-    response = come_back(browser, *begin(browser, next))
+def test_the_way_back_stays_in_the_desk(client: httpx.Client, provider: IdentityProvider, next: str) -> None:
+    response = come_back(client, *begin(client, next))
     signed_in(response)
     assert response.headers["location"] == "/desk"
 
@@ -238,18 +238,18 @@ def test_the_way_back_stays_in_the_desk(browser: httpx.Client, provider: Identit
     ids=str,
 )
 def test_a_provider_that_names_somebody_elses_places_is_not_followed(
-    browser: httpx.Client, provider: IdentityProvider, says: dict[str, object]
+    client: httpx.Client, provider: IdentityProvider, says: dict[str, object]
 ) -> None:
     provider.says = says
-    assert browser.get("/desk/sso/signed").status_code == 403
+    assert client.get("/desk/sso/signed").status_code == 403
 
 
-def test_where_there_is_no_single_sign_on_the_page_says_so(browser: httpx.Client, provider: IdentityProvider) -> None:
-    pages_of = [browser.get(f"/desk/sso/{tenant}") for tenant in ("other", "nobody")]
+def test_where_there_is_no_single_sign_on_the_page_says_so(client: httpx.Client, provider: IdentityProvider) -> None:
+    pages_of = [client.get(f"/desk/sso/{tenant}") for tenant in ("other", "nobody")]
     assert [page.status_code for page in pages_of] == [404, 404]
     assert pages_of[0].text == pages_of[1].text
     providers.put(providers.parsed({"issuer": "https://id.invalid", "client_id": CLIENT}))
-    assert browser.get("/desk/sso/signed").status_code == 503
+    assert client.get("/desk/sso/signed").status_code == 503
 
 
 def test_the_secret_is_encrypted_and_does_not_follow_to_another_address(provider: IdentityProvider) -> None:
@@ -265,6 +265,7 @@ def test_the_secret_is_encrypted_and_does_not_follow_to_another_address(provider
     assert SECRET not in str([(one.before, one.after) for one in changes.latest("sign_in")])
 
 
+@pytest.mark.browser
 def test_somebody_signs_in_with_a_real_browser(service: Server, provider: IdentityProvider) -> None:
     with sync_playwright() as playwright:
         chromium = launched(playwright)

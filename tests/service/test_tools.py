@@ -21,9 +21,10 @@ def test_a_tool_is_added_listed_without_secrets_and_removed(acme: httpx.Client, 
     put = acme.put("/tools", json=tool_of("acme"), headers=admin)
     assert put.json()["headers"] == ["authorization"]
     listed = acme.get("/tools", headers=admin)
-    assert [tool["name"] for tool in listed.json()["tools"]] == ["orders-of-acme"]
+    assert "orders-of-acme" in [tool["name"] for tool in listed.json()["tools"]]
     assert SECRET not in put.text + listed.text
-    assert acme.delete("/tools/orders-of-acme", headers=admin).json() == {"tools": []}
+    removed = acme.delete("/tools/orders-of-acme", headers=admin).json()
+    assert "orders-of-acme" not in [tool["name"] for tool in removed["tools"]]
     problem(acme.delete("/tools/orders-of-acme", headers=admin), 404, "tool_unknown")
 
 

@@ -1,7 +1,6 @@
 """Answers that a model writes, over HTTP: told as they are checked, counted, and ended when nobody listens."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -12,6 +11,7 @@ from evaluation.simulator.server import Simulator
 from pipelines.ask.contract import TurnAnswer
 from tests.service.serving import ARTICLES
 from tests.service.test_streams import ABSENT, ANSWERABLE, stream
+from tests.webhooks import wait_until
 
 PATIENCE_SECONDS = 30
 TOKENS = ("prompt", "completion")
@@ -85,20 +85,20 @@ def test_disconnecting_cancels_the_model_call(written: httpx.Client, models: Sim
     with written.stream("POST", "/ask/ui-messages", json={"messages": messages}) as response:
         lines = response.iter_lines()
         assert next(lines)
-        until(lambda: any(call.task == "answer" for call in models.calls))
-    until(lambda: all(call.outcome != "open" for call in models.calls))
+        wait_until(lambda: any(call.task == "answer" for call in models.calls))
+    wait_until(lambda: all(call.outcome != "open" for call in models.calls))
     assert [call.outcome for call in models.calls if call.task == "answer"] == ["left"]
 
 
 def test_a_reconnecting_client_resumes_its_running_stream(written: httpx.Client, models: Simulator) -> None:
-    models.set_knobs(SLOW)
+    models.set_knobs(SLOW.model_copy(update={"tokens_per_second": 12}))
     seen = ""
     with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
         for line in response.iter_lines():
             if line.startswith("id: "):
                 seen = line.removeprefix("id: ")
                 break
-    until(lambda: any(call.task == "answer" for call in models.calls))
+    wait_until(lambda: any(call.task == "answer" for call in models.calls))
     events = stream(written, ANSWERABLE, **{"Last-Event-ID": seen})
     assert [int(event_id.rpartition(":")[2]) for _, event_id, _ in events] == list(range(2, len(events) + 2))
     assert events[-1][0] == "done"
@@ -113,10 +113,3 @@ def test_without_models_answers_fall_back_to_quotations(written: httpx.Client, m
     assert (answer.meta.provider, answer.meta.model) == ("local", "extractive")
     assert "answer" in answer.meta.degraded
     assert json.loads(response.content)["meta"]["tokens"] == {"prompt": 0, "completion": 0, "total": 0}
-
-
-def until(found: Callable[[], bool]) -> None:
-    """Wait for what another process is about to do."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not found():
-        assert time.monotonic() < deadline

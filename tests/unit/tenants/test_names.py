@@ -56,7 +56,6 @@ def test_ten_thousand_hostile_ids_do_not_collide(seed: int, spread: int) -> None
     assert not meet(ids)
 
 
-@settings(max_examples=50)
 @given(st.lists(HOSTILE.filter(accepted), max_size=20, unique=True))
 @example([f"тенант{number}" for number in range(100)])
 @example(["Acme", "acme", "ACME", "ａｃｍｅ", "acme ", " acme", "acmé", "acme\u0301", "acme.", "a~b", "a/b", "a-b"])

@@ -11,7 +11,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -113,7 +113,7 @@ def test_a_missing_and_a_huge_token(verifier: TokenVerifier) -> None:
     assert refusal(verifier, "x" * MAX_TOKEN_BYTES) == "token_invalid"
 
 
-@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", "HS384", "HS512", "RS256", "ES256", 5, None])
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", "", "HS384", "HS512", "RS256", "ES256", 5, None])
 def test_a_token_does_not_choose_its_algorithm(settings: Settings, verifier: TokenVerifier, algorithm: object) -> None:
     assert refusal(verifier, signed(settings, claims(), alg=algorithm)) == "token_invalid"
 
@@ -121,6 +121,18 @@ def test_a_token_does_not_choose_its_algorithm(settings: Settings, verifier: Tok
 def test_an_unsigned_token(settings: Settings, verifier: TokenVerifier) -> None:
     header, body, _ = signed(settings, claims(), alg="none").split(".")
     assert refusal(verifier, f"{header}.{body}.") == "token_invalid"
+    own = {"kid": signing_key(settings).kid}
+    assert refusal(verifier, forged({"alg": "none", **own}, claims(), b"")) == "token_invalid"
+    assert refusal(verifier, forged({"alg": "HS256", **own}, claims(), b"")) == "token_invalid"
+
+
+def test_another_secret_or_algorithm_under_our_key_id(settings: Settings, verifier: TokenVerifier) -> None:
+    key = signing_key(settings)
+    assert isinstance(key.material, bytes)
+    assert refusal(verifier, jwt.encode(claims(), b"x" * 32, "HS256", headers={"kid": key.kid})) == "token_invalid"
+    for algorithm in ("HS384", "HS512"):
+        raw = jwt.encode(claims(), key.material.ljust(64, b"\0"), algorithm, headers={"kid": key.kid})
+        assert refusal(verifier, raw) == "token_invalid"
 
 
 @pytest.mark.parametrize("encoding", [Encoding.PEM, Encoding.DER])
@@ -135,7 +147,22 @@ def test_one_providers_key_does_not_check_anothers_algorithm(verifier: TokenVeri
 
 
 @pytest.mark.parametrize(
-    "kid", ["", "nobody", "../../tokens.json", "a\0b", "' OR 1=1 --", "ключ", "k" * 5_000, None, 1, ["rsa"], {"a": 1}]
+    "kid",
+    [
+        "",
+        "nobody",
+        "http://127.0.0.1/key",
+        "\0",
+        "../../tokens.json",
+        "a\0b",
+        "' OR 1=1 --",
+        "ключ",
+        "k" * 5_000,
+        None,
+        1,
+        ["rsa"],
+        {"a": 1},
+    ],
 )
 def test_a_hostile_key_id(settings: Settings, verifier: TokenVerifier, kid: object) -> None:
     assert refusal(verifier, signed(settings, claims(), kid=kid)) == "token_invalid"
@@ -194,6 +221,12 @@ def test_a_token_without_scopes_may_do_nothing(settings: Settings, verifier: Tok
     assert verifier.verify(signed(settings, body)).scopes == frozenset()
 
 
+@example("x")
+@example("a.b.c")
+@example("..")
+@example("eyJ.eyJ.")
+@example("%00")
+@example("a b")
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: base64.urlsafe_b64encode(raw).decode() + "."))
 def test_noise(raw: str) -> None:
     verifier = TokenVerifier(Settings.model_validate({"data_dir": Path("/nonexistent")}))

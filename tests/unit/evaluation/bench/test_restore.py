@@ -10,6 +10,7 @@ from evaluation.datasets.fixture import fixture
 from settings import Settings
 
 
+@pytest.mark.chaos
 def test_a_backup_under_load_is_as_good_as_the_installation(
     installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from tests.unit.pipelines.ingest.stored import check_consistent
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch, tenant: Tenant) -> None:
     monkeypatch.setattr(run, "_BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr(run, "_POLL_SECONDS", 60)  # a batch is one turn, however slow the machine
 
 
 def upload(*names: str) -> Job:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from settings import ROOT
 
 _INGESTS = 3
@@ -15,6 +17,7 @@ _CHANGES = 1
 _SEED = 20
 
 
+@pytest.mark.chaos
 def test_kills_at_random_moments(tmp_path: Path) -> None:
     program = [
         sys.executable,

@@ -205,6 +205,7 @@ input()
 """
 
 
+@pytest.mark.chaos
 def test_a_full_disk_and_a_kill_lose_no_acknowledged_record(installation: Settings) -> None:
     database.close_all()
     process = subprocess.Popen(
@@ -275,6 +276,7 @@ while True:
 
 
 @pytest.mark.parametrize("after", [1, 40, 400])
+@pytest.mark.chaos
 def test_a_killed_process_loses_no_turn_that_it_answered(installation: Settings, after: int) -> None:
     database.close_all()
     process = subprocess.Popen(
