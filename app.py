@@ -73,7 +73,7 @@ from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, raise_file_limit
 from pipelines.cors import SiteCors
-from pipelines.gate import MOST_OPEN, Gate, Route
+from pipelines.gate import MOST_OPEN, Gate, Route, Shares
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.contract import IngestRequest
@@ -143,7 +143,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *openai_chat.routes(settings),
         *mcp_tool.routes(settings),
         *library_routes.routes(settings),
-        *feedback_routes.routes(settings),
+        *feedback_routes.ROUTES,
         *playground_routes.routes(settings),
         *records_routes.ROUTES,
         *insight_routes.ROUTES,
@@ -202,6 +202,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             locale=settings.default_locale,
             page_error=desk.error,
             most_open=min(MOST_OPEN, BoundedConnection.at_most or MOST_OPEN),
+            limiter=limiter,
+            shares=_shares(settings),
+            refusals_per_minute=settings.rate_limit_per_minute,
         )
     )
     # Outside of all: Hayhooks refuses every other origin.
@@ -269,6 +272,16 @@ def _desk(
     yield settings_pages.router(desk)
     yield sso_pages.router(desk, limiter)
     yield tenant_pages.router(desk)
+
+
+def _shares(settings: Settings) -> Shares:
+    """What is unlimited for sessions and messages is so for whatever else visitors do."""
+    whole = Shares()
+    return Shares(
+        visitor=whole.visitor if settings.chat_messages_per_minute else 0,
+        address=whole.address if settings.visitor_sessions_per_minute else 0,
+        site=whole.site if settings.site_sessions_per_minute else 0,
+    )
 
 
 def _declared_routes(app: FastAPI) -> Iterator[Route]:

@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Maximum request body of a question.")
     max_upload_bytes: int = Field(
-        50_000_000, ge=1_000, le=1_000_000_000, description="Maximum request body of `POST /ingest/run`."
+        10_000_000, ge=1_000, le=1_000_000_000, description="Maximum request body of `POST /ingest/run`."
     )
     max_files_bytes: int = Field(
         500_000_000, ge=1_000, le=100_000_000_000, description="Maximum total size of the files in one upload."

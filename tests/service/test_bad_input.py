@@ -53,7 +53,7 @@ def test_fields(acme: httpx.Client, fields: dict[str, object], code: str) -> Non
         b'{"question": "a\nb"}',
         '{"question": "E20"}'.encode("utf-16"),
         '{"question": "Что значит E20?"}'.encode("cp1251"),
-        b'{"question": ' + b"[" * 100_000,
+        b'{"question": ' + b"[" * 1_000,
         b'{"question": "E20"} {"question": "E20"}',
     ],
 )

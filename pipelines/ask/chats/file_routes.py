@@ -51,7 +51,7 @@ _DOWNLOAD: dict[int | str, dict[str, object]] = {
 }
 
 ROUTES = (
-    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES),
+    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES, per_minute=20),
     Route("GET", _FILE, scope="visit"),
     Route("GET", _DESK_FILE, scope="operate", desk=True),
 )
