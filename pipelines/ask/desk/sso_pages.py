@@ -1,15 +1,16 @@
 """Signing in to the desk by a tenant's identity provider: there and back."""
 
-import asyncio
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines import pages
-from pipelines.ask.desk.oidc import SECONDS_TO_SIGN_IN, SignIn, opened
+from pipelines.ask.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
 from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to, home
 from pipelines.gate import Route
+from pipelines.pools import Pool
 from settings import get_settings
 from tenants.context import Tenant, acting_as
 from tenants.desk import providers, sessions
@@ -32,6 +33,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
     signing_in = SignIn()
+    providers_asked = Pool("sign-in", 16, each=4)
 
     @endpoints.get(_CHOOSE)
     def choose(tenant: _Short = "", next: _Short = "") -> Response:
@@ -42,7 +44,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     @endpoints.get(_BEGIN)
     async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
         await admit(request)
-        return await asyncio.to_thread(send_there, request, tenant_id, pages.local(next, ""))
+        return await providers_asked.run(tenant_id, partial(send_there, request, tenant_id, pages.local(next, "")))
 
     @endpoints.get(CALLBACK)
     async def come_back(
@@ -53,7 +55,8 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     ) -> Response:
         await admit(request)
         try:
-            response = await asyncio.to_thread(sign_in, request, state, code, error)
+            attempt = opened(request.cookies.get(COOKIE, ""), state)
+            response = await providers_asked.run(attempt.tenant_id, partial(sign_in, request, attempt, code, error))
         except CallerError as refused:
             response = desk.error(refused)
         # An attempt counts once, however it ends.
@@ -82,8 +85,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
         )
         return response
 
-    def sign_in(request: Request, state: str, code: str, error: str) -> Response:
-        attempt = opened(request.cookies.get(COOKIE, ""), state)
+    def sign_in(request: Request, attempt: Attempt, code: str, error: str) -> Response:
         if error or not code:
             raise Forbidden("sso_denied")
         provider = provider_of(attempt.tenant_id)
