@@ -9,6 +9,7 @@ import sys
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_network
 from types import FrameType
 from typing import Protocol, runtime_checkable
 
@@ -71,7 +72,7 @@ from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
-from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, raise_file_limit
+from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, address_of, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Route, Shares
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
@@ -135,6 +136,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
+        Route("GET", "/seen"),
         *(api_docs.ROUTES if settings.api_docs else ()),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
@@ -328,6 +330,7 @@ def serve(settings: Settings | None = None) -> None:
     # Uvicorn raises the signal again after closing everything; by then it should mean a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)
     BoundedConnection.per_address = settings.connections_per_address
+    BoundedConnection.proxies = [ip_network(one) for one in filter(None, settings.trusted_proxies.split(","))]
     BoundedConnection.at_most = raise_file_limit()
     logging.getLogger("uvicorn.error").addFilter(SeldomFilter())
     server = _Server(
@@ -338,6 +341,8 @@ def serve(settings: Settings | None = None) -> None:
             host=settings.host,
             port=settings.port,
             access_log=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=settings.trusted_proxies,
             log_config=None,
             server_header=False,
             ws="none",
@@ -396,6 +401,11 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         damaged = index.damaged()
         return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
 
+    async def seen(request: Request) -> Response:
+        """How the service sees this request: behind a proxy that it does not trust, as the proxy's."""
+        return JSONResponse({"address": address_of(request), "scheme": request.url.scheme})
+
+    app.add_api_route("/seen", seen, methods=["GET"], tags=["health"])
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 import httpx
@@ -19,49 +20,72 @@ from tests.service.serving import Server, problem
 READERS = 30
 
 
-async def _announced(
-    monkeypatch: pytest.MonkeyPatch, subjects: list[str], seconds: float
-) -> tuple[list[Announcement], list[Presence]]:
-    """What is announced while readers arrive at a chat, all of whom hear of everything."""
-    said: list[Announcement] = []
-    monkeypatch.setattr(presence, "announce_soon", said.append)
-    readers: list[Presence] = []
-    heard = 0
-    for subject in subjects:
-        with acting_as(Tenant(VICTIM, subject)):
-            readers.append(Presence("c1", "operator", subject))
-        readers[-1].arrive()
-    until = asyncio.get_running_loop().time() + seconds
-    while asyncio.get_running_loop().time() < until and len(said) < 10_000:
-        new, heard = said[heard:], len(said)
-        for reader in readers:
-            list(reader.take(new))
-        await asyncio.sleep(0.05)
-    return said, readers
+class Time:
+    """Time that passes when a test says so, for clocks and for what is to be called later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.later: list[tuple[float, Callable[[], None]]] = []
+        self.said: list[Announcement] = []
+        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", self._call_later)
+        monkeypatch.setattr(presence, "announce_soon", self.said.append)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def _call_later(self, seconds: float, callback: Callable[[], None]) -> object:
+        self.later.append((self.now + seconds, callback))
+        return callback
+
+    def arrive(self, *subjects: str) -> list[Presence]:
+        """Readers of one chat."""
+        readers = []
+        for subject in subjects:
+            with acting_as(Tenant(VICTIM, subject)):
+                readers.append(Presence("c1", "operator", subject, self))
+            readers[-1].arrive()
+        return readers
+
+    def pass_by(self, seconds: float, readers: Sequence[Presence] = ()) -> None:
+        """Let time pass while each reader hears everything that is announced."""
+        heard, until = 0, self.now + seconds
+        while self.now < until and len(self.said) < 10_000:
+            new, heard = self.said[heard:], len(self.said)
+            for reader in readers:
+                list(reader.take(new))
+            self.now += 0.05
+            due = [callback for at, callback in self.later if at <= self.now]
+            self.later = [(at, callback) for at, callback in self.later if at > self.now]
+            for callback in due:
+                callback()
 
 
 async def test_streams_of_one_person_are_announced_as_one(
     installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said, readers = await _announced(monkeypatch, ["anna"] * READERS, 1.3)
-    assert 1 <= len(said) <= 3
-    said.clear()
+    time = Time(monkeypatch)
+    readers = time.arrive(*["anna"] * READERS)
+    time.pass_by(3, readers)
+    assert 1 <= len(time.said) <= 3
+    time.said.clear()
     for reader in readers[1:]:
         reader.leave()
-    await asyncio.sleep(1.1)
-    assert said == [], "one stream is left"
+    time.pass_by(3)
+    assert time.said == [], "one stream is left"
     readers[0].leave()
-    await asyncio.sleep(1.1)
-    assert [one.active for one in said] == [False]
+    time.pass_by(3)
+    assert [one.active for one in time.said] == [False]
 
 
 async def test_roll_calls_are_answered_once_a_second(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    said, readers = await _announced(monkeypatch, [f"operator-{number}" for number in range(READERS)], 1.3)
-    assert max(Counter(one.subject for one in said).values()) <= 3
+    time = Time(monkeypatch)
+    readers = time.arrive(*(f"operator-{number}" for number in range(READERS)))
+    time.pass_by(2.5, readers)
+    assert max(Counter(one.subject for one in time.said).values()) <= 3
     assert {len(reader.others) for reader in readers} == {READERS - 1}, "everybody sees everybody else"
     for reader in readers:
         reader.leave()
-    await asyncio.sleep(1.1)
+    time.pass_by(3)
 
 
 def test_a_visitor_has_so_many_streams_at_once(server: Server, installation: Settings) -> None:

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from pipelines import pages
 from pipelines.ask.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
 from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to, home
+from pipelines.connections import public_url
 from pipelines.gate import Route
 from pipelines.pools import Pool
 from settings import get_settings
@@ -99,7 +100,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
 
 def redirect_uri(request: Request) -> str:
     """Where the provider sends browsers back to; it has to be registered there."""
-    return f"{str(request.base_url).rstrip('/')}{CALLBACK}"
+    return f"{public_url(request)}{CALLBACK}"
 
 
 def provider_of(tenant_id: str) -> Provider:
