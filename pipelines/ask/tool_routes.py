@@ -18,7 +18,8 @@ from tenants.tools import Parameters, Tool
 _TOOLS = "/tools"
 _TOOL = "/tools/{name}"
 _BODY_BYTES = 100_000
-_TESTS = Pool("tool-test", 8, each=2)
+_TESTS_OF_TENANT = 2
+_TESTS = Pool("tool-test", 8)
 
 
 class ToolChange(BaseModel):
@@ -113,7 +114,7 @@ async def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
 
 async def tested(tool: Tool, question: str) -> ToolTrial:
     """The same as `trial_of`, in a thread for it. Raises `Busy` when the tenant tests several tools already."""
-    return await _TESTS.run(context.current().tenant_id, partial(trial_of, tool, question))
+    return await _TESTS.run({context.current().tenant_id: _TESTS_OF_TENANT}, partial(trial_of, tool, question))
 
 
 def trial_of(tool: Tool, question: str) -> ToolTrial:

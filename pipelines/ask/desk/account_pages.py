@@ -23,6 +23,7 @@ _FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
 """Attempts to sign in are counted for nobody's tenant: no tenant can have this id."""
 _ATTEMPTS_OF_ADDRESS = 10
+_HASHED_AT_ONCE = 4
 """An address may stand for a whole office, so it may try this many times as often as one login."""
 
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
@@ -47,7 +48,7 @@ ROUTES = (
 def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
-    hashing = Pool("sign-in-password", 6, each=4)
+    hashing = Pool("passwords", 6)
     _add_signing_in(endpoints, desk, limiter, hashing)
     _add_account(endpoints, desk, limiter, hashing)
     _add_people(endpoints, desk)
@@ -65,7 +66,7 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hash
         address = address_of(request)
         try:
             await _admit(limiter, login, address)
-            operator = await hashing.run(address, partial(operators.authenticate, login, password))
+            operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
         except (Unauthenticated, RateLimited, Busy) as refused:
             _, detail = problems.explained(refused)
             page = desk.public("sign_in.html", refused.status, next=pages.local(next, ""), login=login, fault=detail)
@@ -113,7 +114,7 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing
             # Every session has ended, this one too: go on with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
-        return await hashing.run(address, change)
+        return await hashing.run({address: _HASHED_AT_ONCE}, change)
 
     @endpoints.post("/desk/account/sessions/end")
     def end_session(session_id: _Short) -> Response:

@@ -25,6 +25,8 @@ CALLBACK = "/desk/sso-callback"
 _CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
 _NOBODY = Tenant("-", "")
 _ATTEMPTS_OF_ADDRESS = 10
+_ASKED_AT_ONCE = 4
+"""Requests to one tenant's provider: one that says nothing leaves room for those of others."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
 ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
@@ -34,7 +36,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
     signing_in = SignIn()
-    providers_asked = Pool("sign-in", 16, each=4)
+    providers_asked = Pool("sign-in", 16)
 
     @endpoints.get(_CHOOSE)
     def choose(tenant: _Short = "", next: _Short = "") -> Response:
@@ -45,7 +47,9 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     @endpoints.get(_BEGIN)
     async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
         await admit(request)
-        return await providers_asked.run(tenant_id, partial(send_there, request, tenant_id, pages.local(next, "")))
+        return await providers_asked.run(
+            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, request, tenant_id, pages.local(next, ""))
+        )
 
     @endpoints.get(CALLBACK)
     async def come_back(
@@ -57,7 +61,9 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
         await admit(request)
         try:
             attempt = opened(request.cookies.get(COOKIE, ""), state)
-            response = await providers_asked.run(attempt.tenant_id, partial(sign_in, request, attempt, code, error))
+            response = await providers_asked.run(
+                {attempt.tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
+            )
         except CallerError as refused:
             response = desk.error(refused)
         # An attempt counts once, however it ends.

@@ -24,7 +24,7 @@ ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_
 def router(desk: Desk) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
-    tests = Pool("model-tests", 4, each=1)
+    tests = Pool("model-tests", 4)
 
     @endpoints.get(pages.ROOT + _PATH)
     def show_models() -> Response:
@@ -33,7 +33,7 @@ def router(desk: Desk) -> APIRouter:
     @endpoints.post(f"{pages.ROOT}{_PATH}/test")
     async def test_models(form: Typed) -> Response:
         named = await to_thread(named_models.profile, forms.line(form, "profile"))
-        results = await tests.run(context.current().tenant_id, partial(named_models.tested, named))
+        results = await tests.run({context.current().tenant_id: 1}, partial(named_models.tested, named))
         return await to_thread(page, named.name, results)
 
     def page(name: str = "", results: tuple[Tested, ...] = ()) -> Response:
