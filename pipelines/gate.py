@@ -266,11 +266,11 @@ class _GatedRequest:
     async def _forward(self) -> None:
         # The pattern of a router ends with `$`, which matches before a final line feed too: no path of ours has any.
         path = self.scope["path"]
-        if b"%00" in self.scope.get("query_string", b""):
-            raise Invalid  # no database text column holds it
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
         if self.route is None:
             raise NotFound
+        if b"%00" in self.scope.get("query_string", b""):
+            raise Invalid  # NUL fits in no text column of PostgreSQL
         if self.route.scope is None:
             await self._pass_on(self.route)
             return

@@ -192,9 +192,11 @@ class Change:
     def _held_elsewhere(self, number: str | None = None) -> str | None:
         """The ticket that another chat of the visitor has; of all their tickets any, or this one."""
         row = self.row
-        others = (ChatRow.tenant_id == row.tenant_id, ChatRow.subject == row.subject, ChatRow.chat_id != row.chat_id)
+        theirs = (ChatRow.tenant_id == row.tenant_id, ChatRow.subject == row.subject, ChatRow.site == row.site)
         held = ChatRow.ticket_id.is_not(None) if number is None else ChatRow.ticket_id == number
-        return self.session.scalar(select(ChatRow.ticket_id).where(*others, held).limit(1))
+        return self.session.scalar(
+            select(ChatRow.ticket_id).where(*theirs, ChatRow.chat_id != row.chat_id, held).limit(1)
+        )
 
     def enqueue(self, event: outbox.EventName, data: Mapping[str, object]) -> None:
         """Write an event for the tenant's webhooks."""

@@ -12,7 +12,7 @@ from tests.service.serving import Server
 
 FILES = 12
 MOST_SECONDS = 8.0
-"""For another tenant's file meanwhile: two files of the attacker's, and what a shared machine needs. It was a minute."""
+"""For another tenant's file meanwhile: two files of the attacker's, and what a busy machine needs. It was a minute."""
 
 
 def slow_pdf() -> bytes:
