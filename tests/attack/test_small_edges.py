@@ -8,6 +8,7 @@ from time import time
 
 import httpx
 import jwt
+import psycopg
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import event
@@ -15,12 +16,13 @@ from sqlalchemy import event
 from components.ingest.fetch import is_public
 from pipelines.ask import records_routes
 from settings import Settings
-from tenants import conversations, database, idempotency
+from tenants import claims, conversations, database, idempotency
 from tenants import installation as secrets
 from tenants.audit import search
 from tenants.audit.chain import GENESIS, Head, Verification
 from tenants.cache import TenantCache
 from tenants.chats import sites
+from tenants.claims_postgres import PostgresClaims
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.errors import Busy, CallerError
@@ -51,8 +53,8 @@ def test_customers_of_two_sites_with_one_number_are_two(server: Server, installa
     chats: list[str] = []
     for brand in brands:
         assert brand.identity_secret
-        claims = {"aud": installation.token_audience, "sub": "1", "exp": int(time()) + 600}
-        identity = jwt.encode(claims, brand.identity_secret, "HS256")
+        identified = {"aud": installation.token_audience, "sub": "1", "exp": int(time()) + 600}
+        identity = jwt.encode(identified, brand.identity_secret, "HS256")
         with httpx.Client(base_url=server.url, timeout=60) as client:
             body = {"site": brand.key, "identity": identity}
             token = client.post("/widget/sessions", json=body, headers={"Origin": SHOP}).json()["token"]
@@ -144,3 +146,21 @@ async def test_a_tenant_verifies_its_audit_once_at_a_time(monkeypatch: pytest.Mo
             await records_routes.verify_chain()
     go.set()
     assert (await first)["links"] == 0
+
+
+def test_a_process_that_loses_its_connection_is_not_taken_for_ended(tmp_path: Path, shared: str) -> None:
+    with in_force(Settings(data_dir=tmp_path, database_url=shared)):
+        assert not claims.is_alive("other")
+        other = PostgresClaims(Settings(data_dir=tmp_path, database_url=shared), "~process-other")
+        assert claims.is_alive("other")
+        for _ in range(2):
+            with psycopg.connect(shared.replace("+psycopg", ""), autocommit=True) as admin:
+                ended = admin.execute(
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+                    "WHERE locktype = 'advisory' AND datname = current_database()"
+                ).fetchall()
+            assert ended
+            assert claims.is_alive("other")
+        other.close()
+        assert not claims.is_alive("other")
+        claims.close_all()
