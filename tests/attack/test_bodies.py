@@ -3,16 +3,21 @@
 import json
 from collections.abc import Iterator
 from time import perf_counter
+from types import SimpleNamespace
 
 import httpx
 import pytest
+from starlette import requests
+from starlette.testclient import TestClient
 
+import app
 from settings import Settings
 from tenants import database
 from tenants.registry import Registry
+from tenants.tokens import issue
 from tests.attack.attacking import ATTACKER, VICTIM, client_of, is_answered
 from tests.attack.visiting import add_site, visitor_of
-from tests.service.serving import Server, environment, problem, serving
+from tests.service.serving import ALL_SCOPES, Server, environment, in_force, problem, serving
 
 JSON = {"Content-Type": "application/json"}
 ZEROS = b"0," * 400_000 + b"0"
@@ -76,3 +81,21 @@ def test_refused_bodies_count(limited: tuple[Server, Settings]) -> None:
         assert codes == [422] * 5 + [429] * 3
         problem(attacker.post("/ingest/run", json={"documents": []}), 429, "rate_limited")
         assert is_answered(victim)
+
+
+def test_a_large_body_is_parsed_once(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    loads = json.loads
+
+    def counted(text: bytes) -> object:
+        parsed.append(len(text))
+        return loads(text)
+
+    monkeypatch.setattr(requests, "json", SimpleNamespace(loads=counted))
+    token = issue(installation, ATTACKER, scopes=ALL_SCOPES, subject="anna", ttl_seconds=600)
+    documents = [{"doc_id": f"once-{number}", "text": "Возврат занимает 14 дней. " * 500} for number in range(10)]
+    with in_force(installation), TestClient(app.create_app(installation)) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        client.post("/ingest/run", json={"documents": documents})
+        assert client.post("/ask/run", json={"question": "Сколько занимает возврат?"}).status_code in (200, 503)
+    assert parsed == []
