@@ -277,12 +277,12 @@ def _desk(
 
 
 def _shares(settings: Settings) -> Shares:
-    """What is unlimited for sessions and messages is so for whatever else visitors do."""
-    whole = Shares()
+    """Return the limits for visitors; switching off a limit on sessions or messages switches off its kind here too."""
+    default = Shares()
     return Shares(
-        visitor=whole.visitor if settings.chat_messages_per_minute else 0,
-        address=whole.address if settings.visitor_sessions_per_minute else 0,
-        site=whole.site if settings.site_sessions_per_minute else 0,
+        visitor=default.visitor if settings.chat_messages_per_minute else 0,
+        address=default.address if settings.visitor_sessions_per_minute else 0,
+        site=default.site if settings.site_sessions_per_minute else 0,
     )
 
 
@@ -402,7 +402,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
 
     async def seen(request: Request) -> Response:
-        """How the service sees this request: behind a proxy that it does not trust, as the proxy's."""
+        """Return the address and scheme of this request as the service sees them, to check a reverse proxy."""
         return JSONResponse({"address": address_of(request), "scheme": request.url.scheme})
 
     app.add_api_route("/seen", seen, methods=["GET"], tags=["health"])

@@ -1,8 +1,7 @@
-"""JSON bodies: bounded while they arrive, parsed once, away from the event loop where they are large.
+"""JSON bodies: limited while they arrive, parsed once, large ones in a thread.
 
-Threat: a small body that is expensive to read. A megabyte of `0,0,0` is half a million values, each of which costs
-memory when it is parsed and an error object when it is validated. So the values are counted before a parser builds
-them; strings, which are most of an honest body, are skipped.
+Threat: a small body that is expensive to read. A megabyte of `0,0,0` is half a million values; each needs memory to
+parse and an error object to validate. They are therefore counted before they are parsed; strings are skipped.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ PARSED = "opora.body"
 _FEWEST_VALUES = 2_000
 _BYTES_A_VALUE = 100
 _SMALL_BYTES = 64_000
-"""What is parsed on the event loop: handing it to a thread would take longer."""
+"""Limit for parsing on the event loop; handing a small body to a thread takes longer than parsing it."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 

@@ -38,7 +38,7 @@ _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 class BoundedConnection(H11Protocol):
     """One connection. `per_address` and `at_most` bound how many there are; 0: no bound.
 
-    `proxies` stand for many clients: they have as many connections as they want of `at_most`.
+    Addresses in `proxies` serve many clients and are not limited by `per_address`.
     """
 
     per_address: ClassVar[int] = 0

@@ -1,7 +1,7 @@
-"""`opora doctor`: whether the settings of an installation fit together, and what stands in front of it.
+"""`opora doctor`: checks of the settings and of the reverse proxy.
 
-The threat: behind a reverse proxy that is not set up for it, every limit per address is one for all customers, or one
-that each customer chooses for themselves. Neither shows until there is an attack.
+Threat: behind a misconfigured proxy, all customers share one limit per address, or each client chooses its own address.
+Neither is visible until an attack.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tenants import database, keys, sealed
 from tenants.errors import CallerError, OporaError
 
 _FORGED = "192.0.2.1"
-"""An address of the documentation's (RFC 5737), which no client has."""
+"""An address reserved for documentation (RFC 5737)."""
 _SECONDS = 10.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def findings(settings: Settings) -> Iterator[OporaError]:
-    """What is wrong."""
+    """Yield the errors of this installation."""
     for check in (keys.given_keys, sealed.check_given, database.check):
         try:
             check(settings)
@@ -33,7 +33,7 @@ def findings(settings: Settings) -> Iterator[OporaError]:
 
 
 def _in_front(settings: Settings) -> Iterator[OporaError]:
-    """Ask the service by its public address, saying that the request was forwarded for somebody else."""
+    """Send a request with a forged `X-Forwarded-For` to the public address, and check how the service sees it."""
     try:
         answer = httpx.get(
             f"{settings.public_url.rstrip('/')}/seen", headers={"X-Forwarded-For": _FORGED}, timeout=_SECONDS

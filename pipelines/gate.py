@@ -56,15 +56,12 @@ MOST_OPEN = 10_000
 """Requests in progress, open streams included. One tenant's may be three quarters of them."""
 
 MOST_OPEN_OF_VISITOR = 25
-"""Requests in progress of one visitor, the streams of all their tabs included."""
+"""Requests in progress of one visitor, including the streams of all their tabs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many times `Route.per_minute` one visitor may use a route, all of one address, and all of one site.
-
-    0: any number.
-    """
+    """Factors of `Route.per_minute` for one visitor, for one address and for one site; 0: unlimited."""
 
     visitor: int = 1
     address: int = 10
@@ -91,7 +88,7 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
 class Route:
     """One open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 
-    `per_minute` is how often a visitor may use it, 0: any number. An address and a site have a multiple of that.
+    `per_minute` limits the requests of a visitor (0: unlimited); addresses and sites have a multiple, see `Shares`.
 
     `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
@@ -150,9 +147,9 @@ class Gate:
     :param locale: the locale of unauthenticated callers.
     :param page_error: shows an error of a page.
     :param most_open: requests in progress of all tenants together.
-    :param limiter: counts what visitors do.
-    :param shares: how much of it they may do.
-    :param refusals_per_minute: bodies a minute that are read of a caller although they are refused; 0: any number.
+    :param limiter: counts the requests of visitors.
+    :param shares: limits of visitors, addresses and sites.
+    :param refusals_per_minute: refused bodies of one caller before further ones are not read; 0: unlimited.
     """
 
     def __init__(
@@ -200,8 +197,8 @@ class Gate:
 
     @contextmanager
     def visiting(self, visitor: Tenant) -> Iterator[None]:
-        """Count a request of a visitor while the block lasts. Raises `RateLimited` when there are too many: everything
-        that happens in a chat is sent to each of its streams."""
+        """Count a request of a visitor for the length of the block. Raises `RateLimited` when too many are open: each
+        event of a chat is sent to all of its streams."""
         if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
             raise RateLimited(_SECONDS_UNTIL_LESS)
         self._open_of_visitors[visitor] += 1
@@ -364,7 +361,7 @@ class _GatedRequest:
         problems.caller.set(problems.Caller(self.language or locale, self.request_id))
 
     async def _read_json(self, model: type[BaseModel], limit: int) -> Receive:
-        """Read the whole body, and check it. A caller whose bodies are refused again and again has to wait."""
+        """Read, parse and validate the whole body. Callers with too many refused bodies have to wait."""
         bodies.check_media(self.headers, "application/json")
         of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
         self.gate.refusals.check(of_caller)
@@ -372,7 +369,7 @@ class _GatedRequest:
             body = await self._read_bounded(limit)
             self.scope[bodies.PARSED] = await bodies.parsed(model, body)
         except CallerError:
-            self.gate.refusals.note(of_caller)
+            self.gate.refusals.count(of_caller)
             raise
         return _replay(body, self.receive)
 

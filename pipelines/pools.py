@@ -1,8 +1,8 @@
-"""Threads of their own for work that waits for somebody else's server, or that is heavy on purpose.
+"""Separate thread pools for slow work: calls of external servers, password hashing, file scans.
 
-Threat: the threads that serve every request are few. An identity provider that accepts connections and says nothing, a
-tool that is tested sixty times, a flood of passwords to hash: each would have all of those threads wait for it. Here
-each kind of such work has threads of its own, of which one caller has a part. What does not fit is refused at once.
+Threat: few threads serve all requests. An identity provider that does not answer, sixty tests of a slow tool or a flood
+of passwords would occupy all of them. Each kind of slow work therefore has a pool, one caller has a part of it, and the
+rest is refused at once.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class Pool:
-    """Runs one kind of work. Belongs to the event loop.
+    """Run one kind of work in threads. Belongs to the event loop.
 
-    :param name: how its threads are called.
-    :param threads: how much is at work at once.
-    :param turns: how much of one tenant's is at work at once, tenants taking turns at what waits; 0: nothing waits.
+    :param name: prefix of the threads' names.
+    :param threads: number of threads.
+    :param turns: threads for one tenant; waiting work is taken from tenants in turn. 0: no work waits for a thread.
     """
 
     def __init__(self, name: str, threads: int, *, turns: int = 0) -> None:
@@ -34,10 +34,10 @@ class Pool:
         self._total = 0
 
     async def run(self, bounds: Mapping[str, int], work: Callable[[], T]) -> T:
-        """What the work returns, in the context of this call.
+        """Run the work in a copy of the current context and return its result.
 
-        :param bounds: on whose account it is, and how much is accepted of each at once.
-        :raises Busy: the pool, or the part of somebody in it, is full.
+        :param bounds: names of callers, each with its limit of accepted work.
+        :raises Busy: the pool is full, or a caller is at its limit.
         """
         full = self._most is not None and self._total >= self._most
         if full or any(self._accepted[name] >= most for name, most in bounds.items()):
@@ -45,7 +45,7 @@ class Pool:
         self._count(bounds, 1)
         loop = asyncio.get_running_loop()
         future: Future[T] = self._threads.submit(partial(copy_context().run, work))
-        # When the thread is free, not when the caller has left.
+        # The thread counts until it is free, even when the caller has disconnected.
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._count, bounds, -1))
         return await asyncio.wrap_future(future)
 

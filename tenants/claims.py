@@ -187,10 +187,10 @@ def this_process() -> str:
 
 
 def is_alive(process: str) -> bool:
-    """Whether the process of that name is still there. Raises `TryAgain` when nobody can say.
+    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached.
 
-    One that has lost its connection to the database is known again a moment later; what it has in work is not to be
-    done twice.
+    A process that has lost its connection is visible again within seconds. Look several times before its work is
+    started a second time.
     """
     if process == this_process():
         return True

@@ -36,8 +36,8 @@ class PostgresClaims:
 
     Raises `TryAgain` when the database cannot be reached.
 
-    :param lasting: a name that is held as long as there is a connection, and anew after one was lost: others take a
-        process for ended that is not known by it.
+    :param lasting: the name of this process. It is held for as long as there is a connection, and taken again after a
+        reconnect: without it other processes consider this one ended.
     """
 
     def __init__(self, settings: Settings, lasting: str) -> None:
@@ -102,7 +102,7 @@ class PostgresClaims:
             self._disconnect()
 
     def _stay_known(self) -> None:
-        """Notice within a second that the connection is lost, however little this process asks for."""
+        """Notice a lost connection within a second, even without other queries."""
         while not self._closed.wait(_LOOK_SECONDS):
             with self._lock, suppress(TryAgain):
                 if not self._closed.is_set():

@@ -85,9 +85,9 @@ class RateLimiter:
 
 
 class RefusalLimiter:
-    """Bounds how often a caller's bodies are read and refused, in this process alone: it is this process that reads.
+    """Limits the refused bodies of a caller in this process, which has to parse them.
 
-    :param per_minute: refused bodies; 0: any number.
+    :param per_minute: refused bodies; 0: unlimited.
     :param clock: seconds from any start, never going back.
     """
 
@@ -101,7 +101,7 @@ class RefusalLimiter:
         if wait is not None:
             raise RateLimited(max(1, ceil(wait)))
 
-    def note(self, caller: Tenant) -> None:
+    def count(self, caller: Tenant) -> None:
         """Count a refused body."""
         self._local.count(caller, self._per_minute, 0)
 
@@ -205,7 +205,7 @@ class _LocalUsage:
         return wait
 
     def wait(self, caller: Tenant, per_minute: int, per_day: int) -> float | None:
-        """The seconds until a call may pass; None: it may pass now."""
+        """Return the seconds until a call may pass; None: now."""
         now = self._clock()
         usage = self._usage.get((caller.tenant_id, caller.subject))
         if usage is None:

@@ -71,8 +71,8 @@ def seal_anew(sealed: str) -> str:
 
 
 def check_given(settings: Settings) -> None:
-    """Raise `CallerError` with the code `data_keys_short` for secrets of the environment that can be guessed: one hash
-    is all that stands between them and a copy of the database."""
+    """Raise `CallerError` with the code `data_keys_short` for secrets that can be guessed from a copy of the
+    database."""
     given = [secret.strip() for secret in settings.data_keys.get_secret_value().split(",") if secret.strip()]
     if any(len(secret) < _GIVEN_CHARACTERS for secret in given):
         raise CallerError("data_keys_short", characters=_GIVEN_CHARACTERS)

@@ -19,7 +19,7 @@ _MAX_WORD_LENGTH = 200
 _MAX_VALUE_LENGTH = 1_000
 _MAX_TAGS = 50
 MAX_METADATA_BYTES = 64_000
-"""What a document may say about itself: it is stored with the record, and read with every list of documents."""
+"""Limit of a document's metadata, which is stored with its record and read with every list of documents."""
 
 
 def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:

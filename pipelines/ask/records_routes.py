@@ -99,7 +99,7 @@ async def verify_chain() -> dict[str, object]:
 
 
 async def verified() -> Verification:
-    """What checking the whole chain finds. Raises `Busy` while the tenant's is being checked already."""
+    """Verify the whole chain of the tenant. Raises `Busy` while another request does."""
     return await _VERIFYING.run({context.current().tenant_id: 1}, search.verify)
 
 

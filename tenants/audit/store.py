@@ -106,17 +106,17 @@ def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: i
 
 
 def prune(tenant_id: str, before: datetime, settings: Settings, between: Callable[[], object] = lambda: None) -> int:
-    """Drop the links from before a moment, up to the first that is not. Returns how many.
+    """Drop the links from before a moment, up to the first newer one. Returns how many.
 
-    In batches: what is dropped in one transaction holds up whoever records for the tenant, on SQLite everybody who
-    writes, and on PostgreSQL ends after a while without having dropped anything.
+    One large transaction would block the tenant's records, on SQLite all writers, and on PostgreSQL it could time out
+    each time. The links are therefore dropped in batches.
 
     :param between: called after each batch.
     """
-    whole = AuditRow.tenant_id == tenant_id
+    of_tenant = AuditRow.tenant_id == tenant_id
     with database.reading(settings) as session:
-        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(whole, AuditRow.at >= before))
-        old = whole if oldest is None else and_(whole, AuditRow.sequence < oldest)
+        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(of_tenant, AuditRow.at >= before))
+        old = of_tenant if oldest is None else and_(of_tenant, AuditRow.sequence < oldest)
         last = session.scalar(select(func.max(AuditRow.sequence)).where(old)) or 0
     dropped = 0
     while some := _prune_some(tenant_id, last, before, settings):

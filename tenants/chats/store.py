@@ -33,9 +33,9 @@ def get(chat_id: str) -> Chat:
 
 
 def own(chat_id: str) -> Chat:
-    """A chat of the caller. Raises `NotFound`, for somebody else's as for a missing one.
+    """Return a chat of the caller. Raises `NotFound` for foreign and for missing chats.
 
-    Two sites may number their customers alike, so a visitor of one has no chat of another.
+    Two sites may use the same customer ids for different people: a visitor sees the chats of one site only.
     """
     chat, caller = get(chat_id), context.current()
     if chat.subject != caller.subject or (caller.site and chat.site not in ("", caller.site)):

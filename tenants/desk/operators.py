@@ -3,7 +3,7 @@
 Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (the same time is spent on a
 login that does not exist; the page of sign-in bounds the attempts), a password that everybody tries first (ten
 characters, unlike the login), a password so long that hashing it is work (200 characters), and many at once (64 MB
-each: one at a time, behind whoever asks a question; what does not fit in a short queue is refused).
+each: one at a time with low priority, from a short queue).
 """
 
 import os
@@ -291,7 +291,7 @@ def _verify(hashed: str, password: str) -> bool:
 
 
 def _hashed(work: Callable[[], T]) -> T:
-    """Hash in the thread for it. Raises `Busy` when too many wait for that."""
+    """Hash in a thread of low priority. Raises `Busy` when the queue is full."""
     if not _QUEUE.acquire(blocking=False):
         raise Busy
     try:
@@ -301,7 +301,7 @@ def _hashed(work: Callable[[], T]) -> T:
 
 
 def _give_way() -> None:
-    """Let other threads go first. Argon2's own threads inherit this."""
+    """Lower the priority of this thread. Threads of Argon2 inherit it."""
     os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
 
 

@@ -66,7 +66,7 @@ def test_a_verdict_is_short(server: Server, installation: Settings) -> None:
 
 @pytest.fixture
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Settings]]:
-    """A service that limits how often somebody may ask."""
+    """A service with a limit on questions."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("limited"), rate_limit_per_minute=5)
     for tenant_id in (ATTACKER, VICTIM):
         Registry(settings).add(tenant_id)

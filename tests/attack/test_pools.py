@@ -74,7 +74,7 @@ def together(number: int, act: Callable[[int], int]) -> Iterator[list[int]]:
 
 
 def slowest(*clients: httpx.Client) -> float:
-    """Seconds of the slowest of a few requests that everybody makes."""
+    """Return the seconds of the slowest of a few ordinary requests."""
     spent = []
     for _ in range(3):
         for client in clients:

@@ -21,7 +21,7 @@ READERS = 30
 
 
 class Time:
-    """Time that passes when a test says so, for clocks and for what is to be called later."""
+    """A clock and a scheduler that a test moves forward."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0

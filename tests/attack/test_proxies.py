@@ -1,4 +1,4 @@
-"""Addresses behind a reverse proxy: neither everybody's one address nor what a client says of itself."""
+"""Client addresses behind a reverse proxy: neither shared by all clients nor chosen by them."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,7 +56,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, S
 
 
 def sessions(server: Server, address: str, forwarded: list[str]) -> list[int]:
-    """What is answered to requests for a session from an address that forwards these."""
+    """Return the status codes of session requests from an address with these `X-Forwarded-For` headers."""
     with httpx.Client(transport=httpx.HTTPTransport(local_address=address), base_url=server.url, timeout=60) as client:
         headers = [{"Origin": SHOP, "X-Forwarded-For": one} for one in forwarded]
         return [
@@ -135,7 +135,7 @@ def test_the_doctor_sees_how_a_proxy_is_set_up(
 
     class Proxy(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Pass the request on, as it is configured; an empty header is the client's."""
+            """Pass the request on; an empty header is passed through from the client."""
             headers = {name: value or self.headers[name] for name, value in sent.items()}
             with httpx.Client(transport=httpx.HTTPTransport(local_address=PROXY)) as client:
                 answer = client.get(f"{server.url}{self.path}", headers=headers)

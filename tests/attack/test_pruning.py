@@ -1,4 +1,4 @@
-"""A tenant with a year of turns that may be kept for a month."""
+"""A tenant with a year of turns that may be outdated for a month."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -23,9 +23,9 @@ OLD = datetime.now(UTC) - timedelta(days=400)
 
 
 @pytest.fixture
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+def outdated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Turns of two tenants that are too old."""
-    with installed(tmp_path_factory.mktemp("kept") / "data") as settings:
+    with installed(tmp_path_factory.mktemp("outdated") / "data") as settings:
         for tenant_id, count in ((ATTACKER, TURNS), (VICTIM, 3)):
             Registry(settings).add(tenant_id)
             with acting_as(Tenant(tenant_id, "anna")):
@@ -40,17 +40,19 @@ def links_of(tenant_id: str, settings: Settings) -> int:
     return count or 0
 
 
-def test_records_are_pruned_in_batches(kept: Settings) -> None:
+def test_records_are_pruned_in_batches(outdated: Settings) -> None:
     commits: list[object] = []
-    event.listen(database.engine(kept), "commit", commits.append)
-    assert store.prune(ATTACKER, datetime.now(UTC) - timedelta(days=30), kept) == TURNS
+    event.listen(database.engine(outdated), "commit", commits.append)
+    assert store.prune(ATTACKER, datetime.now(UTC) - timedelta(days=30), outdated) == TURNS
     assert len(commits) >= 3, "others write in between"
-    assert links_of(ATTACKER, kept) == 3, "each batch says what it has dropped"
+    assert links_of(ATTACKER, outdated) == 3, "each batch says what it has dropped"
     with acting_as(Tenant(ATTACKER, "anna")):
         assert search.verify().faults == ()
 
 
-def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(kept: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(
+    outdated: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real: Callable[[str, Settings], AbstractContextManager[object]] = store._appending
 
     def failing(tenant_id: str, settings: Settings) -> AbstractContextManager[object]:
@@ -59,6 +61,6 @@ def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(kept: Settings, m
         return real(tenant_id, settings)
 
     monkeypatch.setattr(store, "_appending", failing)
-    Recorder(kept)._prune()
-    assert links_of(ATTACKER, kept) == TURNS
-    assert links_of(VICTIM, kept) == 1, "what is left says what was pruned"
+    Recorder(outdated)._prune()
+    assert links_of(ATTACKER, outdated) == TURNS
+    assert links_of(VICTIM, outdated) == 1, "what is left says what was pruned"

@@ -30,8 +30,8 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     database.close_all()
 
 
-def said(visitor: httpx.Client, chat: str) -> list[str]:
-    """What the assistant has said, once it has said something."""
+def replies(visitor: httpx.Client, chat: str) -> list[str]:
+    """Wait for messages of the assistant and return their texts."""
     deadline = monotonic() + PATIENCE_SECONDS / 4
     while monotonic() < deadline:
         messages = visitor.get(chat).json()["messages"]
@@ -47,7 +47,7 @@ def test_every_message_that_is_taken_gets_a_word(crowded: Server) -> None:
             body = {"text": f"Как вернуть товар {number}?", "client_id": f"m-{number}"}
             assert visitor.post(f"{chat}/messages", json=body).status_code == 202
         with ThreadPoolExecutor(CHATS) as pool:
-            answers = list(pool.map(lambda chat: said(visitor, chat), chats))
+            answers = list(pool.map(lambda chat: replies(visitor, chat), chats))
     assert all(len(one) == 1 for one in answers)
     sorry = [one for (one,) in answers if one == text("outcomes.failed.default", "ru")]
     assert len(sorry) == CHATS - ALLOWED

@@ -1,4 +1,4 @@
-"""What one visitor may do to the operators of a site."""
+"""Limits of one visitor, and of all visitors of an address."""
 
 from uuid import uuid4
 

@@ -1,10 +1,10 @@
 """Who looks at a chat and who types in it: in memory alone, and for as long as somebody says so.
 
-A process repeats that a person is there. A person of whom nothing is heard for a while is gone, whether they have left,
-a connection has broken or a process was killed. A reader that arrives calls the roll, to learn at once who is there.
+Every process repeats that a person is present. Without a repeat they expire, for example when a process is killed. A
+new reader sends a roll call, so that it does not have to wait for the next repeat.
 
-Threat: hundreds of streams of one chat, each of which calls the roll and answers everybody else's. So a process
-announces a person once, however many streams they have, and not more than once a second, however often it is asked.
+Threat: hundreds of streams of one chat, each sending a roll call and answering all others. A process therefore
+announces a person once for all their streams, at most once a second.
 """
 
 import asyncio

@@ -4,8 +4,8 @@ Threats and answers: a callback that somebody else has begun (state in an encryp
 minutes, and PKCE), a token meant for somebody else or another moment (signature by the provider's own keys, `iss`,
 `aud`, `azp`, `exp`, `nonce`), an address that is not theirs (the e-mail must be verified, and of an allowed domain or
 added before), a login of another tenant (refused), a provider in the own network (every address is checked as those of
-tools are), one that names another provider's endpoints as its own (its issuer must be the one that was asked), one
-that says nothing (a circuit breaker for each address).
+tools are), one that names another provider's endpoints as its own (its issuer must be the one that was asked), a
+server that does not answer (a circuit breaker for each address).
 """
 
 import hmac
@@ -211,7 +211,7 @@ class SignIn:
 
 @contextmanager
 def _reaching(url: str) -> Iterator[None]:
-    """Surround a request to a provider; one that has failed several times in a row is left alone for a while.
+    """Surround a request to a provider with the circuit breaker of its address.
 
     :raises TryAgain: `sso_unreachable`.
     """

@@ -26,7 +26,7 @@ _CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
 _NOBODY = Tenant("-", "")
 _ATTEMPTS_OF_ADDRESS = 10
 _ASKED_AT_ONCE = 4
-"""Requests to one tenant's provider: one that says nothing leaves room for those of others."""
+"""Concurrent requests to the provider of one tenant."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
 ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
