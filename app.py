@@ -9,6 +9,7 @@ import sys
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_network
 from types import FrameType
 from typing import Protocol, runtime_checkable
 
@@ -71,9 +72,9 @@ from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
-from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, raise_file_limit
+from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, address_of, raise_file_limit
 from pipelines.cors import SiteCors
-from pipelines.gate import MOST_OPEN, Gate, Route
+from pipelines.gate import MOST_OPEN, Gate, Route, Shares
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.contract import IngestRequest
@@ -135,6 +136,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
+        Route("GET", "/seen"),
         *(api_docs.ROUTES if settings.api_docs else ()),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
@@ -143,7 +145,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *openai_chat.routes(settings),
         *mcp_tool.routes(settings),
         *library_routes.routes(settings),
-        *feedback_routes.routes(settings),
+        *feedback_routes.ROUTES,
         *playground_routes.routes(settings),
         *records_routes.ROUTES,
         *insight_routes.ROUTES,
@@ -202,6 +204,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             locale=settings.default_locale,
             page_error=desk.error,
             most_open=min(MOST_OPEN, BoundedConnection.at_most or MOST_OPEN),
+            limiter=limiter,
+            shares=_shares(settings),
+            refusals_per_minute=settings.rate_limit_per_minute,
         )
     )
     # Outside of all: Hayhooks refuses every other origin.
@@ -271,6 +276,16 @@ def _desk(
     yield tenant_pages.router(desk)
 
 
+def _shares(settings: Settings) -> Shares:
+    """Return the limits for visitors; switching off a limit on sessions or messages switches off its kind here too."""
+    default = Shares()
+    return Shares(
+        visitor=default.visitor if settings.chat_messages_per_minute else 0,
+        address=default.address if settings.visitor_sessions_per_minute else 0,
+        site=default.site if settings.site_sessions_per_minute else 0,
+    )
+
+
 def _declared_routes(app: FastAPI) -> Iterator[Route]:
     """The routes that the folders in `pipelines/` declare. Our own routes come first, so they cannot be overridden."""
     registry = app.state.pipeline_registry
@@ -315,6 +330,7 @@ def serve(settings: Settings | None = None) -> None:
     # Uvicorn raises the signal again after closing everything; by then it should mean a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)
     BoundedConnection.per_address = settings.connections_per_address
+    BoundedConnection.proxies = [ip_network(one) for one in filter(None, settings.trusted_proxies.split(","))]
     BoundedConnection.at_most = raise_file_limit()
     logging.getLogger("uvicorn.error").addFilter(SeldomFilter())
     server = _Server(
@@ -325,6 +341,8 @@ def serve(settings: Settings | None = None) -> None:
             host=settings.host,
             port=settings.port,
             access_log=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=settings.trusted_proxies,
             log_config=None,
             server_header=False,
             ws="none",
@@ -383,6 +401,11 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         damaged = index.damaged()
         return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
 
+    async def seen(request: Request) -> Response:
+        """Return the address and scheme of this request as the service sees them, to check a reverse proxy."""
+        return JSONResponse({"address": address_of(request), "scheme": request.url.scheme})
+
+    app.add_api_route("/seen", seen, methods=["GET"], tags=["health"])
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 

@@ -29,6 +29,7 @@ from pipelines.ingest.index_commands import app as index_app
 from pipelines.ingest.relation_commands import edge_app, rejected_app
 from pipelines.installation_commands import (
     backup,
+    doctor,
     restore,
     tenant_invite,
     tenant_remove,
@@ -55,7 +56,7 @@ from pipelines.terminal import (
     terminal_console,
 )
 from pipelines.token_commands import keys_app, token_app
-from tenants import database
+from tenants import database, sealed
 from tenants.backup import restoring
 from tenants.errors import CallerError, Invalid
 
@@ -102,6 +103,7 @@ for act, command in (
 ):
     tenants_app.command(act, help=text(f"installation.help.{act}", terminal_locale()))(command)
 app.command("backup", help=text("installation.help.backup", terminal_locale()))(backup)
+app.command("doctor", help=text("installation.help.doctor", terminal_locale()))(doctor)
 app.command("restore", help=text("installation.help.restore", terminal_locale()))(restore)
 tenants_app.command("sign-in", help=text("policy.help.sign_in", terminal_locale()))(sign_in_command)
 tenants_app.command("changes", help=text("policy.help.changes", terminal_locale()))(changes_command)
@@ -201,6 +203,7 @@ def serve(
     get_settings.cache_clear()
     settings = get_settings()
     restoring.check_finished(settings)
+    sealed.check_given(settings)
     _check_port(settings.host, settings.port)
     database.check(settings)
     from app import serve as serve_http
@@ -209,7 +212,7 @@ def serve(
     fetch_encoder()
     typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
     if (secret := first_run.open_link()) is not None:
-        typer.echo(message("serve.first_run", link=f"{settings.address}/desk/first-run/{secret}"), err=True)
+        typer.echo(message("serve.first_run", link=f"{settings.browsed_at}/desk/first-run/{secret}"), err=True)
     serve_http(settings)
 
 

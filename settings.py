@@ -1,9 +1,10 @@
 """Deployment settings: environment variables `OPORA_*`. Behaviour belongs to the pipelines' YAML, not here."""
 
 from functools import cached_property, lru_cache
+from ipaddress import ip_network
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).parent
@@ -36,6 +37,13 @@ class Settings(BaseSettings):
     )
     connections_per_address: int = Field(
         500, ge=0, le=100_000, description="Open connections per address; 0, for a load balancer's address: unlimited."
+    )
+    public_url: str = Field(
+        "", pattern=_ADDRESS, description="Address by which browsers reach the service; empty: as each request says."
+    )
+    trusted_proxies: str = Field(
+        "",
+        description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `-Proto` are believed.",
     )
     pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder of pipelines, with one subfolder per endpoint.")
 
@@ -95,7 +103,7 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Maximum request body of a question.")
     max_upload_bytes: int = Field(
-        50_000_000, ge=1_000, le=1_000_000_000, description="Maximum request body of `POST /ingest/run`."
+        10_000_000, ge=1_000, le=1_000_000_000, description="Maximum request body of `POST /ingest/run`."
     )
     max_files_bytes: int = Field(
         500_000_000, ge=1_000, le=100_000_000_000, description="Maximum total size of the files in one upload."
@@ -164,6 +172,13 @@ class Settings(BaseSettings):
     log_format: str = Field("text", pattern="^(text|json)$", description="Lines of the log: `text` or `json`.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Minimum log level.")
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_networks(cls, value: str) -> str:
+        for network in filter(None, value.split(",")):
+            ip_network(network)
+        return value
+
     @cached_property
     def database(self) -> str:
         """The effective SQLAlchemy URL."""
@@ -173,6 +188,11 @@ class Settings(BaseSettings):
     def address(self) -> str:
         """Where the service is found from this machine."""
         return f"http://{self.host}:{self.port}"
+
+    @property
+    def browsed_at(self) -> str:
+        """Where browsers find the service, as far as the settings say."""
+        return self.public_url.rstrip("/") or self.address
 
     @property
     def models(self) -> Path:

@@ -9,11 +9,15 @@ import asyncio
 import logging
 import resource
 from collections import Counter
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import ClassVar
 
 import h11
 from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from settings import get_settings
 
 HEAD_BYTES = 65_536
 """The most of a request line and its headers."""
@@ -32,9 +36,13 @@ _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 
 
 class BoundedConnection(H11Protocol):
-    """One connection. `per_address` and `at_most` bound how many there are; 0: no bound."""
+    """One connection. `per_address` and `at_most` bound how many there are; 0: no bound.
+
+    Addresses in `proxies` serve many clients and are not limited by `per_address`.
+    """
 
     per_address: ClassVar[int] = 0
+    proxies: ClassVar[Sequence[IPv4Network | IPv6Network]] = ()
     at_most: ClassVar[int] = 0
     _open: ClassVar[Counter[str]] = Counter()
 
@@ -46,7 +54,8 @@ class BoundedConnection(H11Protocol):
         self._unsent_since: float | None = None
         self._expect_request()
         self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
-        if 0 < self.per_address < self._open[self._address] or 0 < self.at_most < self._open.total():
+        too_many = 0 < self.per_address < self._open[self._address] and not self._is_proxy()
+        if too_many or 0 < self.at_most < self._open.total():
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -73,6 +82,9 @@ class BoundedConnection(H11Protocol):
         """It does again."""
         self._unsent_since = None
         super().resume_writing()
+
+    def _is_proxy(self) -> bool:
+        return any(ip_address(self._address) in network for network in self.proxies)
 
     def _expect_request(self) -> None:
         self._began, self._received = self.loop.time(), 0
@@ -121,6 +133,11 @@ class SeldomFilter(logging.Filter):
 def address_of(request: Request) -> str:
     """Where a request comes from; empty where nobody can say."""
     return request.client.host if request.client else ""
+
+
+def public_url(request: Request) -> str:
+    """The address of the service as browsers know it, without a slash at its end."""
+    return (get_settings().public_url or str(request.base_url)).rstrip("/")
 
 
 def raise_file_limit() -> int:

@@ -11,18 +11,18 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import jwt
 from anyio import BrokenResourceError, ClosedResourceError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines import pages, problems
+from pipelines import bodies, pages, problems
 from tenants import revocations, token_uses
 from tenants.chats import sites
 from tenants.chats.visitors import KID, Visitors, check_origin
@@ -32,18 +32,21 @@ from tenants.desk import sessions
 from tenants.desk.sessions import SignedIn
 from tenants.errors import (
     Busy,
+    CallerError,
     Forbidden,
     InternalFault,
     Invalid,
     Malformed,
     NotFound,
     OporaError,
+    RateLimited,
     TooLarge,
     TryAgain,
     Unauthenticated,
     UnsupportedMedia,
     trail,
 )
+from tenants.quotas import RateLimiter, RefusalLimiter
 from tenants.seats import may_take_more
 from tenants.tokens import MAX_TOKEN_BYTES
 
@@ -52,6 +55,21 @@ log = logging.getLogger("opora.gate")
 MOST_OPEN = 10_000
 """Requests in progress, open streams included. One tenant's may be three quarters of them."""
 
+MOST_OPEN_OF_VISITOR = 25
+"""Requests in progress of one visitor, including the streams of all their tabs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Factors of `Route.per_minute` for one visitor, for one address and for one site; 0: unlimited."""
+
+    visitor: int = 1
+    address: int = 10
+    site: int = 100
+
+
+_SECONDS_UNTIL_LESS = 5
+_ANYBODY = Tenant("-", "")
 _PROBLEM = problems.MEDIA_TYPE.encode()
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PAGE = b"text/html"
@@ -70,6 +88,8 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
 class Route:
     """One open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 
+    `per_minute` limits the requests of a visitor (0: unlimited); addresses and sites have a multiple, see `Shares`.
+
     `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
     which the application reads as they come.
@@ -87,6 +107,7 @@ class Route:
     files: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
+    per_minute: int = 0
 
 
 class _RouteTable:
@@ -126,6 +147,9 @@ class Gate:
     :param locale: the locale of unauthenticated callers.
     :param page_error: shows an error of a page.
     :param most_open: requests in progress of all tenants together.
+    :param limiter: counts the requests of visitors.
+    :param shares: limits of visitors, addresses and sites.
+    :param refusals_per_minute: refused bodies of one caller before further ones are not read; 0: unlimited.
     """
 
     def __init__(
@@ -139,10 +163,17 @@ class Gate:
         locale: str,
         page_error: pages.PageError,
         most_open: int = MOST_OPEN,
+        limiter: RateLimiter | None = None,
+        shares: Shares = Shares(),
+        refusals_per_minute: int = 0,
     ) -> None:
         self.app = app
         self.most_open = most_open
+        self.limiter = limiter
+        self.shares = shares
+        self.refusals = RefusalLimiter(refusals_per_minute)
         self._open: Counter[str] = Counter()
+        self._open_of_visitors: Counter[Tenant] = Counter()
         self.routes = _RouteTable(routes)
         self.verify = verify
         self.visitors = visitors
@@ -163,6 +194,20 @@ class Gate:
             self._open[tenant_id] -= 1
             if not self._open[tenant_id]:
                 del self._open[tenant_id]
+
+    @contextmanager
+    def visiting(self, visitor: Tenant) -> Iterator[None]:
+        """Count a request of a visitor for the length of the block. Raises `RateLimited` when too many are open: each
+        event of a chat is sent to all of its streams."""
+        if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
+            raise RateLimited(_SECONDS_UNTIL_LESS)
+        self._open_of_visitors[visitor] += 1
+        try:
+            yield
+        finally:
+            self._open_of_visitors[visitor] -= 1
+            if not self._open_of_visitors[visitor]:
+                del self._open_of_visitors[visitor]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -185,7 +230,7 @@ class _GatedRequest:
         self.request_id = str(scope.get("state", {}).get("request_id", ""))
         self.language = problems.locale_of(self.headers.get("accept-language", ""))
         self.route: Route | None = None
-        self.tenant_id = "-"
+        self.caller = _ANYBODY
         self.status = 0
         self.streaming = False
         self.replacement: OporaError | None = None
@@ -211,7 +256,9 @@ class _GatedRequest:
             spent = (perf_counter() - started) * 1_000
             # The path of an unknown route is caller input, so it is not logged.
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
-            log.info("%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.tenant_id, code)
+            log.info(
+                "%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.caller.tenant_id, code
+            )
 
     async def _forward(self) -> None:
         # The pattern of a router ends with `$`, which matches before a final line feed too: no path of ours has any.
@@ -219,6 +266,8 @@ class _GatedRequest:
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
         if self.route is None:
             raise NotFound
+        if b"%00" in self.scope.get("query_string", b""):
+            raise Invalid  # NUL fits in no text column of PostgreSQL
         if self.route.scope is None:
             await self._pass_on(self.route)
             return
@@ -226,8 +275,7 @@ class _GatedRequest:
         if self.route.page or (self.route.desk and by_cookie):
             await self._forward_signed_in(self.route, self.route.scope)
             return
-        tenant = await self._caller()
-        self.tenant_id = tenant.tenant_id
+        tenant = self.caller = await self._caller()
         if self.route.scope not in tenant.scopes and not (self.route.visitors and VISIT in tenant.scopes):
             raise Forbidden(scope=self.route.scope)
         with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
@@ -235,7 +283,12 @@ class _GatedRequest:
             if tenant.token_id:
                 token_uses.note(tenant)
                 await revocations.check(tenant)
-            await self._pass_on(self.route)
+            if tenant.scopes != {VISIT}:
+                await self._pass_on(self.route)
+                return
+            await self._admit(tenant, self.route)
+            with self.gate.visiting(tenant):
+                await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
         """Forward a request of an operator, whom the session's cookie names."""
@@ -247,10 +300,26 @@ class _GatedRequest:
             if tenant is None:
                 await self._pass_on(route, signed_in)
                 return
-            self.tenant_id = tenant.tenant_id
+            self.caller = tenant
             with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
                 self._set_caller(await self.gate.tenant_locale())
                 await self._pass_on(route, signed_in)
+
+    async def _admit(self, visitor: Tenant, route: Route) -> None:
+        """Count one use of a route by a visitor. Raises `RateLimited`."""
+        if self.gate.limiter is not None and route.per_minute:
+            use, shares = f"{route.method} {route.path}", self.gate.shares
+            in_browser = bool(visitor.site)  # a tenant's own server speaks for many from one address
+            await self.gate.limiter.admit_each(
+                {
+                    f"{use} of {visitor.subject}": route.per_minute * shares.visitor,
+                    f"{use} from {self._address()}": route.per_minute * shares.address * in_browser,
+                    f"{use} at {visitor.site}": route.per_minute * shares.site * in_browser,
+                }
+            )
+
+    def _address(self) -> str:
+        return str((self.scope.get("client") or ("",))[0])
 
     async def _caller(self) -> Tenant:
         token = _bearer(self.headers)
@@ -276,9 +345,7 @@ class _GatedRequest:
         elif signed_in is not None and route.method != "GET":
             pages.check_csrf(signed_in, self.headers)
         if route.body is not None:
-            body = await self._read(route.limit)
-            _check(route.body, body)
-            receive = _replay(body, self.receive)
+            receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
         fault: Exception | None = None
@@ -293,14 +360,22 @@ class _GatedRequest:
         """Answer this caller in `locale`, unless the request asks for another one."""
         problems.caller.set(problems.Caller(self.language or locale, self.request_id))
 
-    async def _read(self, limit: int) -> bytes:
-        """Read the whole body."""
-        _check_media(self.headers, "application/json")
-        return await self._read_bounded(limit)
+    async def _read_json(self, model: type[BaseModel], limit: int) -> Receive:
+        """Read, parse and validate the whole body. Callers with too many refused bodies have to wait."""
+        bodies.check_media(self.headers, "application/json")
+        of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
+        self.gate.refusals.check(of_caller)
+        try:
+            body = await self._read_bounded(limit)
+            self.scope[bodies.PARSED] = await bodies.parsed(model, body)
+        except CallerError:
+            self.gate.refusals.count(of_caller)
+            raise
+        return _replay(body, self.receive)
 
     async def _read_form(self, limit: int) -> bytes:
         """Read the whole body of a form."""
-        _check_media(self.headers, "application/x-www-form-urlencoded")
+        bodies.check_media(self.headers, "application/x-www-form-urlencoded")
         return await self._read_bounded(limit)
 
     async def _receive_files(self, limit: int, signed_in: SignedIn) -> Receive:
@@ -344,6 +419,7 @@ class _GatedRequest:
             raise UnsupportedMedia
         received = 0
         complete = False
+        bounds = bodies.JsonBounds(limit) if bodies.is_json(self.headers) else None
 
         async def bounded() -> Message:
             nonlocal received, complete
@@ -354,6 +430,8 @@ class _GatedRequest:
             complete = not message.get("more_body", False)
             if received > limit:
                 raise TooLarge(limit=limit)
+            if bounds is not None:
+                bounds.feed(message.get("body", b""))
             return message
 
         return bounded
@@ -429,20 +507,6 @@ def _is_site_token(token: str) -> bool:
         return str(jwt.get_unverified_header(token).get("kid")).startswith(KID)
     except (jwt.PyJWTError, ValueError, RecursionError):
         return False
-
-
-def _check_media(headers: Headers, wanted: str) -> None:
-    media, _, parameters = headers.get("content-type", "").lower().partition(";")
-    charset = parameters.strip().removeprefix("charset=").strip('"')
-    if media.strip() != wanted or charset not in ("", "utf-8", "utf8"):
-        raise UnsupportedMedia
-
-
-def _check(model: type[BaseModel], body: bytes) -> None:
-    try:
-        model.model_validate_json(body)
-    except ValidationError as error:
-        raise problems.from_validation(error) from None
 
 
 def _replay(body: bytes, receive: Receive, *, more: bool = False) -> Receive:

@@ -15,7 +15,7 @@ from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
 from starlette.routing import Route
 
-from pipelines import log_context, problems
+from pipelines import bodies, log_context, problems
 from pipelines.ask.mcp_tool import PATH as MCP_PATH
 from pipelines.ask.mcp_tool import McpEndpoint
 from pipelines.ask.openai_chat import MODEL
@@ -108,7 +108,10 @@ def offer_ask(app: FastAPI) -> McpEndpoint:
     registry = app.state.pipeline_registry
     name = MODEL
     offered = ImmutablePipelineRegistry([PipelineRegistration(name, registry.get(name), registry.get_metadata(name))])
-    app.router.routes[:] = [route for route in app.router.routes if isinstance(route, APIRoute)]
+    own = [route for route in app.router.routes if isinstance(route, APIRoute)]
+    app.router.routes[:] = own
+    for route in own:
+        bodies.reuse(route)
     app.include_router(create_openai_router(offered))
     endpoint = McpEndpoint(offered)
     app.router.routes.append(Route(MCP_PATH, endpoint, methods=["POST"]))

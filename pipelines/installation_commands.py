@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from components.language.texts import terminal_locale, text
-from pipelines.terminal import SUBJECT, Json, print_json, progress_bar
+from pipelines.terminal import SUBJECT, Json, explained, print_json, progress_bar
 
 
 def message(key: str, **params: str | int) -> str:
@@ -57,6 +57,19 @@ def restore(
         typer.echo(message("restore.journal_missing", started_at=f"{restored.manifest.started_at:%F %T} UTC"), err=True)
 
 
+def doctor() -> None:
+    """Say what about the settings and the proxy in front is wrong."""
+    from pipelines.doctor import findings
+    from settings import get_settings
+
+    found = tuple(findings(get_settings()))
+    for error in found:
+        typer.echo(explained(error))
+    if found:
+        raise typer.Exit(1)
+    typer.echo(message("well"))
+
+
 def _build_indexes() -> int:
     """Build the index of every tenant from the kept texts. Returns the number of documents."""
     from pipelines.ingest.library import Library
@@ -97,7 +110,7 @@ def tenant_invite(tenant_id: TenantId) -> None:
     from settings import get_settings
     from tenants.desk import invitations
 
-    typer.echo(f"{get_settings().address}/desk/invitation/{invitations.invite(tenant_id)}")
+    typer.echo(f"{get_settings().browsed_at}/desk/invitation/{invitations.invite(tenant_id)}")
 
 
 def tenant_remove(

@@ -7,6 +7,7 @@ of an hour ago at most: a policy or a document that somebody has taken back must
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -55,7 +56,7 @@ class TenantCache(Generic[T]):
         self._loading: dict[Key, Future[T]] = {}
         self._rests: dict[Key, float] = {}
         self._lock = RLock()
-        self._expiries = 0
+        self._expiries: Counter[str | None] = Counter()
 
     def peek(self, key: Key) -> T | None:
         """The value in memory; None when it has to be loaded."""
@@ -89,7 +90,7 @@ class TenantCache(Generic[T]):
     def drop(self, tenant: str | None) -> None:
         """Make the next reader load a tenant's value again, or, with None, everybody's."""
         with self._lock:
-            self._expiries += 1
+            self._expiries[tenant] += 1
             for key in [key for key in (*self._loading, *self._rests, *self._entries) if tenant in (None, key[1])]:
                 self._loading.pop(key, None)
                 self._rests.pop(key, None)
@@ -112,13 +113,16 @@ class TenantCache(Generic[T]):
 
     def _load(self, key: Key, load: Callable[[T | None], T]) -> T:
         entry = self._entries.get(key)
-        now, expiries = monotonic(), self._expiries
+        now, expiries = monotonic(), self._expired(key)
         value = load(entry[1] if entry else None)
         with self._lock:
             # A write in this process while loading: the value may be from before it, so it is used once and not cached.
-            if expiries == self._expiries:
+            if expiries == self._expired(key):
                 self._entries[key] = (now, value)
         return value
+
+    def _expired(self, key: Key) -> int:
+        return self._expiries[key[1]] + self._expiries[None]
 
 
 @lru_cache(maxsize=1)

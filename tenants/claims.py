@@ -28,6 +28,7 @@ from tenants.context import Tenant
 from tenants.errors import Busy
 from tenants.names import collection_name
 
+_LOOKS, _LOOK_SECONDS = 8, 0.5
 _POLL_SECONDS = 0.05
 
 _SERVICE = "~service"
@@ -186,8 +187,21 @@ def this_process() -> str:
 
 
 def is_alive(process: str) -> bool:
-    """Whether the process of that name is still there. Raises `TryAgain` when nobody can say."""
-    return process == this_process() or _claims(get_settings()).is_held(_PROCESS + process)
+    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached.
+
+    A process that has lost its connection is visible again within seconds. Look several times before its work is
+    started a second time.
+    """
+    if process == this_process():
+        return True
+    claims = _claims(get_settings())
+    looks = _LOOKS if database.is_shared(get_settings()) else 1
+    for look in range(looks):
+        if look:
+            sleep(_LOOK_SECONDS)
+        if claims.is_held(_PROCESS + process):
+            return True
+    return False
 
 
 class ChatClaim:

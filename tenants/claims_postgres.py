@@ -7,7 +7,7 @@ notices that (`_KEEPALIVE`). They belong to the session, so a pooler in between 
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from threading import RLock
+from threading import Event, RLock, Thread
 from typing import TypeVar
 
 import psycopg
@@ -16,6 +16,7 @@ from settings import Settings
 from tenants import database
 from tenants.errors import TryAgain
 
+_LOOK_SECONDS = 1.0
 _KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
 """Of the server's side of the connection: a client that has vanished is noticed within half a minute."""
 
@@ -35,7 +36,8 @@ class PostgresClaims:
 
     Raises `TryAgain` when the database cannot be reached.
 
-    :param lasting: a name that is held as long as there is a connection, and anew after one was lost.
+    :param lasting: the name of this process. It is held for as long as there is a connection, and taken again after a
+        reconnect: without it other processes consider this one ended.
     """
 
     def __init__(self, settings: Settings, lasting: str) -> None:
@@ -45,7 +47,9 @@ class PostgresClaims:
         self._connection: psycopg.Connection[tuple[object, ...]] | None = None
         self._named = False
         self._lock = RLock()
+        self._closed = Event()
         self._connected(lambda: None)
+        Thread(target=self._stay_known, name="claims", daemon=True).start()
 
     def take(self, name: str) -> bool:
         """Claim a name. False when somebody has it. Raises `TryAgain` when the database cannot be reached."""
@@ -87,6 +91,7 @@ class PostgresClaims:
 
     def close(self) -> None:
         """Give all claims back."""
+        self._closed.set()
         with self._lock:
             for name in tuple(self._held):
                 self.release(name)
@@ -95,6 +100,13 @@ class PostgresClaims:
                 with suppress(psycopg.Error):
                     self._ask(f"SELECT pg_advisory_unlock({_KEY})", self._lasting)
             self._disconnect()
+
+    def _stay_known(self) -> None:
+        """Notice a lost connection within a second, even without other queries."""
+        while not self._closed.wait(_LOOK_SECONDS):
+            with self._lock, suppress(TryAgain):
+                if not self._closed.is_set():
+                    self._connected(lambda: self._ask("SELECT %s::text IS NOT NULL", self._lasting))
 
     def _connected(self, work: Callable[[], T]) -> T:
         with self._lock:

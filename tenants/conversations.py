@@ -44,14 +44,14 @@ def recall(session_id: str) -> tuple[PastTurn, ...]:
 
 
 def remember(session_id: str, turn: PastTurn) -> None:
-    """Add a turn to the caller's conversation; the oldest beyond ten is forgotten, and so are all old conversations."""
+    """Add a turn to the caller's conversation; the oldest beyond ten is forgotten, as is what was said long ago."""
     caller = context.current()
     now = datetime.now(UTC)
     with database.writing() as session:
-        session.execute(delete(ConversationRow).where(ConversationRow.updated_at < now - RETENTION))
         key = {"tenant_id": caller.tenant_id, "subject": caller.subject, "session_id": session_id}
         row = database.locked(session, ConversationRow, **key, turns=[], updated_at=now)
-        row.turns = [*row.turns, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
+        earlier = row.turns if row.updated_at >= now - RETENTION else []
+        row.turns = [*earlier, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
         row.turns = row.turns[-MAX_TURNS:]
         row.updated_at = now
 

@@ -64,9 +64,9 @@ def _reserve(key: str, request_hash: str, process: str, *, after: str | None = N
     now = datetime.now(UTC)
     tenant_id, subject, _ = _identity(key)
     with database.writing() as session:
-        session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - RETENTION))
         row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
-        if row is not None and row.answer is None and (row.holder == after or row.created_at < now - ABANDONED):
+        given_up = row is not None and row.answer is None and (row.holder == after or row.created_at < now - ABANDONED)
+        if row is not None and (given_up or row.created_at < now - RETENTION):
             session.delete(row)
             session.flush()
             row = None

@@ -84,6 +84,28 @@ class RateLimiter:
         return self._local.count(caller, per_minute, per_day)
 
 
+class RefusalLimiter:
+    """Limits the refused bodies of a caller in this process, which has to parse them.
+
+    :param per_minute: refused bodies; 0: unlimited.
+    :param clock: seconds from any start, never going back.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self._per_minute = per_minute
+        self._local = _LocalUsage(clock)
+
+    def check(self, caller: Tenant) -> None:
+        """Raise `RateLimited` when too many bodies of the caller were refused lately."""
+        wait = self._local.wait(caller, self._per_minute, 0)
+        if wait is not None:
+            raise RateLimited(max(1, ceil(wait)))
+
+    def count(self, caller: Tenant) -> None:
+        """Count a refused body."""
+        self._local.count(caller, self._per_minute, 0)
+
+
 def limits(chosen: policy.Policy, settings: Settings) -> tuple[int, int]:
     """Questions of a person a minute and a day that a policy permits, else the installation; 0: any number."""
     minute, day = chosen.rate_limit_per_minute, chosen.rate_limit_per_day
@@ -176,17 +198,25 @@ class _LocalUsage:
         now = self._clock()
         self._sweep(now)
         usage = self._usage.setdefault((caller.tenant_id, caller.subject), _Usage())
+        wait = self.wait(caller, per_minute, per_day)
+        if wait is None:
+            usage.minute.append(now)
+            usage.day_calls += 1
+        return wait
+
+    def wait(self, caller: Tenant, per_minute: int, per_day: int) -> float | None:
+        """Return the seconds until a call may pass; None: now."""
+        now = self._clock()
+        usage = self._usage.get((caller.tenant_id, caller.subject))
+        if usage is None:
+            return None
         _roll_over(usage, now)
         waits = []
         if per_day and usage.day_calls >= per_day:
             waits.append(usage.day_began + _DAY - now)
         if per_minute and len(usage.minute) >= per_minute:
             waits.append(usage.minute[-per_minute] + _MINUTE - now)
-        if waits:
-            return max(waits)
-        usage.minute.append(now)
-        usage.day_calls += 1
-        return None
+        return max(waits, default=None)
 
     def _sweep(self, now: float) -> None:
         """Forget people whose day is over, every so often, so that memory follows the people of a day."""

@@ -14,10 +14,11 @@ from secrets import token_urlsafe
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import JSON, Dialect, Text, TypeDecorator
 
-from settings import get_settings
-from tenants.errors import InternalFault, Invalid
+from settings import Settings, get_settings
+from tenants.errors import CallerError, InternalFault, Invalid
 from tenants.secret_files import create_once, write_draft
 
+_GIVEN_CHARACTERS = 32
 _KEPT = 2
 """Secrets in the installation's own file: after a rotation a process may seal by the one before for a moment."""
 
@@ -67,6 +68,14 @@ def seal_anew(sealed: str) -> str:
         return _box().rotate(sealed).decode()
     except InvalidToken as foreign:
         raise InternalFault("data_key_wrong") from foreign
+
+
+def check_given(settings: Settings) -> None:
+    """Raise `CallerError` with the code `data_keys_short` for secrets that can be guessed from a copy of the
+    database."""
+    given = [secret.strip() for secret in settings.data_keys.get_secret_value().split(",") if secret.strip()]
+    if any(len(secret) < _GIVEN_CHARACTERS for secret in given):
+        raise CallerError("data_keys_short", characters=_GIVEN_CHARACTERS)
 
 
 def renew_own_key() -> None:

@@ -12,8 +12,8 @@ from pydantic import StrictStr
 from components.ingest.sandbox import Answer, Form, Workers
 from tenants.errors import CallerError, Invalid, UnsupportedMedia
 
-SECONDS = 10.0
-"""For one file: its sender waits for it."""
+SECONDS = 2.0
+"""For one file: its sender waits for it, and so do those who come after."""
 
 MAX_STEM_LENGTH = 80
 """Characters of a name before its ending: with any letters no more bytes than file systems take."""

@@ -30,8 +30,10 @@ _CONNECT_SECONDS = 10.0
 _CHUNK_BYTES = 65_536
 _PORTS = {"http": 80, "https": 443}
 _UNICAST = ip_network("2000::/3")
-# Public by the book, yet gateways to other address spaces or set apart for protocols.
-_SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")))
+# Public by the book, yet gateways to other address spaces, set apart for protocols, or Azure's to its own machines.
+_SPECIAL = tuple(
+    map(ip_network, ("168.63.129.16", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"))
+)
 
 
 @dataclass(frozen=True, slots=True)

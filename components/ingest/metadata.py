@@ -18,13 +18,17 @@ _WORDS = ("project_key", "source_type", "evidence_tier")
 _MAX_WORD_LENGTH = 200
 _MAX_VALUE_LENGTH = 1_000
 _MAX_TAGS = 50
+MAX_METADATA_BYTES = 64_000
+"""Limit of a document's metadata, which is stored with its record and read with every list of documents."""
 
 
 def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
     """`meta` with its known keys in their stored form, the unknown ones as they are.
 
-    Raises `Invalid` with the code `metadata_invalid` and the field.
+    Raises `Invalid` with the code `metadata_invalid` and the field, or `metadata_too_large`.
     """
+    if len(json.dumps(meta, ensure_ascii=False, default=str).encode("utf-8", "replace")) > MAX_METADATA_BYTES:
+        raise Invalid("metadata_too_large", limit=MAX_METADATA_BYTES)
     checked: dict[str, Json] = {name: value for name, value in meta.items() if value is not None}
     for name, value in checked.items():
         if not _is_finite(value):

@@ -28,7 +28,7 @@ SHOWN = frozenset({"answered", "partially_answered"})
 
 LOCALE_FORM = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"
 _Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-_Keys = Annotated[tuple[_Key, ...], Field(max_length=100)]
+_Keys = Annotated[tuple[_Key, ...], Field(max_length=100, fail_fast=True)]
 
 
 class _Request(BaseModel):

@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from pipelines.ask.usecase import Ask
 from pipelines.gate import Route
-from settings import Settings
 from tenants.feedback import Reason, Thumb
 
 COMMENT_LIMIT = 1_000
 
 _PATH = "/feedback"
+_BODY_BYTES = 16_000
 
 
 class FeedbackRequest(BaseModel):
@@ -43,9 +43,7 @@ class FeedbackAnswer(BaseModel):
     at: datetime
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open routes."""
-    return (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest, limit=settings.max_body_bytes),)
+ROUTES = (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest, limit=_BODY_BYTES, per_minute=20),)
 
 
 def router(ask: Ask) -> APIRouter:

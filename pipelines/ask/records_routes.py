@@ -14,10 +14,11 @@ from pipelines.ask.articles import gap_meanings
 from pipelines.ask.insight import Format
 from pipelines.ask.insight_routes import download
 from pipelines.gate import Route
+from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines
 from tenants import context, gaps, persons
 from tenants.audit import search
-from tenants.audit.chain import Link
+from tenants.audit.chain import Link, Verification
 from tenants.audit.entry import canonical
 from tenants.audit.search import Record, TurnQuery
 from tenants.gaps import Gap
@@ -31,6 +32,7 @@ class GapChange(BaseModel):
     status: gaps.Status
 
 
+_VERIFYING = Pool("audit", 1, turns=1)
 _BODY_BYTES = 1_000
 ROUTES = (
     Route("GET", "/audit", scope="operate"),
@@ -91,9 +93,14 @@ def export(since: _Day = None, until: _Day = None, format: Format = "jsonl") -> 
 
 
 @router.get("/audit/verify")
-def verify_chain() -> dict[str, object]:
+async def verify_chain() -> dict[str, object]:
     """Verify the whole chain: its end, which is worth keeping elsewhere, and every fault. Takes as long as it is."""
-    return asdict(search.verify())
+    return asdict(await verified())
+
+
+async def verified() -> Verification:
+    """Verify the whole chain of the tenant. Raises `Busy` while another request does."""
+    return await _VERIFYING.run({context.current().tenant_id: 1}, search.verify)
 
 
 @router.get("/audit/{turn_id}")

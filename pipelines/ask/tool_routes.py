@@ -1,6 +1,8 @@
 """`/tools`: the HTTP tools that a tenant's assistant may call. The gate has checked token and tenant."""
 
+from asyncio import to_thread
 from collections.abc import Iterable
+from functools import partial
 from time import perf_counter
 from typing import Annotated
 
@@ -9,12 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from components.retrieve.tools import try_tool
 from pipelines.gate import Route
-from tenants import tools
+from pipelines.pools import Pool
+from tenants import context, tools
 from tenants.tools import Parameters, Tool
 
 _TOOLS = "/tools"
 _TOOL = "/tools/{name}"
 _BODY_BYTES = 100_000
+_TESTS_OF_TENANT = 2
+_TESTS = Pool("tool-test", 8)
 
 
 class ToolChange(BaseModel):
@@ -102,9 +107,14 @@ def change_tool(name: str, body: ToolChange) -> ToolPart:
 
 
 @router.post(f"{_TOOL}/test")
-def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
+async def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
     """Ask the tool's address as a question of a customer would. Answers 200 with a `fault` where it does not work."""
-    return trial_of(tools.get(name), body.question)
+    return await tested(await to_thread(tools.get, name), body.question)
+
+
+async def tested(tool: Tool, question: str) -> ToolTrial:
+    """The same as `trial_of`, in a thread for it. Raises `Busy` when the tenant tests several tools already."""
+    return await _TESTS.run({context.current().tenant_id: _TESTS_OF_TENANT}, partial(trial_of, tool, question))
 
 
 def trial_of(tool: Tool, question: str) -> ToolTrial:

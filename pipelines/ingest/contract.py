@@ -40,4 +40,4 @@ class IngestRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    documents: Annotated[tuple[Article, ...], Field(min_length=1, max_length=10_000)]
+    documents: Annotated[tuple[Article, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]

@@ -120,9 +120,9 @@ class Recorder:
             if self._pending:
                 self._wake.set()
         if now - self._pruned_at >= _PRUNE_SECONDS and not self._failures:
+            self._pruned_at = now
             try:
                 self._prune()
-                self._pruned_at = now
             except Exception as error:
                 log.error("nothing pruned: %s", type(error).__name__)
 
@@ -131,7 +131,12 @@ class Recorder:
         for tenant in Registry(self._settings).list():
             days = policy.of(tenant).audit_days or self._settings.audit_days
             before = now - timedelta(days=days)
-            dropped = store.prune(tenant.tenant_id, before, self._settings)
+            try:
+                dropped = store.prune(tenant.tenant_id, before, self._settings, self._store_pending)
+            except Exception as error:
+                # One tenant's trouble leaves the others' records no longer than they may be kept.
+                log.error("tenant=%r: nothing pruned: %s", tenant.tenant_id, type(error).__name__)
+                continue
             if dropped:
                 log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
-from tenants import context, database
+from tenants import context, database, fairness
 from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Verification
 from tenants.audit.entry import searchable
 from tenants.errors import NotFound
@@ -115,10 +115,12 @@ def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tupl
 
 
 def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:
-    """The chain in order, contents included. Read in stretches, so it can be of any length."""
+    """The chain in order, contents included. Read in stretches, so it can be of any length; questions go first."""
     after = 0
     while page := _next_links(after, since, until):
-        yield from page
+        for link in page:
+            fairness.yield_to_questions()
+            yield link
         after = page[-1].sequence
 
 

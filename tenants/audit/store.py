@@ -1,7 +1,7 @@
 """Writing to the audit: adding turns, erasing content, pruning. Each is one transaction per tenant."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from tenants.models import (
 )
 
 _LINK = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
+_PRUNED_AT_ONCE = 1_000
 _PARAMETERS = 500
 """Values per statement, which databases limit."""
 
@@ -104,26 +105,46 @@ def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: i
         chain.add("article", datetime.now(UTC), note=canonical(note))
 
 
-def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
-    """Drop the links from before a moment, up to the first that is not. Returns how many."""
+def prune(tenant_id: str, before: datetime, settings: Settings, between: Callable[[], object] = lambda: None) -> int:
+    """Drop the links from before a moment, up to the first newer one. Returns how many.
+
+    One large transaction would block the tenant's records, on SQLite all writers, and on PostgreSQL it could time out
+    each time. The links are therefore dropped in batches.
+
+    :param between: called after each batch.
+    """
+    of_tenant = AuditRow.tenant_id == tenant_id
+    with database.reading(settings) as session:
+        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(of_tenant, AuditRow.at >= before))
+        old = of_tenant if oldest is None else and_(of_tenant, AuditRow.sequence < oldest)
+        last = session.scalar(select(func.max(AuditRow.sequence)).where(old)) or 0
+    dropped = 0
+    while some := _prune_some(tenant_id, last, before, settings):
+        dropped += some
+        between()
+    return dropped
+
+
+def _prune_some(tenant_id: str, last: int, before: datetime, settings: Settings) -> int:
+    """Drop the oldest links up to the number `last`, `_PRUNED_AT_ONCE` at most."""
     with _appending(tenant_id, settings) as chain:
         session = chain.session
-        whole = AuditRow.tenant_id == tenant_id
-        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(whole, AuditRow.at >= before))
-        old = whole if oldest is None else and_(whole, AuditRow.sequence < oldest)
-        last = session.scalars(select(AuditRow).where(old).order_by(AuditRow.sequence.desc()).limit(1)).first()
-        if last is None:
+        query = select(AuditRow.sequence, AuditRow.hash)
+        query = query.where(AuditRow.tenant_id == tenant_id, AuditRow.sequence <= last).order_by(AuditRow.sequence)
+        links = session.execute(query.limit(_PRUNED_AT_ONCE)).all()
+        if not links:
             return 0
-        note = canonical({"sequence": last.sequence, "hash": last.hash})
+        newest = links[-1]
+        old = and_(AuditRow.tenant_id == tenant_id, AuditRow.sequence <= newest.sequence)
+        note = canonical({"sequence": newest.sequence, "hash": newest.hash})
         for rows in (AuditContentRow, AuditDocumentRow, GapAskingRow):
-            session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= last.sequence))
+            session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= newest.sequence))
         articles.forget_previews(session, tenant_id)
         feedback.forget(session, tenant_id, old)
-        dropped = session.scalar(select(func.count()).where(old)) or 0
         session.execute(delete(AuditRow).where(old))
         session.execute(delete(ErasureRow).where(ErasureRow.tenant_id == tenant_id, ErasureRow.until < before))
         chain.add("pruning", datetime.now(UTC), note=note)
-        return dropped
+        return len(links)
 
 
 class _Chain:

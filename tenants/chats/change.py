@@ -161,9 +161,10 @@ class Change:
         self.add("system", "event", "", name=name, body={"event": "joined", "operator": operator, "name": name})
 
     def open_ticket(self, request: HandoffRequest, channel: str) -> Ticket:
-        """The chat's open ticket, opened now when it has none."""
+        """The chat's open ticket, opened now when it has none. A visitor of a site has one for all their chats."""
         row = self.row
-        stored = self.session.get(TicketRow, (row.tenant_id, row.ticket_id)) if row.ticket_id else None
+        number = row.ticket_id or (self._held_elsewhere() if row.site else None)
+        stored = self.session.get(TicketRow, (row.tenant_id, number)) if number else None
         if stored is None:
             stored = handoffs.new_ticket(
                 turn_id=request.turn_id,
@@ -176,17 +177,26 @@ class Change:
                 subject=row.subject,
             )
             self.session.add(stored)
-            row.ticket_id = stored.ticket_id
+        row.ticket_id = stored.ticket_id
         return handoffs.ticket_of(stored)
 
     def close_ticket(self) -> None:
-        """The chat's ticket is done with."""
-        if self.row.ticket_id is None:
+        """The chat's ticket is done with, unless another chat of the visitor has it too."""
+        number, self.row.ticket_id = self.row.ticket_id, None
+        if number is None or self._held_elsewhere(number) is not None:
             return
-        ticket = self.session.get(TicketRow, (self.row.tenant_id, self.row.ticket_id))
+        ticket = self.session.get(TicketRow, (self.row.tenant_id, number))
         if ticket is not None:
             ticket.closed_at = datetime.now(UTC)
-        self.row.ticket_id = None
+
+    def _held_elsewhere(self, number: str | None = None) -> str | None:
+        """The ticket that another chat of the visitor has; of all their tickets any, or this one."""
+        row = self.row
+        theirs = (ChatRow.tenant_id == row.tenant_id, ChatRow.subject == row.subject, ChatRow.site == row.site)
+        held = ChatRow.ticket_id.is_not(None) if number is None else ChatRow.ticket_id == number
+        return self.session.scalar(
+            select(ChatRow.ticket_id).where(*theirs, ChatRow.chat_id != row.chat_id, held).limit(1)
+        )
 
     def enqueue(self, event: outbox.EventName, data: Mapping[str, object]) -> None:
         """Write an event for the tenant's webhooks."""

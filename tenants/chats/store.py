@@ -33,9 +33,12 @@ def get(chat_id: str) -> Chat:
 
 
 def own(chat_id: str) -> Chat:
-    """A chat of the caller. Raises `NotFound`, for somebody else's as for a missing one."""
-    chat = get(chat_id)
-    if chat.subject != context.current().subject:
+    """Return a chat of the caller. Raises `NotFound` for foreign and for missing chats.
+
+    Two sites may use the same customer ids for different people: a visitor sees the chats of one site only.
+    """
+    chat, caller = get(chat_id), context.current()
+    if chat.subject != caller.subject or (caller.site and chat.site not in ("", caller.site)):
         raise NotFound("chat_unknown", chat_id=chat_id)
     return chat
 
@@ -44,6 +47,8 @@ def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
     """The caller's chats, the last used first."""
     caller = context.current()
     query = select(ChatRow).where(ChatRow.tenant_id == caller.tenant_id, ChatRow.subject == caller.subject)
+    if caller.site:
+        query = query.where(ChatRow.site.in_(("", caller.site)))
     with database.reading() as session:
         return tuple(chat_of(row) for row in session.scalars(query.order_by(ChatRow.updated_at.desc()).limit(limit)))
 

@@ -3,16 +3,18 @@
 Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (the same time is spent on a
 login that does not exist; the page of sign-in bounds the attempts), a password that everybody tries first (ten
 characters, unlike the login), a password so long that hashing it is work (200 characters), and many at once (64 MB
-each: two at a time).
+each: one at a time with low priority, from a short queue).
 """
 
+import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import BoundedSemaphore
-from typing import Literal, TypeAlias, get_args
+from threading import BoundedSemaphore, get_native_id
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -24,8 +26,9 @@ from sqlalchemy.orm import Session
 from tenants import changes, context, database
 from tenants.context import Scope, Tenant
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
-from tenants.errors import Invalid, NotFound, Unauthenticated
+from tenants.errors import Busy, Invalid, NotFound, Unauthenticated
 
+T = TypeVar("T")
 Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]
 ROLES: tuple[Role, ...] = get_args(Role)
 TENANT_ROLES: tuple[Role, ...] = ("operator", "editor", "admin")
@@ -40,7 +43,7 @@ SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
 MIN_PASSWORD, MAX_PASSWORD = 10, 200
 _LOGIN = re.compile(r"[\w.@+-]{2,100}")
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-_HASHING = BoundedSemaphore(2)
+_NICENESS, _MOST_HASHED = 10, 8
 _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 """A hash that no password has."""
 
@@ -274,16 +277,36 @@ def _display_name(name: str, login: str) -> str:
 
 
 def _hash(password: str) -> str:
-    with _HASHING:
-        return _HASHER.hash(_normal(password))
+    return _hashed(lambda: _HASHER.hash(_normal(password)))
 
 
 def _verify(hashed: str, password: str) -> bool:
-    with _HASHING:
+    def matches() -> bool:
         try:
             return _HASHER.verify(hashed, _normal(password[:MAX_PASSWORD]))
         except (VerificationError, InvalidHashError):
             return False
+
+    return _hashed(matches)
+
+
+def _hashed(work: Callable[[], T]) -> T:
+    """Hash in a thread of low priority. Raises `Busy` when the queue is full."""
+    if not _QUEUE.acquire(blocking=False):
+        raise Busy
+    try:
+        return _HASHING.submit(work).result()
+    finally:
+        _QUEUE.release()
+
+
+def _give_way() -> None:
+    """Lower the priority of this thread. Threads of Argon2 inherit it."""
+    os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
+
+
+_QUEUE = BoundedSemaphore(_MOST_HASHED)
+_HASHING = ThreadPoolExecutor(1, "passwords", _give_way)
 
 
 def _normal(password: str) -> str:

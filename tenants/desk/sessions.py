@@ -80,7 +80,6 @@ def begin(operator: Operator, *, address: str, browser: str) -> str:
         seen_at=now,
     )
     with database.writing() as session:
-        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.seen_at < now - IDLE))
         session.add(row)
     return secret
 

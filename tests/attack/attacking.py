@@ -38,6 +38,11 @@ def client_of(server: Server, installation: Settings, tenant_id: str) -> Iterato
         yield client
 
 
+def is_answered(client: httpx.Client) -> bool:
+    """Whether a client gets its answer."""
+    return bool(client.post("/ask/run", json=QUESTION).json()["outcome"] == "answered")
+
+
 @dataclass(frozen=True)
 class Attacked:
     """A service, and what is stored for it, with a client of the attacker and one of the victim."""

@@ -14,7 +14,7 @@ import pytest
 from settings import Settings
 from tenants import database
 from tenants.registry import Registry
-from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, SlowTool, client_of
+from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, VICTIM, ZONE, SlowTool, client_of, is_answered
 from tests.service.serving import Server, environment, serving
 
 
@@ -53,7 +53,7 @@ def victim(server: Server, installation: Settings) -> Iterator[httpx.Client]:
 @pytest.fixture
 def answered(victim: httpx.Client) -> Callable[[], bool]:
     """Whether the victim gets its answer."""
-    return lambda: victim.post("/ask/run", json=QUESTION).json()["outcome"] == "answered"
+    return lambda: is_answered(victim)
 
 
 @pytest.fixture

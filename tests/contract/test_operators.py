@@ -9,7 +9,7 @@ from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import update
 
 from settings import Settings
-from tenants import database
+from tenants import database, retention
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, sessions
 from tenants.desk.operators import Operator
@@ -163,7 +163,7 @@ def test_a_session_ends_with_time(anna: Operator, created: timedelta, seen: time
     else:
         with pytest.raises(Unauthenticated):
             sessions.verify(secret)
-        sessions.begin(anna, address="", browser="")
+        retention.prune()
         if seen:
             with database.reading() as session:
                 assert session.get(OperatorSessionRow, signed_in.digest) is None

@@ -18,7 +18,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
-from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry
+from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry, retention
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.documents import DocumentRecord
@@ -67,7 +67,12 @@ def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None
         session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
     assert conversations.recall("s") == ()
     conversations.remember("t", PastTurn("Новый?", "refused"))
+    retention.prune()
     assert [conversation.session_id for conversation in conversations.of_person("anna", None)] == ["t"]
+    with database.writing() as session:
+        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
+    conversations.remember("t", PastTurn("Ещё один?", "refused"))
+    assert [item.question for item in conversations.recall("t")] == ["Ещё один?"], "what is old does not come back"
     conversations.erase("anna", None)
     assert conversations.of_person("anna", None) == ()
 

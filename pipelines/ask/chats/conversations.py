@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from components.language.texts import text
+from pipelines import shutdown
 from pipelines.ask.chats import settling, thread
 from pipelines.ask.chats.thread import PendingQuestion
 from pipelines.ask.contract import AskRequest
@@ -253,15 +254,35 @@ class Conversations:
             )
         except OporaError as error:
             log.warning("chat %s is not answered: %s", chat.chat_id, error.code)
+            await asyncio.to_thread(_apologise, live)
             return
         channel.live = live
         for follower in channel.followers:
             follower.put_nowait(live)
+        failed = False
         try:
-            async for _ in live.stream.read():
-                pass
+            async for event in live.stream.read():
+                failed = failed or (event is not None and event.name == "error")
         finally:
             channel.live = None
+        if failed and not live.stored:
+            await asyncio.to_thread(_apologise, live)
+
+
+def _apologise(live: LiveTurn) -> None:
+    """Say that a message could not be answered. A process that ends says nothing: the next one answers."""
+    if shutdown.requested():
+        return
+    chat = live.chat
+    store.answer(
+        chat.chat_id,
+        chat.version,
+        text("outcomes.failed.default", chat.locale),
+        turn_id="",
+        body=EMPTY_BODY,
+        failed=True,
+        client_id=store.answer_id(live.pending.request_id),
+    )
 
 
 def _next(chat_id: str, attempted: Set[str]) -> tuple[Chat, PendingQuestion | None]:

@@ -4,7 +4,8 @@ The threat: a file that runs in the browser of whoever opens it. Every download 
 service itself has found out, and a browser may make nothing else of it.
 """
 
-from asyncio import Semaphore, to_thread
+from asyncio import to_thread
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
@@ -17,8 +18,9 @@ from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, downlo
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.limits import admit_message, file_limit
 from pipelines.gate import Route
+from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
-from tenants import policy
+from tenants import context, policy
 from tenants.chats import consents, files, sites, store
 from tenants.chats.files import ChatFile
 from tenants.chats.records import Chat
@@ -30,7 +32,8 @@ _FILE = "/chats/{chat_id}/files/{file_id}"
 _DESK_FILE = "/desk/chats/{chat_id}/files/{file_id}"
 _FORM_BYTES = 10_000
 """What a form may take beside its file."""
-_SCANS = 2
+_SCANS, _OF_TENANT, _OF_VISITOR = 2, 8, 2
+"""Files that are scanned at once, and that are accepted of one tenant and one visitor until they are."""
 
 _FORM = {
     "requestBody": {
@@ -51,7 +54,7 @@ _DOWNLOAD: dict[int | str, dict[str, object]] = {
 }
 
 ROUTES = (
-    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES),
+    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES, per_minute=20),
     Route("GET", _FILE, scope="visit"),
     Route("GET", _DESK_FILE, scope="operate", desk=True),
 )
@@ -70,7 +73,7 @@ def router(conversations: Conversations) -> APIRouter:
     """The endpoints."""
     endpoints = APIRouter(tags=["chats"])
     scanner = AttachmentScanner(_SCANS)
-    scans = Semaphore(_SCANS)
+    scans = Pool("scan", _SCANS, turns=1)
 
     async def own_chat(chat_id: str) -> Chat:
         # A dependency, so that nothing of a form is read for a chat of somebody else.
@@ -89,8 +92,9 @@ def router(conversations: Conversations) -> APIRouter:
         name, content = await _uploaded(request)
         if len(content) > limit:
             raise TooLarge("chat_file_too_large", limit=limit)
-        async with scans:
-            form = await to_thread(scanner.format_of, name, content)
+        caller = context.current()
+        bounds = {caller.tenant_id: _OF_TENANT, f"{caller.tenant_id} {caller.subject}": _OF_VISITOR}
+        form = await scans.run(bounds, partial(scanner.format_of, name, content))
         stored = await to_thread(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
         return FilePart(file_id=stored.file_id, name=stored.name, media_type=stored.media_type, size=stored.size)
 

@@ -1,12 +1,15 @@
 """Who looks at a chat and who types in it: in memory alone, and for as long as somebody says so.
 
-Every stream repeats that its reader is there. Who says nothing for a while is gone, whether a person has left, a
-connection has broken or a process was killed. A reader that arrives calls the roll, so that it need not wait for that.
+Every process repeats that a person is present. Without a repeat they expire, for example when a process is killed. A
+new reader sends a roll call, so that it does not have to wait for the next repeat.
+
+Threat: hundreds of streams of one chat, each sending a roll call and answering all others. A process therefore
+announces a person once for all their streams, at most once a second.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from time import monotonic
 from typing import Literal, TypeAlias
@@ -23,6 +26,8 @@ TYPING_SECONDS = 8.0
 REPEAT_SECONDS = 15.0
 PRESENT_SECONDS = 40.0
 """More than two repeats, so that one that is late or lost makes nobody leave."""
+ROLL_SECONDS = 1.0
+"""The shortest time between two announcements of one person by one process."""
 _EXPIRE_SECONDS = 4.0
 
 
@@ -69,7 +74,7 @@ class Attendance:
             # Said again while it goes on, because readers, too, forget it after a while.
             if signal.active or was_typing:
                 yield self._signal("typing", person, active=signal.active)
-        elif signal.kind == "presence":
+        elif signal.kind in ("presence", "roll_call"):
             stream = *person, signal.stream
             if signal.active:
                 self._streams[stream] = now + PRESENT_SECONDS
@@ -135,6 +140,42 @@ class Attendances:
                 del self._chats[chat_id]
 
 
+@dataclass(slots=True)
+class _Person:
+    """A person at a chat through this process. Belongs to the event loop."""
+
+    here: Announcement
+    clock: Callable[[], float]
+    streams: int = 0
+    announced_at: float = float("-inf")
+    calls_roll: bool = False
+    later: asyncio.TimerHandle | None = field(default=None, repr=False)
+
+    def announce(self, *, calls_roll: bool = False) -> None:
+        """Announce whether the person is there, as soon as `ROLL_SECONDS` permit."""
+        self.calls_roll = self.calls_roll or calls_roll
+        wait = self.announced_at + ROLL_SECONDS - self.clock()
+        if self.later is None and wait <= 0:
+            self._send()
+        elif self.later is None:
+            self.later = asyncio.get_running_loop().call_later(wait, self._send)
+
+    def _send(self) -> None:
+        self.later, self.announced_at = None, self.clock()
+        active = self.streams > 0
+        announce_soon(replace(self.here, kind="roll_call" if active and self.calls_roll else "presence", active=active))
+        self.calls_roll = False
+        if not active:
+            _PEOPLE.pop(_key(self.here), None)
+
+
+_PEOPLE: dict[tuple[str, str, str, str], _Person] = {}
+
+
+def _key(here: Announcement) -> tuple[str, str, str, str]:
+    return here.tenant_id, here.chat_id, here.who, here.subject
+
+
 class Presence:
     """A reader of a chat of the caller's: shows itself to the others, and learns of them.
 
@@ -148,36 +189,37 @@ class Presence:
         )
         self._attendance = Attendance((who, caller.subject), clock)
         self._clock = clock
-        self._announced_at = float("-inf")
+        self._person: _Person | None = None
 
     def arrive(self) -> None:
         """Show the reader, and have the others show themselves."""
-        announce_soon(replace(self._here, kind="roll_call"))
-        self._announce()
+        self._person = _PEOPLE.setdefault(_key(self._here), _Person(self._here, self._clock))
+        self._person.streams += 1
+        self._person.announce(calls_roll=True)
 
     def leave(self) -> None:
         """The reader is gone; called when its stream ends, however that comes about."""
-        announce_soon(replace(self._here, active=False))
+        if self._person is not None:
+            self._person.streams -= 1
+            if not self._person.streams:
+                self._person.announce()
+            self._person = None
 
     def take(self, announcements: Iterable[Announcement]) -> Iterator[Signal]:
         """What is new about the others. Call it every few seconds, too, when nothing was announced."""
+        person = self._person
         for one in announcements:
-            if one.kind == "roll_call" and one.stream != self._here.stream:
-                self._announce()
-            else:
-                yield from self._attendance.take(one)
+            if person is not None and one.kind == "roll_call" and one.stream != person.here.stream:
+                person.announce()
+            yield from self._attendance.take(one)
         yield from self._attendance.expire()
-        if self._clock() - self._announced_at >= REPEAT_SECONDS:
-            self._announce()
+        if person is not None and self._clock() - person.announced_at >= REPEAT_SECONDS:
+            person.announce()
 
     @property
     def others(self) -> tuple[Signal, ...]:
         """Those who are there."""
         return self._attendance.present
-
-    def _announce(self) -> None:
-        self._announced_at = self._clock()
-        announce_soon(self._here)
 
 
 def typing(chat_id: str, who: Who, name: str = "", *, active: bool) -> None:

@@ -33,7 +33,7 @@ from tenants.chats.records import MAX_SEQ, Chat
 SCOPE = "visit"
 _CHATS = "/chats"
 _ONE = "/chats/{chat_id}"
-_BODY_BYTES = 50_000
+_BODY_BYTES, _SMALL = 50_000, 16_000
 COMMENT_LIMIT = 1_000
 
 ClientId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{1,100}$")]
@@ -130,20 +130,20 @@ class ConsentGiven(_Body):
 
 ROUTES = (
     Route("GET", _CHATS, scope=SCOPE),
-    Route("POST", _CHATS, scope=SCOPE, body=NewChat, limit=_BODY_BYTES),
+    Route("POST", _CHATS, scope=SCOPE, body=NewChat, limit=_SMALL, per_minute=10),
     Route("GET", _ONE, scope=SCOPE),
-    Route("GET", f"{_ONE}/events", scope=SCOPE),
+    Route("GET", f"{_ONE}/events", scope=SCOPE, per_minute=120),
     Route("GET", f"{_ONE}/transcript", scope=SCOPE),
-    Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=RegenerateRequest, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingState, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rating, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=ConsentGiven, limit=_BODY_BYTES),
-    Route("DELETE", f"{_ONE}/consent", scope=SCOPE),
+    Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES, per_minute=60),
+    Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES, per_minute=30),
+    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=RegenerateRequest, limit=_SMALL, per_minute=30),
+    Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_SMALL, per_minute=60),
+    Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_SMALL, per_minute=10),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_SMALL, per_minute=120),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingState, limit=_SMALL, per_minute=120),
+    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rating, limit=_SMALL, per_minute=10),
+    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=ConsentGiven, limit=_SMALL, per_minute=10),
+    Route("DELETE", f"{_ONE}/consent", scope=SCOPE, per_minute=10),
 )
 
 

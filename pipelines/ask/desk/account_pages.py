@@ -1,6 +1,7 @@
 """Signing in and out, one's own account, the people of a tenant."""
 
 import asyncio
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Form, Query, Request
@@ -10,17 +11,19 @@ from pipelines import pages, problems
 from pipelines.ask.desk.view import Desk, back_to, home
 from pipelines.connections import address_of
 from pipelines.gate import Route
+from pipelines.pools import Pool
 from settings import get_settings
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES, Operator
-from tenants.errors import CallerError, Invalid, RateLimited, Unauthenticated
+from tenants.errors import Busy, CallerError, Invalid, RateLimited, Unauthenticated
 from tenants.quotas import RateLimiter
 
 _FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
 """Attempts to sign in are counted for nobody's tenant: no tenant can have this id."""
 _ATTEMPTS_OF_ADDRESS = 10
+_HASHED_AT_ONCE = 4
 """An address may stand for a whole office, so it may try this many times as often as one login."""
 
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
@@ -45,14 +48,15 @@ ROUTES = (
 def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
-    _add_signing_in(endpoints, desk, limiter)
-    _add_account(endpoints, desk, limiter)
+    hashing = Pool("passwords", 6)
+    _add_signing_in(endpoints, desk, limiter, hashing)
+    _add_account(endpoints, desk, limiter, hashing)
     _add_people(endpoints, desk)
 
     return endpoints
 
 
-def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> None:
+def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     @endpoints.get(pages.SIGN_IN)
     def show_sign_in(next: Annotated[str, Query(max_length=500)] = "") -> Response:
         return desk.public("sign_in.html", next=pages.local(next, ""))
@@ -62,8 +66,8 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> N
         address = address_of(request)
         try:
             await _admit(limiter, login, address)
-            operator = await asyncio.to_thread(operators.authenticate, login, password)
-        except (Unauthenticated, RateLimited) as refused:
+            operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
+        except (Unauthenticated, RateLimited, Busy) as refused:
             _, detail = problems.explained(refused)
             page = desk.public("sign_in.html", refused.status, next=pages.local(next, ""), login=login, fault=detail)
             if isinstance(refused, RateLimited):
@@ -83,7 +87,7 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> N
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> None:
+def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     def account(fault: str = "", status: int = 200) -> Response:
         signed_in = sessions.current()
         return desk.page(
@@ -110,7 +114,7 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> None
             # Every session has ended, this one too: go on with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
-        return await asyncio.to_thread(change)
+        return await hashing.run({address: _HASHED_AT_ONCE}, change)
 
     @endpoints.post("/desk/account/sessions/end")
     def end_session(session_id: _Short) -> Response:

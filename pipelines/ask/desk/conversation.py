@@ -112,7 +112,7 @@ def canned(chat: Chat, me: Operator) -> tuple[FilledReply, ...]:
 def draft(chat: Chat) -> str:
     """The unverified answer that came with the handoff; empty where there is none."""
     ticket = handoffs.get(chat.ticket_id) if chat.ticket_id else None
-    return ticket.draft if ticket is not None else ""
+    return ticket.draft if ticket is not None and ticket.session_id == chat.chat_id else ""
 
 
 def others(chat: Chat, staff: Iterable[Operator], me: str) -> tuple[Operator, ...]:

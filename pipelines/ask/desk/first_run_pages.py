@@ -14,6 +14,7 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.desk import conversation, job_pages
 from pipelines.ask.desk.view import Desk, back_to
 from pipelines.ask.runner import Runner
+from pipelines.connections import public_url
 from pipelines.gate import Route
 from settings import get_settings
 from tenants import catalogue, jobs
@@ -87,7 +88,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
             documents=catalogue.page(catalogue.EVERYTHING, limit=1).total,
             site=known[0] if known else None,
             people=len(operators.all()),
-            address=str(request.base_url).rstrip("/"),
+            address=public_url(request),
             limit=get_settings().max_files_bytes,
             passages=conversation.passages,
             **{**shown, **values},

@@ -58,9 +58,7 @@ async def look(
     here = Announcement(
         caller.tenant_id, chat_id, "presence", "operator", operator.name, active, caller.subject, f"desk:{tab}"
     )
-    announce_soon(here)
-    if arriving:
-        announce_soon(replace(here, kind="roll_call"))
+    announce_soon(replace(here, kind="roll_call") if arriving and active else here)
 
 
 async def events() -> AsyncIterator[ServerSentEvent]:

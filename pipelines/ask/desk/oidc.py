@@ -4,13 +4,15 @@ Threats and answers: a callback that somebody else has begun (state in an encryp
 minutes, and PKCE), a token meant for somebody else or another moment (signature by the provider's own keys, `iss`,
 `aud`, `azp`, `exp`, `nonce`), an address that is not theirs (the e-mail must be verified, and of an allowed domain or
 added before), a login of another tenant (refused), a provider in the own network (every address is checked as those of
-tools are), one that names another provider's endpoints as its own (its issuer must be the one that was asked).
+tools are), one that names another provider's endpoints as its own (its issuer must be the one that was asked), a
+server that does not answer (a circuit breaker for each address).
 """
 
 import hmac
 import json
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from secrets import token_urlsafe
@@ -22,6 +24,8 @@ from urllib.parse import quote, urlencode, urlsplit
 import jwt
 
 from components.ingest.fetch import Fetcher, is_permitted
+from components.models.breaker import upstream
+from components.models.failures import ModelFailed
 from tenants import context
 from tenants.desk import operators
 from tenants.desk.operators import Operator
@@ -33,7 +37,8 @@ from tenants.sealed import seal, unseal
 SECONDS_TO_SIGN_IN = 600
 _FRESH_SECONDS = 600.0
 _SKEW_SECONDS = 60
-_SECONDS = 10.0
+_SECONDS = 5.0
+_FAILURES, _PAUSE_SECONDS = 3, 30.0
 _MAX_BYTES = 500_000
 _RANK: tuple[TenantRole, ...] = ("operator", "editor", "admin")
 
@@ -123,10 +128,9 @@ class SignIn:
         else:
             pair = f"{quote(provider.client_id, safe='')}:{quote(provider.secret, safe='')}"
             headers["authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
-        try:
-            answer = self._fetcher.post(self._endpoint(provider, "token_endpoint"), urlencode(form).encode(), headers)
-        except (Invalid, TooLarge) as unreachable:
-            raise TryAgain("sso_unreachable") from unreachable
+        endpoint = self._endpoint(provider, "token_endpoint")
+        with _reaching(endpoint):
+            answer = self._fetcher.post(endpoint, urlencode(form).encode(), headers)
         if answer.status != 200:
             raise Forbidden("sso_invalid")
         token = _document(answer.data).get("id_token")
@@ -195,16 +199,33 @@ class SignIn:
             read_at, document = self._documents.get(url, (float("-inf"), {}))
         if not fresh and monotonic() - read_at < _FRESH_SECONDS:
             return document
-        try:
+        with _reaching(url):
             answer = self._fetcher.fetch(url, site=provider.issuer if url.startswith(provider.issuer) else url)
-        except (Invalid, TooLarge) as unreachable:
-            raise TryAgain("sso_unreachable") from unreachable
         if answer.status != 200:
             raise TryAgain("sso_unreachable")
         document = _document(answer.data)
         with self._lock:
             self._documents[url] = monotonic(), document
         return document
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    """Surround a request to a provider with the circuit breaker of its address.
+
+    :raises TryAgain: `sso_unreachable`.
+    """
+    key = "sso", context.current().tenant_id, urlsplit(url).netloc
+    shared = upstream(key, failures=_FAILURES, pause=_PAUSE_SECONDS, concurrent=1)
+    try:
+        with shared.breaker.call() as permit:
+            try:
+                yield
+            except (Invalid, TooLarge):
+                permit.record_failure()
+                raise
+    except (Invalid, TooLarge, ModelFailed) as unreachable:
+        raise TryAgain("sso_unreachable") from unreachable
 
 
 def admitted(provider: Provider, claims: _Document) -> Operator:

@@ -1,15 +1,17 @@
 """Signing in to the desk by a tenant's identity provider: there and back."""
 
-import asyncio
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines import pages
-from pipelines.ask.desk.oidc import SECONDS_TO_SIGN_IN, SignIn, opened
+from pipelines.ask.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
 from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to, home
+from pipelines.connections import public_url
 from pipelines.gate import Route
+from pipelines.pools import Pool
 from settings import get_settings
 from tenants.context import Tenant, acting_as
 from tenants.desk import providers, sessions
@@ -23,6 +25,8 @@ CALLBACK = "/desk/sso-callback"
 _CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
 _NOBODY = Tenant("-", "")
 _ATTEMPTS_OF_ADDRESS = 10
+_ASKED_AT_ONCE = 4
+"""Concurrent requests to the provider of one tenant."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
 ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
@@ -32,6 +36,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
     signing_in = SignIn()
+    providers_asked = Pool("sign-in", 16)
 
     @endpoints.get(_CHOOSE)
     def choose(tenant: _Short = "", next: _Short = "") -> Response:
@@ -42,7 +47,9 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     @endpoints.get(_BEGIN)
     async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
         await admit(request)
-        return await asyncio.to_thread(send_there, request, tenant_id, pages.local(next, ""))
+        return await providers_asked.run(
+            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, request, tenant_id, pages.local(next, ""))
+        )
 
     @endpoints.get(CALLBACK)
     async def come_back(
@@ -53,7 +60,10 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     ) -> Response:
         await admit(request)
         try:
-            response = await asyncio.to_thread(sign_in, request, state, code, error)
+            attempt = opened(request.cookies.get(COOKIE, ""), state)
+            response = await providers_asked.run(
+                {attempt.tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
+            )
         except CallerError as refused:
             response = desk.error(refused)
         # An attempt counts once, however it ends.
@@ -82,8 +92,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
         )
         return response
 
-    def sign_in(request: Request, state: str, code: str, error: str) -> Response:
-        attempt = opened(request.cookies.get(COOKIE, ""), state)
+    def sign_in(request: Request, attempt: Attempt, code: str, error: str) -> Response:
         if error or not code:
             raise Forbidden("sso_denied")
         provider = provider_of(attempt.tenant_id)
@@ -97,7 +106,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
 
 def redirect_uri(request: Request) -> str:
     """Where the provider sends browsers back to; it has to be registered there."""
-    return f"{str(request.base_url).rstrip('/')}{CALLBACK}"
+    return f"{public_url(request)}{CALLBACK}"
 
 
 def provider_of(tenant_id: str) -> Provider:

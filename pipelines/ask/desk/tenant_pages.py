@@ -11,6 +11,7 @@ from starlette.responses import Response
 from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.ask.desk.view import Desk, back_to
+from pipelines.connections import public_url
 from pipelines.gate import Route
 from settings import get_settings
 from tenants import policy, quotas, registry, removal, totals
@@ -159,4 +160,4 @@ def _one(
 
 
 def _link(request: Request, tenant_id: str) -> str:
-    return f"{str(request.base_url).rstrip('/')}/desk/invitation/{invitations.invite(tenant_id)}"
+    return f"{public_url(request)}/desk/invitation/{invitations.invite(tenant_id)}"

@@ -1,5 +1,6 @@
 """The audit as pages: recorded turns found by words, outcome, time and person, and whether the chain is whole."""
 
+from asyncio import to_thread
 from datetime import date, datetime
 from typing import Annotated, TypeAlias, get_args
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from components.turn import Outcome
 from pipelines import pages, problems
 from pipelines.ask.desk.insights.tabs import tabs
 from pipelines.ask.desk.view import Desk
+from pipelines.ask.records_routes import verified
 from pipelines.gate import Route
 from tenants import context, persons
 from tenants.audit import search
@@ -54,8 +56,9 @@ def router(desk: Desk) -> APIRouter:
         return _page(desk, wanted, query, first=before is None)
 
     @endpoints.post(f"{_PATH}/verify")
-    def verify() -> Response:
-        return _page(desk, {}, TurnQuery(), verified=search.verify())
+    async def verify() -> Response:
+        found = await verified()
+        return await to_thread(_page, desk, {}, TurnQuery(), verified=found)
 
     return endpoints
 

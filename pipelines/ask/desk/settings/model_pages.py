@@ -1,5 +1,8 @@
 """Which models answer a tenant's questions, and whether they do."""
 
+from asyncio import to_thread
+from functools import partial
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -11,7 +14,8 @@ from pipelines.ask.desk.settings.forms import FORM_BYTES, Typed
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.named_models import Fault, Tested
 from pipelines.gate import Route
-from tenants import policy
+from pipelines.pools import Pool
+from tenants import context, policy
 
 _PATH = "/models"
 ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_PATH}/test"))
@@ -20,15 +24,17 @@ ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_
 def router(desk: Desk) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
+    tests = Pool("model-tests", 4)
 
     @endpoints.get(pages.ROOT + _PATH)
     def show_models() -> Response:
         return page()
 
     @endpoints.post(f"{pages.ROOT}{_PATH}/test")
-    def test_models(form: Typed) -> Response:
-        named = named_models.profile(forms.line(form, "profile"))
-        return page(named.name, named_models.tested(named))
+    async def test_models(form: Typed) -> Response:
+        named = await to_thread(named_models.profile, forms.line(form, "profile"))
+        results = await tests.run({context.current().tenant_id: 1}, partial(named_models.tested, named))
+        return await to_thread(page, named.name, results)
 
     def page(name: str = "", results: tuple[Tested, ...] = ()) -> Response:
         return pages.page(

@@ -13,6 +13,7 @@ from pipelines.ask.desk.settings import forms, pages
 from pipelines.ask.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
 from pipelines.ask.desk.sso_pages import redirect_uri
 from pipelines.ask.desk.view import Desk
+from pipelines.connections import public_url
 from pipelines.gate import Route
 from tenants import context
 from tenants.desk import providers
@@ -51,7 +52,7 @@ def router(desk: Desk) -> APIRouter:
 
     def page(request: Request, fields: Fields, fault: str = "", *, saved: str = "", status: int = 200) -> Response:
         stored = providers.own()
-        link = f"{str(request.base_url).rstrip('/')}/desk/sso/{context.current().tenant_id}"
+        link = f"{public_url(request)}/desk/sso/{context.current().tenant_id}"
         return pages.page(
             desk,
             "sign-in",

@@ -9,6 +9,7 @@ from pipelines import problems
 from pipelines.ask.desk.settings import forms, pages
 from pipelines.ask.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
 from pipelines.ask.desk.view import Desk, back_to
+from pipelines.connections import public_url
 from pipelines.gate import Route
 from tenants.chats import sites
 from tenants.chats.sites import Site
@@ -123,7 +124,7 @@ def _add_site(endpoints: APIRouter, desk: Desk) -> None:
             saved=saved,
             secret=secret,
             version=sites.version_of(site),
-            address=str(request.base_url).rstrip("/"),
+            address=public_url(request),
         )
 
 

@@ -1,6 +1,7 @@
 """The HTTP tools of the assistant: described, tried with a question, switched off, given new secrets."""
 
 import json
+from asyncio import to_thread
 from collections.abc import Mapping
 
 from fastapi import APIRouter
@@ -11,7 +12,7 @@ from pipelines import problems
 from pipelines.ask.desk.settings import forms, pages
 from pipelines.ask.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
 from pipelines.ask.desk.view import Desk
-from pipelines.ask.tool_routes import ToolTrial, trial_of
+from pipelines.ask.tool_routes import ToolTrial, tested
 from pipelines.gate import Route
 from tenants import tools
 from tenants.errors import Invalid
@@ -86,9 +87,10 @@ def _add_tool(endpoints: APIRouter, desk: Desk) -> None:
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}", "secrets")
 
     @endpoints.post(f"{pages.ROOT}{_TOOL}/test")
-    def try_tool(name: str, form: Typed) -> Response:
-        stored, question = tools.get(name), forms.line(form, "question")[:2_000]
-        return page(stored, question=question, tried=trial_of(stored, question))
+    async def try_tool(name: str, form: Typed) -> Response:
+        stored, question = await to_thread(tools.get, name), forms.line(form, "question")[:2_000]
+        tried = await tested(stored, question)
+        return await to_thread(page, stored, question=question, tried=tried)
 
     @endpoints.post(f"{pages.ROOT}{_TOOL}/enable")
     def enable(name: str) -> Response:

@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 
 from pipelines.ask.chats import presence
-from pipelines.ask.chats.presence import PRESENT_SECONDS, REPEAT_SECONDS, TYPING_SECONDS, Attendance, Presence, Signal
+from pipelines.ask.chats.presence import (
+    PRESENT_SECONDS,
+    REPEAT_SECONDS,
+    ROLL_SECONDS,
+    TYPING_SECONDS,
+    Attendance,
+    Presence,
+    Signal,
+)
 from settings import Settings
 from tenants.chats.fanout import Announcement
 from tenants.context import Tenant, acting_as
@@ -95,13 +103,15 @@ def test_a_reader_answers_the_roll_call_of_another_and_repeats_itself(
     with acting_as(Tenant("acme", "anna")):
         anna = Presence("c1", "operator", "Анна", clock)
     anna.arrive()
-    assert [one.kind for one in said] == ["roll_call", "presence"]
+    assert [one.kind for one in said] == ["roll_call"]
+    clock.now += ROLL_SECONDS
     assert list(anna.take(said)) == []
-    assert len(said) == 2, "its own roll call is for the others"
-    assert list(anna.take([replace(BORIS, kind="roll_call")])) == []
-    assert [one.name for one in said[2:]] == ["Анна"]
+    assert len(said) == 1, "its own roll call is for the others"
+    assert words(anna.take([replace(BORIS, kind="roll_call")])) == ["Борис presence on"]
+    assert [(one.kind, one.name) for one in said[1:]] == [("presence", "Анна")]
     clock.now += REPEAT_SECONDS
     assert list(anna.take([])) == []
-    assert len(said) == 4
+    assert len(said) == 3
+    clock.now += ROLL_SECONDS
     anna.leave()
-    assert (said[-1].active, said[-1].stream) == (False, said[1].stream)
+    assert (said[-1].active, said[-1].stream) == (False, said[0].stream)

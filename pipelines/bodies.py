@@ -1,0 +1,103 @@
+"""JSON bodies: limited while they arrive, parsed once, large ones in a thread.
+
+Threat: a small body that is expensive to read. A megabyte of `0,0,0` is half a million values; each needs memory to
+parse and an error object to validate. They are therefore counted before they are parsed; strings are skipped.
+"""
+
+import asyncio
+import re
+
+from fastapi.routing import APIRoute, request_response
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pipelines import problems
+from tenants.errors import Malformed, TooLarge, UnsupportedMedia
+
+PARSED = "opora.body"
+"""The key of an ASGI scope under which the endpoint finds what the gate has parsed."""
+
+_FEWEST_VALUES = 2_000
+_BYTES_A_VALUE = 100
+_SMALL_BYTES = 64_000
+"""Limit for parsing on the event loop; handing a small body to a thread takes longer than parsing it."""
+
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+
+
+class JsonBounds:
+    """Counts the values of a JSON body chunk by chunk.
+
+    :param limit: the most bytes of the body, from which the most values follow.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._most = _FEWEST_VALUES + limit // _BYTES_A_VALUE
+        self._values = 0
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Count the next chunk. Raises `TooLarge`: `body_too_complex`."""
+        if self._escaped:
+            chunk = chunk[1:]
+            self._escaped = False
+        if b"\\" in chunk:
+            chunk = _ESCAPED.sub(b"", chunk)
+            self._escaped = chunk.endswith(b"\\")
+        parts = chunk.split(b'"')
+        outside = b"".join(parts[self._in_string :: 2])
+        self._in_string = self._in_string == (len(parts) % 2 == 1)
+        self._values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+        if self._values > self._most:
+            raise TooLarge("body_too_complex", limit=self._most)
+
+
+def is_json(headers: Headers) -> bool:
+    """Whether a request says that its body is JSON."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower().endswith("json")
+
+
+def check_media(headers: Headers, wanted: str) -> None:
+    """Raise `UnsupportedMedia` for a body of another type, or in another encoding than UTF-8."""
+    media, _, parameters = headers.get("content-type", "").lower().partition(";")
+    charset = parameters.strip().removeprefix("charset=").strip('"')
+    if media.strip() != wanted or charset not in ("", "utf-8", "utf8"):
+        raise UnsupportedMedia
+
+
+def reuse(route: APIRoute) -> None:
+    """Let an endpoint take its body as the gate has parsed it, not parse it a second time on the event loop."""
+    handle = route.get_route_handler()
+
+    async def handled(request: Request) -> Response:
+        if PARSED in request.scope:
+            request._json = request.scope[PARSED]
+        return await handle(request)
+
+    route.app = request_response(handled)
+
+
+async def parsed(model: type[BaseModel], body: bytes) -> object:
+    """The value of a JSON body that the model accepts.
+
+    :raises CallerError: it is not JSON, or not what the model describes.
+    """
+    if len(body) > _SMALL_BYTES:
+        return await asyncio.to_thread(_parsed, model, body)
+    return _parsed(model, body)
+
+
+def _parsed(model: type[BaseModel], body: bytes) -> object:
+    try:
+        value = from_json(body)
+    except ValueError:
+        raise Malformed from None
+    try:
+        model.model_validate(value)
+    except ValidationError as error:
+        raise problems.from_validation(error) from None
+    return value

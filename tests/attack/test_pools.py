@@ -1,0 +1,151 @@
+"""Servers of others that say nothing, and work that is heavy on purpose: neither holds up other tenants."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Thread
+from time import perf_counter
+
+import httpx
+import pytest
+
+from pipelines import pages
+from settings import Settings
+from tenants.context import Tenant, acting_as
+from tenants.desk import providers
+from tests import desk
+from tests.attack.attacking import ATTACKER, SlowTool
+from tests.service.serving import Server, in_force
+from tests.service.stored import tool_of
+
+MOST_SECONDS = 2.0
+"""For a request of another tenant meanwhile. Before, it was 10 seconds and more."""
+
+
+@dataclass
+class Silent:
+    """A server that accepts connections and says nothing."""
+
+    port: int
+    accepted: list[socket.socket] = field(default_factory=list)
+
+    def hang_up(self) -> None:
+        while self.accepted:
+            self.accepted.pop().close()
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=200)) as listening:
+        server = Silent(listening.getsockname()[1])
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    server.accepted.append(listening.accept()[0])
+
+        thread = Thread(target=accept, daemon=True)
+        thread.start()
+        yield server
+        server.hang_up()
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.fixture
+def provider(installation: Settings, silent: Silent) -> Silent:
+    """The attacker's identity provider."""
+    given = {"issuer": f"http://127.0.0.1:{silent.port}", "client_id": "desk", "client_secret": "hush"}
+    with in_force(installation), acting_as(Tenant(ATTACKER, "admin")):
+        providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+    return silent
+
+
+@contextmanager
+def together(number: int, act: Callable[[int], int]) -> Iterator[list[int]]:
+    """The same many times at once, while the block lasts; filled after it with what came of each."""
+    with ThreadPoolExecutor(number) as pool:
+        futures = [pool.submit(act, one) for one in range(number)]
+        codes: list[int] = []
+        yield codes
+        codes.extend(one.result() for one in futures)
+
+
+def slowest(*clients: httpx.Client) -> float:
+    """Return the seconds of the slowest of a few ordinary requests."""
+    spent = []
+    for _ in range(3):
+        for client in clients:
+            for path in ("/readyz", "/documents", "/chats"):
+                started_at = perf_counter()
+                assert client.get(path).status_code == 200
+                spent.append(perf_counter() - started_at)
+    return max(spent)
+
+
+def test_a_silent_identity_provider_holds_up_nobody(
+    server: Server, victim: httpx.Client, attacker: httpx.Client, provider: Silent, answered: Callable[[], bool]
+) -> None:
+    def begin(_: int) -> int:
+        return httpx.get(f"{server.url}/desk/sso/{ATTACKER}", timeout=60).status_code
+
+    with together(24, begin) as codes:
+        while not provider.accepted:
+            pass
+        assert slowest(victim) < MOST_SECONDS
+        assert answered()
+        assert len(provider.accepted) <= 8
+        provider.hang_up()
+    assert set(codes) == {503}
+
+
+def test_a_provider_that_fails_is_left_alone(server: Server, attacker: httpx.Client, provider: Silent) -> None:
+    def begin() -> int:
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(httpx.get, f"{server.url}/desk/sso/{ATTACKER}", timeout=60)
+            while not asked.done():
+                provider.hang_up()
+            return asked.result().status_code
+
+    for _ in range(3):
+        assert begin() == 503
+    started_at = perf_counter()
+    assert httpx.get(f"{server.url}/desk/sso/{ATTACKER}", timeout=60).status_code == 503
+    assert perf_counter() - started_at < MOST_SECONDS
+    assert provider.accepted == []
+
+
+def test_tests_of_a_slow_tool_hold_up_nobody(
+    victim: httpx.Client, attacker: httpx.Client, slow_tool: SlowTool, answered: Callable[[], bool]
+) -> None:
+    tool = tool_of(ATTACKER) | {"url": slow_tool.url, "timeout_seconds": 20}
+    assert attacker.put("/tools", json=tool).is_success
+    question = {"question": "Где накладная 1234567?"}
+
+    def test(_: int) -> int:
+        return attacker.post(f"/tools/{tool['name']}/test", json=question).status_code
+
+    with together(60, test) as codes:
+        assert slow_tool.called.acquire(timeout=20)
+        assert slowest(victim) < MOST_SECONDS
+        assert answered()
+        slow_tool.go.set()
+    assert set(codes) == {200, 503}
+
+
+def test_a_flood_of_passwords_holds_up_nobody(
+    server: Server, victim: httpx.Client, answered: Callable[[], bool]
+) -> None:
+    def sign_in(number: int) -> int:
+        transport = httpx.HTTPTransport(local_address=f"127.0.1.{number + 1}")
+        with httpx.Client(base_url=server.url, transport=transport, timeout=60) as client:
+            form = {"login": f"nobody-{number}", "password": "river of snow"}
+            return client.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code
+
+    with together(60, sign_in) as codes:
+        assert slowest(victim) < MOST_SECONDS
+        assert answered()
+    assert set(codes) <= {401, 503}
+    assert 401 in codes

@@ -1,0 +1,66 @@
+"""A tenant with a year of turns that may be outdated for a month."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import event, func, select
+
+from settings import Settings
+from tenants import database
+from tenants.audit import search, store
+from tenants.audit.recorder import Recorder
+from tenants.context import Tenant, acting_as
+from tenants.models import AuditRow
+from tenants.registry import Registry
+from tests.attack.attacking import ATTACKER, VICTIM
+from tests.audits import entry
+from tests.installations import installed
+
+TURNS = 2_500
+OLD = datetime.now(UTC) - timedelta(days=400)
+
+
+@pytest.fixture
+def outdated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """Turns of two tenants that are too old."""
+    with installed(tmp_path_factory.mktemp("outdated") / "data") as settings:
+        for tenant_id, count in ((ATTACKER, TURNS), (VICTIM, 3)):
+            Registry(settings).add(tenant_id)
+            with acting_as(Tenant(tenant_id, "anna")):
+                turns = [entry(f"t{number}", at=OLD, tenant_id=tenant_id) for number in range(count)]
+                store.append(turns, settings)
+        yield settings
+
+
+def links_of(tenant_id: str, settings: Settings) -> int:
+    with database.reading(settings) as session:
+        count = session.scalar(select(func.count()).select_from(AuditRow).where(AuditRow.tenant_id == tenant_id))
+    return count or 0
+
+
+def test_records_are_pruned_in_batches(outdated: Settings) -> None:
+    commits: list[object] = []
+    event.listen(database.engine(outdated), "commit", commits.append)
+    assert store.prune(ATTACKER, datetime.now(UTC) - timedelta(days=30), outdated) == TURNS
+    assert len(commits) >= 3, "others write in between"
+    assert links_of(ATTACKER, outdated) == 3, "each batch says what it has dropped"
+    with acting_as(Tenant(ATTACKER, "anna")):
+        assert search.verify().faults == ()
+
+
+def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(
+    outdated: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[[str, Settings], AbstractContextManager[object]] = store._appending
+
+    def failing(tenant_id: str, settings: Settings) -> AbstractContextManager[object]:
+        if tenant_id == ATTACKER:
+            raise TimeoutError
+        return real(tenant_id, settings)
+
+    monkeypatch.setattr(store, "_appending", failing)
+    Recorder(outdated)._prune()
+    assert links_of(ATTACKER, outdated) == TURNS
+    assert links_of(VICTIM, outdated) == 1, "what is left says what was pruned"

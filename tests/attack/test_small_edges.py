@@ -1,0 +1,166 @@
+"""Small ways in: a byte, an address, a key, a second site, another tenant's write."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from time import time
+
+import httpx
+import jwt
+import psycopg
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import event
+
+from components.ingest.fetch import is_public
+from pipelines.ask import records_routes
+from settings import Settings
+from tenants import claims, conversations, database, idempotency
+from tenants import installation as secrets
+from tenants.audit import search
+from tenants.audit.chain import GENESIS, Head, Verification
+from tenants.cache import TenantCache
+from tenants.chats import sites
+from tenants.claims_postgres import PostgresClaims
+from tenants.context import Tenant, acting_as
+from tenants.conversations import PastTurn
+from tenants.errors import Busy, CallerError
+from tenants.keys import signing_key
+from tests import servers
+from tests.attack.attacking import ATTACKER, VICTIM
+from tests.attack.visiting import SHOP
+from tests.service.serving import Server, in_force, problem
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/documents?words=%00", "/audit?person=a%00b", "/desk/chats?assignee=%00"],
+)
+def test_a_query_with_a_null_byte_is_the_callers_mistake(attacker: httpx.Client, path: str) -> None:
+    problem(attacker.get(path), 422, "invalid_request")
+    assert attacker.get("/desk/sso?tenant=%00").status_code == 422
+
+
+@pytest.mark.parametrize("address", ["168.63.129.16", "169.254.169.254", "100.100.100.200", "fd00:ec2::254"])
+def test_a_clouds_own_address_is_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+def test_customers_of_two_sites_with_one_number_are_two(server: Server, installation: Settings) -> None:
+    with in_force(installation), acting_as(Tenant(VICTIM, "admin")):
+        brands = [sites.add(name, [SHOP], identified=True) for name in ("Brand A", "Brand B")]
+    chats: list[str] = []
+    for brand in brands:
+        assert brand.identity_secret
+        identified = {"aud": installation.token_audience, "sub": "1", "exp": int(time()) + 600}
+        identity = jwt.encode(identified, brand.identity_secret, "HS256")
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            body = {"site": brand.key, "identity": identity}
+            token = client.post("/widget/sessions", json=body, headers={"Origin": SHOP}).json()["token"]
+            client.headers["Authorization"] = f"Bearer {token}"
+            assert client.get("/chats").json() == []
+            for chat in chats:
+                problem(client.get(f"/chats/{chat}"), 404, "chat_unknown")
+            chats.append(client.post("/chats", json={}).json()["chat_id"])
+            assert [one["chat_id"] for one in client.get("/chats").json()] == chats[-1:]
+
+
+@pytest.mark.parametrize(("keys", "code"), [("data_keys", "data_keys_short"), ("token_keys", "token_keys_short")])
+@pytest.mark.parametrize("given", ["a", f"{'long' * 8},short"])
+def test_secrets_that_can_be_guessed_are_refused_at_the_start(tmp_path: Path, keys: str, code: str, given: str) -> None:
+    with pytest.raises(CallerError, match=code):
+        secrets.check_secrets(Settings(data_dir=tmp_path, **{keys: SecretStr(given)}))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def shared(postgres_url: str) -> Iterator[str]:
+    with servers.own_database(postgres_url) as url:
+        yield url.render_as_string(hide_password=False)
+    database.close_all()
+
+
+def test_replicas_that_sign_with_other_keys_do_not_start(tmp_path: Path, shared: str) -> None:
+    def replica(name: str, token_keys: str = "") -> Settings:
+        return Settings(
+            data_dir=tmp_path / name,
+            database_url=shared,
+            data_keys=SecretStr("the same for all replicas of this one"),
+            token_keys=SecretStr(token_keys),
+        )
+
+    first, second = replica("first"), replica("second")
+    for one in (first, second):
+        one.data_dir.mkdir()
+        with in_force(one):
+            signing_key(one)
+    with in_force(first):
+        secrets.check_secrets(first)
+        secrets.check_secrets(first)
+    with in_force(second), pytest.raises(CallerError, match="token_keys_differ"):
+        secrets.check_secrets(second)
+    given = replica("second", "a key that both of these replicas have")
+    with in_force(given):
+        secrets.check_secrets(given)
+
+
+def test_the_write_of_one_tenant_leaves_what_is_loaded_for_another() -> None:
+    cache: TenantCache[str] = TenantCache()
+
+    def load(_: str | None) -> str:
+        cache.drop(ATTACKER)
+        return "loaded"
+
+    assert cache.get(("database", VICTIM), load) == "loaded"
+    assert cache.peek(("database", VICTIM)) == "loaded"
+
+    def load_changed(_: str | None) -> str:
+        cache.drop(VICTIM)
+        return "before the write"
+
+    cache.drop(VICTIM)
+    assert cache.get(("database", VICTIM), load_changed) == "before the write"
+    assert cache.peek(("database", VICTIM)) is None
+    cache.drop(None)
+    assert cache.get(("database", VICTIM), load) == "loaded"
+
+
+def test_no_question_cleans_up_after_other_tenants(installation: Settings) -> None:
+    statements: list[str] = []
+    with in_force(installation), acting_as(Tenant(VICTIM, "anna")):
+        engine = database.engine(installation)
+        event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+        conversations.remember("s1", PastTurn("E20?", "answered", ()))
+        assert idempotency.begin("a-key", "a-hash") is None
+    assert any(one.startswith("INSERT") for one in statements)
+    assert not [one for one in statements if one.startswith("DELETE")]
+
+
+async def test_a_tenant_verifies_its_audit_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = Event()
+    monkeypatch.setattr(search, "verify", lambda: go.wait(20) and Verification(0, 0, Head(0, GENESIS), ()))
+    with acting_as(Tenant(ATTACKER, "admin")):
+        first = asyncio.create_task(records_routes.verify_chain())
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await records_routes.verify_chain()
+    go.set()
+    assert (await first)["links"] == 0
+
+
+def test_a_process_that_loses_its_connection_is_not_taken_for_ended(tmp_path: Path, shared: str) -> None:
+    with in_force(Settings(data_dir=tmp_path, database_url=shared)):
+        assert not claims.is_alive("other")
+        other = PostgresClaims(Settings(data_dir=tmp_path, database_url=shared), "~process-other")
+        assert claims.is_alive("other")
+        for _ in range(2):
+            with psycopg.connect(shared.replace("+psycopg", ""), autocommit=True) as admin:
+                ended = admin.execute(
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+                    "WHERE locktype = 'advisory' AND datname = current_database()"
+                ).fetchall()
+            assert ended
+            assert claims.is_alive("other")
+        other.close()
+        assert not claims.is_alive("other")
+        claims.close_all()

@@ -1,0 +1,71 @@
+"""Limits of one visitor, and of all visitors of an address."""
+
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from settings import Settings
+from tenants.tokens import issue
+from tests.attack.attacking import VICTIM
+from tests.attack.visiting import add_site, visitor_of
+from tests.service.serving import ALL_SCOPES, Server, problem
+
+TRIES = 40
+
+
+def begin(visitor: httpx.Client) -> str:
+    return f"/chats/{visitor.post('/chats', json={}).raise_for_status().json()['chat_id']}"
+
+
+@pytest.mark.parametrize(
+    ("act", "most"),
+    [("chats", 10), ("person", 10), ("rating", 10), ("seen", 120), ("typing", 120), ("stop", 60)],
+)
+def test_a_visitor_writes_so_often_a_minute(server: Server, installation: Settings, act: str, most: int) -> None:
+    key = f"site_{act}"
+    add_site(installation, VICTIM, key)
+    with visitor_of(server, key) as visitor:
+        chat = begin(visitor)
+        bodies = {"rating": {"csat": 5}, "seen": {"seq": 1}, "typing": {"active": True}}
+        path = "/chats" if act == "chats" else f"{chat}/{act}"
+        answers = [visitor.post(path, json=bodies.get(act, {})) for _ in range(most + TRIES)]
+        accepted = sum(one.is_success for one in answers)
+        assert accepted == most - (act == "chats")
+        problem(answers[-1], 429, "rate_limited")
+        assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+def test_new_visitors_of_one_address_share_a_limit(server: Server, installation: Settings) -> None:
+    add_site(installation, VICTIM, "site_crowd")
+    accepted = 0
+    for _ in range(12):
+        with visitor_of(server, "site_crowd", "127.0.0.77") as visitor:
+            accepted += sum(visitor.post("/chats", json={}).is_success for _ in range(10))
+    assert accepted == 100
+    with visitor_of(server, "site_crowd", "127.0.0.78") as neighbour:
+        assert neighbour.post("/chats", json={}).is_success
+
+
+def test_a_visitor_has_one_open_ticket(server: Server, installation: Settings) -> None:
+    add_site(installation, VICTIM, "site_tickets")
+    token = issue(installation, VICTIM, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
+    with visitor_of(server, "site_tickets") as visitor, visitor_of(server, "site_tickets") as other:
+        chats = [begin(visitor) for _ in range(3)]
+        for chat in chats:
+            visitor.post(f"{chat}/messages", json={"text": "Позовите человека", "client_id": uuid4().hex})
+        tickets = [visitor.post(f"{chat}/person").json()["ticket_id"] for chat in chats]
+        assert len(set(tickets)) == 1
+        assert tickets[0]
+        foreign = other.post(f"{begin(other)}/person").json()["ticket_id"]
+        assert foreign not in tickets
+        operator = httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"})
+        with operator:
+            for chat in chats[:2]:
+                assert operator.post(f"/desk{chat}/resolve", json={}).json()["ticket_id"] is None
+            kept = operator.get(f"/desk{chats[2]}").json()["chat"]
+            assert (kept["state"], kept["ticket_id"]) == ("queued", tickets[0])
+            assert operator.post(f"/desk{chats[2]}/resolve", json={}).is_success
+        again = visitor.post(f"{chats[0]}/messages", json={"text": "Ещё вопрос", "client_id": uuid4().hex})
+        assert again.is_success
+        assert visitor.post(f"{chats[0]}/person").json()["ticket_id"] not in tickets
