@@ -19,9 +19,9 @@ class RetryRouter:
     """Decide by facts, then by how far the answer goes, then by the budget.
 
     An answer with at least one supported claim that answers the question or a part of it is accepted: `auto`. The
-    verifier has dropped what is not supported, and the reply says what stays open. Another pass is made if an
-    answer to a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left, or the
-    answer is about something else, the route is `human`.
+    verifier has dropped what is not supported, and the reply says what stays open. Another pass is made if an answer to
+    a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left,
+    or the answer is about something else, the route is `human`.
 
     The best answer of all passes goes on: first by gates passed, then by how far it answers, then by quality.
 

@@ -22,7 +22,7 @@ def read_query(text: str) -> Query:
 
 
 def strict_codes(text: str) -> tuple[str, ...]:
-    """Return the codes that an answer must be about; none for a long description, where a code is one detail of many."""
+    """Return the codes that an answer must be about; none for a long text, where a code is one detail of many."""
     return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()
 
 

@@ -40,7 +40,7 @@ class QueryTransformer:
     :param turns: earlier questions that a follow-up may lean on.
     :param condenser: a model that rewrites follow-ups; None for rules.
     :param tools: the tenant's tools, which may know codes that the knowledge base lacks.
-    :param probe: tells whether a short question is a new topic: the reading that the knowledge base answers better wins.
+    :param probe: tells whether a short question is a new topic, by the reading that is answered better.
 
     ```python
     QueryTransformer().run(question="and for the E20?", history=history)["query"]

@@ -8,6 +8,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 import yaml
+from components.retrieve.passages import from_payload
 from haystack import Document, Pipeline
 from haystack.components.writers import DocumentWriter
 from haystack.dataclasses import SparseEmbedding
@@ -26,7 +27,6 @@ from components.embed.sparse import SparseDocumentEmbedder, SparseTextEmbedder
 from components.ingest.document import SourceDocument
 from components.ingest.reconcile import compare, recount
 from components.language.encoder_settings import DenseSettings, EncoderSettings
-from components.retrieve.passages import from_payload
 from pipelines.definition import ALLOWED_MODULES, load
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
