@@ -9,17 +9,17 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from components.retrieve.cache import SearchCache, SearchResult
-from components.retrieve.retriever import TenantRetriever
-from components.turn import Filters, Turn
+from components.retrieve.retriever import TenantRetriever, haystack_filters
+from components.turn import Filters
 from settings import get_settings
 from tenants import database, index, relations
 from tenants.context import Tenant, acting_as
 from tenants.index import Collection, Json, Point, open_collection
 from tenants.registry import Registry
-from tests.turns import passage, query, turn
+from tests.turns import document
 
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("globex", "boris")
-FOUND = SearchResult((passage("Гарантия два года."),))
+FOUND = SearchResult((document("Гарантия два года."),))
 
 
 class Shelf:
@@ -35,7 +35,7 @@ def searched(
     """Whether the answer was known already."""
     with acting_as(who):
         result = searches.get_or_search(shelf, what, lambda: found)
-    assert result.passages == found.passages
+    assert result.documents == found.documents
     return result.cached
 
 
@@ -60,7 +60,7 @@ def test_without_a_size_or_a_version_nothing_is_cached(most: int, version: str |
 
 
 def test_a_partial_search_is_not_cached() -> None:
-    searches, part = SearchCache(10), SearchResult(FOUND.passages, complete=False)
+    searches, part = SearchCache(10), SearchResult(FOUND.documents, complete=False)
     assert [searched(searches, Shelf(), "гарантия", found=part) for _ in range(2)] == [False, False]
 
 
@@ -113,10 +113,10 @@ def stored(text: str, number: int) -> Point:
     return Point(chunk_id, {"text-sparse": {7: 1.0}}, {"id": chunk_id, "content": text, "meta": meta})
 
 
-def looked_for(retriever: TenantRetriever, **changes: object) -> Turn:
-    given_turn = Turn("t", "q", query=query("гарантия"), passes=1, **changes)  # type: ignore[arg-type]
-    sought: Turn = retriever.run(given_turn)["turn"]
-    return sought
+def looked_for(retriever: TenantRetriever, filters: Filters = Filters()) -> tuple[list[str], bool]:  # noqa: B008
+    """The texts that are found, and whether they come from the cache."""
+    outputs = retriever.run(query="гарантия", filters=haystack_filters(filters))
+    return sorted(one.content or "" for one in outputs["documents"]), outputs["cached"]
 
 
 def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,14 +127,12 @@ def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: py
         shelf.upsert([stored(text, number)])
         texts.append(text)
         for cached in (False, True):
-            sought = looked_for(retriever).evidence
-            assert sought.cached is cached
-            assert sorted(one.text for one in sought.passages) == sorted(texts)
-    assert not looked_for(retriever, filters=Filters(tags=())).evidence.passages
+            assert looked_for(retriever) == (sorted(texts), cached)
+    assert looked_for(retriever, Filters(tags=()))[0] == []
     shelf.describe({stored("два", 1).id: stored("другое", 1).payload})
-    assert "другое" in {one.text for one in looked_for(retriever).evidence.passages}
+    assert "другое" in looked_for(retriever)[0]
     shelf.delete([stored("другое", 1).id])
-    assert len(looked_for(retriever).evidence.passages) == 2
+    assert len(looked_for(retriever)[0]) == 2
 
 
 def test_a_search_sees_everything_written_before_it(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +141,7 @@ def test_a_search_sees_everything_written_before_it(shelf: Collection, monkeypat
 
     def ask() -> None:
         least = written
-        assert len(looked_for(retriever).evidence.passages) >= min(least, 20)
+        assert len(looked_for(retriever)[0]) >= min(least, 20)
 
     with ThreadPoolExecutor(4) as pool:
         waiting = []
@@ -160,7 +158,6 @@ def test_a_turn_is_cached_only_when_all_its_searches_were(monkeypatch: pytest.Mo
     monkeypatch.setattr("components.retrieve.retriever.relations.current", lambda: relations.NONE)
     retriever = TenantRetriever()
     monkeypatch.setattr(retriever, "_search", lambda *_: FOUND)
-    first = turn("гарантия")
     with acting_as(ANNA):
-        assert not retriever.run(first)["turn"].evidence.cached
-        assert retriever.run(first)["turn"].evidence.cached
+        assert not retriever.run(query="гарантия")["cached"]
+        assert retriever.run(query="гарантия")["cached"]

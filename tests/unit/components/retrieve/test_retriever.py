@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from haystack import Pipeline
@@ -9,14 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.embed.dense import EmbeddingFailed
+from components.faults import collect_degraded
 from components.language.encoder import encode_query
 from components.language.encoder_settings import DenseSettings, EncoderSettings
+from components.passages import to_passage
 from components.retrieve import retriever
-from components.retrieve.retriever import DENSE_SHARE, TenantRetriever, merged, to_conditions
-from components.turn import Evidence, Filters, Passage, Query, Turn
+from components.retrieve.retriever import DENSE_SHARE, TenantRetriever, haystack_filters, to_conditions
+from components.turn import Filters, Passage
 from tenants import relations
 from tenants.index import DENSE, SPARSE, Conditions, Dense, Hit, Vector
-from tests.turns import passage, turn
 
 
 def payload(chunk_id: str) -> dict[str, object]:
@@ -79,66 +81,40 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
     return fake_shelf
 
 
-def retrieved(given_turn: Turn, candidates: int = 40, top_k: int = 20) -> dict[str, Passage]:
-    after = TenantRetriever(candidates=candidates, top_k=top_k).run(given_turn)["turn"]
-    return {one.chunk_id: one for one in after.evidence.passages}
+def retrieved(query: str, candidates: int = 40, top_k: int = 20, **inputs: Any) -> dict[str, Passage]:  # noqa: ANN401
+    found = TenantRetriever(candidates=candidates, top_k=top_k).run(query=query, **inputs)["documents"]
+    return {one.id: to_passage(one) for one in found}
 
 
 def test_the_best_hit_scores_1_and_the_others_a_share_of_it(shelf: Shelf) -> None:
-    scores = {chunk_id: one.score for chunk_id, one in retrieved(turn("фильтр насоса")).items()}
+    scores = {chunk_id: one.score for chunk_id, one in retrieved("фильтр насоса").items()}
     assert scores == pytest.approx({"a": 1.0, "b": 0.5, "c": 0.125})
     assert list(scores) == ["a", "b", "c"]
 
 
 def test_the_parts_of_a_score_are_visible_and_add_up(dense_shelf: Shelf) -> None:
-    for one in retrieved(turn("фильтр насоса")).values():
+    for one in retrieved("фильтр насоса").values():
         dense, sparse = (one.scores.get(name, 0.0) for name in (DENSE, SPARSE))
         assert one.score == pytest.approx(DENSE_SHARE * dense + (1 - DENSE_SHARE) * sparse)
 
 
-def test_lexical_is_that_of_the_text_and_does_not_depend_on_the_other_hits(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = {"a": "Фильтр насоса", "b": "Фильтр", "c": "Барабан"}
-    stored = {chunk_id: payload(chunk_id) | {"content": text} for chunk_id, text in texts.items()}
-    monkeypatch.setattr("tests.unit.components.retrieve.test_retriever.payload", stored.get)
-    asked_turn = turn("фильтр насоса")
-    lexical = {chunk_id: one.scores["lexical"] for chunk_id, one in retrieved(asked_turn).items()}
-    assert 0 == lexical["c"] < lexical["b"] < lexical["a"] <= 1
-    shelf.hits = {SPARSE: {"b": 4.0}}
-    alone = retrieved(asked_turn)
-    assert alone["b"].scores["lexical"] == lexical["b"]
-    assert alone["b"].scores[SPARSE] == 1.0
-
-
-def test_a_question_without_words_has_no_lexical_score(shelf: Shelf) -> None:
-    asked_turn = turn("фильтр")
-    assert retrieved(replace(asked_turn, query=replace(asked_turn.query, weights={})))["a"].scores["lexical"] == 0.0
-
-
 def test_an_empty_question_finds_nothing(shelf: Shelf) -> None:
-    assert retrieved(turn("")) == {}
+    assert retrieved("") == {}
     assert shelf.asked == []
 
 
-def test_hits_of_a_variant_weigh_less_than_those_of_the_question(shelf: Shelf) -> None:
-    asked_turn = turn("фильтр")
-    as_typed = replace(asked_turn, query=Query("", variants=("фильтр",), weights=asked_turn.query.weights))
-    assert retrieved(as_typed)["a"].score < retrieved(asked_turn)["a"].score
+def test_hits_of_a_variant_weigh_less_than_those_of_the_query(shelf: Shelf) -> None:
+    assert retrieved("и", variants=["фильтр"])["a"].score < retrieved("фильтр")["a"].score
 
 
-def test_the_first_pass_searches_all_variants_and_later_ones_new_queries_only(shelf: Shelf) -> None:
-    asked_turn = turn("фильтр")
-    asked_turn = replace(asked_turn, query=replace(asked_turn.query, variants=("насос", "шланг")))
-    retrieved(asked_turn)
-    assert len(shelf.asked) == 3
-    retrieved(replace(asked_turn, passes=2))
-    assert len(shelf.asked) == 5
+def test_variants_and_the_queries_of_a_later_pass_are_searched_too(shelf: Shelf) -> None:
+    retrieved("фильтр", variants=["насос", "шланг"], queries=["кран"])
+    assert len(shelf.asked) == 4
 
 
 def test_the_number_of_results_is_limited_by_top_k(shelf: Shelf) -> None:
-    assert list(retrieved(turn("фильтр"), top_k=1)) == ["a"]
-    retrieved(turn("фильтр"), candidates=7)
+    assert list(retrieved("фильтр", top_k=1)) == ["a"]
+    retrieved("фильтр", candidates=7)
     assert {limit for _, limit, _ in shelf.asked} == {40, 7}
 
 
@@ -151,7 +127,7 @@ def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monke
 
     monkeypatch.setattr(retriever, "encode_query", encoding)
     shelf.encoder = EncoderSettings(gram_sizes=(2,)).json_form
-    TenantRetriever().run(turn("фильтр"))
+    TenantRetriever().run(query="фильтр")
     assert used == [EncoderSettings(gram_sizes=(2,))]
 
 
@@ -174,7 +150,7 @@ def dense_shelf(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
 
 
 def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
-    passages = retrieved(turn("фильтр насоса"))
+    passages = retrieved("фильтр насоса")
     parts = {chunk_id: one.scores.get(DENSE) for chunk_id, one in passages.items()}
     assert parts == {"d": 1.0, "a": pytest.approx(0.5), "c": 0.0, "b": None}
     assert passages["d"].score == DENSE_SHARE
@@ -183,28 +159,27 @@ def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
 
 def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {"a": 0.6, "b": 0.8, "c": -0.6, "d": 1.0}
-    asked_turn = turn("фильтр насоса")
-    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in retrieved(asked_turn).items()}
+    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in retrieved("фильтр насоса").items()}
     assert cosines == pytest.approx(expected)
     # Of any length, and whatever other wording found the passage.
     monkeypatch.setattr(
         retriever,
         "embed_question",
-        lambda text, settings, **_: (3.0, 4.0) if text == asked_turn.query.search else (0.0, 5.0),
+        lambda text, settings, **_: (3.0, 4.0) if text == "фильтр насоса" else (0.0, 5.0),
     )
-    rephrased = replace(asked_turn, query=replace(asked_turn.query, variants=("шланг",)), passes=2)
-    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in retrieved(rephrased).items()}
+    rephrased = retrieved("фильтр насоса", variants=["шланг"])
+    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in rephrased.items()}
     assert cosines == pytest.approx(expected)
 
 
 def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_shelf: Shelf) -> None:
-    assert list(retrieved(turn("и"))) == ["d", "a", "c"]
+    assert list(retrieved("и")) == ["d", "a", "c"]
     assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE}]
 
 
 def test_without_a_dense_share_words_alone_are_searched(dense_shelf: Shelf) -> None:
-    retrieved(turn("фильтр"))
-    TenantRetriever(dense_share=0).run(turn("фильтр"))
+    retrieved("фильтр")
+    TenantRetriever(dense_share=0).run(query="фильтр")
     assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE, SPARSE}, {SPARSE}]
 
 
@@ -214,27 +189,26 @@ def test_keyword_search_is_the_fallback_when_embedding_fails(
     def failing(text: str, settings: DenseSettings, **_: float) -> Dense:
         raise EmbeddingFailed
 
-    asked_turn = turn("фильтр насоса")
     dense_shelf.encoder, former = "", dense_shelf.encoder
-    without = TenantRetriever().run(asked_turn)["turn"]
+    without = retrieved("фильтр насоса")
     dense_shelf.encoder = former
     monkeypatch.setattr(retriever, "embed_question", failing)
-    degraded = TenantRetriever().run(asked_turn)["turn"]
-    assert (without.degraded, degraded.degraded) == ((), ("embedder",))
-    assert degraded.evidence == without.evidence
+    with collect_degraded() as noted:
+        assert retrieved("фильтр насоса") == without
+    assert list(noted) == ["embedder"]
 
 
 def test_an_index_without_dense_vectors_needs_no_embedder(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retriever, "embed_question", None)
-    assert list(retrieved(turn("фильтр насоса"))) == ["a", "b", "c"]
+    assert list(retrieved("фильтр насоса")) == ["a", "b", "c"]
 
 
 # Filters.
 
 
 def test_empty_filters_set_no_conditions(shelf: Shelf) -> None:
-    assert to_conditions(Filters()) is None
-    retrieved(turn("фильтр"))
+    assert to_conditions(haystack_filters(Filters())) is None
+    retrieved("фильтр")
     assert shelf.asked[0][2] is None
 
 
@@ -254,54 +228,39 @@ def test_a_filter_is_a_condition_and_an_empty_one_matches_nothing(
     shelf: Shelf, field: str, path: str, values: tuple[str, ...]
 ) -> None:
     filters = replace(Filters(), **{field: values})  # type: ignore[arg-type]
-    assert to_conditions(filters) == Conditions({path: values})
-    retrieved(replace(turn("фильтр"), filters=filters))
+    assert to_conditions(haystack_filters(filters)) == Conditions({path: values})
+    retrieved("фильтр", filters=haystack_filters(filters))
     assert [conditions for _, _, conditions in shelf.asked] == [Conditions({path: values})]
 
 
 @pytest.mark.parametrize("ends", [("2026-01-01", None), (None, "2026-02-01"), ("2026-01-01", "2026-02-01")])
 def test_dates_filter_by_range(ends: tuple[str | None, str | None]) -> None:
-    assert to_conditions(Filters(date_from=ends[0], date_to=ends[1])) == Conditions(between={"meta.updated_at": ends})
+    filters = haystack_filters(Filters(date_from=ends[0], date_to=ends[1]))
+    assert to_conditions(filters) == Conditions(between={"meta.updated_at": ends})
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"operator": "OR", "conditions": []},
+        {"operator": "AND", "conditions": [{"field": "meta.tags", "operator": "!=", "value": "x"}]},
+    ],
+)
+def test_a_filter_that_cannot_be_kept_is_refused(filters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="filters"):
+        to_conditions(filters)
 
 
 def test_filters_are_combined() -> None:
-    conditions = to_conditions(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01"))
+    conditions = to_conditions(haystack_filters(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01")))
     assert conditions == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})
-
-
-# Growth.
-
-_found = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1), max_size=6)
-
-
-@given(st.lists(_found, min_size=1, max_size=4))
-def test_evidence_grows_and_every_passage_keeps_its_best_score(passes: list[dict[str, float]]) -> None:
-    current = replace(turn("?"), evidence=Evidence())
-    best: dict[str, float] = {}
-    for one_pass in passes:
-        before = set(best)
-        for chunk_id, score in one_pass.items():
-            best[chunk_id] = max(score, best.get(chunk_id, 0.0))
-        new = [replace(passage("Текст", chunk_id), score=score) for chunk_id, score in one_pass.items()]
-        current = replace(current, evidence=merged(current, new))
-        assert {one.chunk_id: one.score for one in current.evidence.passages} == best
-        assert current.evidence.has_new == (set(best) > before)
-        scores = [one.score for one in current.evidence.passages]
-        assert scores == sorted(scores, reverse=True)
-
-
-def test_trust_added_in_an_earlier_pass_does_not_disadvantage_new_hits() -> None:
-    archived = replace(passage("Текст", "a"), score=0.6, scores={"search": 0.9, "trust": -0.3})
-    current = replace(turn("?"), evidence=Evidence((archived,)))
-    new = replace(passage("Текст", "b"), score=0.7)
-    assert [one.chunk_id for one in merged(current, [new]).passages] == ["a", "b"]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from([DENSE, SPARSE]), st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 50))))
 def test_scores_are_shares(dense_shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
     dense_shelf.hits = hits
-    for one in retrieved(turn("фильтр насоса")).values():
+    for one in retrieved("фильтр насоса").values():
         assert 0 <= one.score <= 1 + 1e-9
         assert all(0 <= part <= 1 for name, part in one.scores.items() if name != "cosine")
 
