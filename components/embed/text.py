@@ -11,8 +11,7 @@ from tenants.index import open_collection
 class IndexTextEmbedder:
     """Embed a question for `QdrantEmbeddingRetriever` or `QdrantHybridRetriever`.
 
-    The embedder is the one that encoded the index in force of the tenant in context. Any other text embedder serves too
-    if it computes the same model.
+    Uses the embedder that encoded the tenant's index. Any other text embedder of the same model serves as well.
 
     ```python
     IndexTextEmbedder().run("Can I return a gift?")["embedding"]

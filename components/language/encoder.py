@@ -1,8 +1,8 @@
-"""One sparse vector a text: BM25 (Robertson & Zaragoza 2009) over stems, character n-grams and heading stems.
+"""Sparse vectors of texts: BM25 (Robertson & Zaragoza 2009) over stems, character n-grams and heading stems.
 
-Each part has dimensions of its own, because its terms are hashed with a prefix. A passage's weights hold the saturated
-frequency of a term times the share of its part; a question's are all 1, and the index multiplies by its own inverse
-document frequency. One sparse query therefore scores all three parts.
+The parts share one vector. Their terms are hashed with a prefix, so no two parts share dimensions. A passage's weights
+hold the saturated frequency of a term times the share of its part; a question's are all 1, and the index multiplies by
+its own inverse document frequency. One sparse query therefore scores all three parts.
 
 Each word's dimensions are cached as the bytes of an array: joining bytes and sorting numbers costs half of counting
 objects.

@@ -19,9 +19,9 @@ VERSION = "3"
 
 
 class PartSettings(BaseModel):
-    """One part of the sparse vector.
+    """Part of the sparse vector.
 
-    :param fields: fields of a passage that it is made from; one that is named twice counts twice.
+    :param fields: fields of a passage that it is made from. A field that is listed twice counts twice.
     :param average_length: BM25's average length, in stems or n-grams. Fixed, so that a passage's vector never depends
         on its neighbours.
     :param share: factor of the part's BM25 score in the score of the vector.

@@ -107,7 +107,7 @@ class Collection(Protocol):
         """
 
     def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
-        """What the index multiplies each of these sparse dimensions by; without those that no point has."""
+        """Return the inverse document frequency of each of these sparse dimensions that a point has."""
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order.

@@ -128,28 +128,28 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
         return collection.client
 
     def _collection(self, *, dimensions: int | None = None) -> Collection:
-        """Open the tenant's collection. With `dimensions` it is created where there is none."""
+        """Open the tenant's collection. With `dimensions` create it if it is missing."""
         collection = open_collection(create=dimensions is not None, dimensions=dimensions or 0)
         if not isinstance(collection, self.collection_type | EmptyCollection):
             raise InternalFault("index_engine_mismatch")
         return collection
 
     def _initialize_client(self) -> None:
-        """Nothing to do; the stock method would create a missing collection."""
+        """Do nothing: the stock method would create a missing collection."""
 
     def close(self) -> None:
-        """Nothing to release: connections belong to `tenants.index`."""
+        """Do nothing: connections belong to `tenants.index`."""
 
     async def close_async(self) -> None:
-        """Nothing to release."""
+        """Do nothing: connections belong to `tenants.index`."""
 
     # Writing.
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.FAIL) -> int:
         """Store documents with the embeddings that they bring, and record them.
 
-        A document's place is told by its metadata: `doc_id` (or `source_id`) names the article that it is a chunk of.
-        The lexicon is counted anew by the next ingest run.
+        `doc_id` in the metadata (or `source_id`) names the article that a document is a chunk of, `chunk_index` its
+        place there. The next ingest run recounts the lexicon.
         """
         if not documents:
             return 0
@@ -458,8 +458,10 @@ def _from_dict(cls: type[QdrantDocumentStore], data: dict[str, Any]) -> QdrantDo
     The retrievers of qdrant-haystack 13.1 call `QdrantDocumentStore.from_dict` for whatever store they are given, and
     Haystack then refuses any other type. Only the two classes of this module are recognised.
     """
-    ours = {f"{store.__module__}.{store.__name__}": store for store in (TenantQdrantDocumentStore, EdgeDocumentStore)}
-    return default_from_dict(ours.get(str(data.get("type")), cls), data)
+    recognised = {
+        f"{store.__module__}.{store.__name__}": store for store in (TenantQdrantDocumentStore, EdgeDocumentStore)
+    }
+    return default_from_dict(recognised.get(str(data.get("type")), cls), data)
 
 
 QdrantDocumentStore.from_dict = classmethod(_from_dict)  # type: ignore[method-assign, assignment]

@@ -107,8 +107,8 @@ class TestRetrievers:
         assert best.embedding is not None
 
     def test_hybrid_sees_more_candidates_than_it_returns(self, store: Store) -> None:
-        many = [document(number, (1.0, number / 50), {7: 1.0 + number / 50}) for number in range(30)]
-        DocumentWriter(store).run(many)
+        written = [document(number, (1.0, number / 50), {7: 1.0 + number / 50}) for number in range(30)]
+        DocumentWriter(store).run(written)
         found = QdrantHybridRetriever(store, top_k=30).run([1.0, 0.0], QUERY)["documents"]
         assert set(ids(found)) == {named(number) for number in range(30)}
 
@@ -255,7 +255,7 @@ class TestWriter:
 
 
 class TestOurIndex:
-    """What our own ingest has written."""
+    """Chunks that our own ingest has written."""
 
     def test_documents_carry_what_a_passage_needs(self, store: Store) -> None:
         Ingest().run(

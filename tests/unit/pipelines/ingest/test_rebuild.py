@@ -88,7 +88,7 @@ def _three_vectors(dimensions: int) -> EdgeConfig:
     return EdgeConfig(sparse_vectors=dict.fromkeys((SPARSE, "grams", "headings"), sparse))
 
 
-def test_an_index_of_three_vectors_is_searched_by_stems_until_it_is_rebuilt(
+def test_an_index_of_three_vectors_serves_until_its_rebuild(
     tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As versions of the encoder up to 2 left it."""
