@@ -12,6 +12,7 @@ A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what di
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +23,9 @@ from settings import get_settings
 
 Definition: TypeAlias = dict[str, Any]
 
-ALLOWED_MODULES = ["components", "haystack", "haystack_integrations"]
+_STORES = "tenants.index.stores"
+
+ALLOWED_MODULES = ["components", "haystack", "haystack_integrations", _STORES]
 """Whose classes a pipeline file may name; anything else is refused on loading."""
 
 LOCAL_OLLAMA = "http://127.0.0.1:11434"
@@ -50,6 +53,9 @@ def load(path: Path) -> Definition:
     definition = (
         read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path), rerank=settings.rerank)
     )
+    if _STORES in str(definition):
+        # Stock retrievers never import the type of the store that they are given.
+        import_module(_STORES)
     elsewhere = settings.ollama_url
     return _with_ollama(definition, elsewhere) if elsewhere else definition
 

@@ -164,7 +164,7 @@ def _parameters(cls: type) -> list[Parameter]:
 
 def _class(path: str) -> type | None:
     module, _, name = path.rpartition(".")
-    if module.split(".")[0] not in ALLOWED_MODULES:
+    if not any(f"{module}.".startswith(f"{allowed}.") for allowed in ALLOWED_MODULES):
         return None
     try:
         attribute = getattr(import_module(module), name, None)

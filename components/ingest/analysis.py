@@ -1,9 +1,9 @@
-"""The search features of a chunk, computed from its words in one pass: sparse vectors, and terms for the lexicon.
+"""The search features of a chunk, computed from its words in one pass: sparse vector, and terms for the lexicon.
 
 Imports nothing heavy: worker processes load this on each start.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.language.encoder import encode_words, passage_words
@@ -26,13 +26,13 @@ class Text(Frozen):
 class Analysed(Frozen):
     """What one chunk is found by.
 
-    :param packed: its sparse vectors by name: the bytes of their dimensions and of their weights, which are sent and
-        held at a tenth of what mappings take.
+    :param packed: its sparse vector: the bytes of its dimensions and of their weights, which are sent and held at a
+        tenth of what a mapping takes.
     :param stems: its distinct content stems.
     :param words: its distinct content words, folded.
     """
 
-    packed: Mapping[str, tuple[bytes, bytes]]
+    packed: tuple[bytes, bytes]
     stems: frozenset[str]
     words: frozenset[str]
 
@@ -46,7 +46,6 @@ def analysed(texts: Sequence[Text], encoder: str) -> list[Analysed]:
     results = []
     for text in texts:
         words = passage_words(text.title, text.heading, text.text)
-        vectors = encode_words(words, settings).items()
-        packed = {name: (dimensions.tobytes(), weights.tobytes()) for name, (dimensions, weights) in vectors}
-        results.append(Analysed(packed, *content_terms(words.values())))
+        dimensions, weights = encode_words(words, settings)
+        results.append(Analysed((dimensions.tobytes(), weights.tobytes()), *content_terms(words.values())))
     return results

@@ -9,7 +9,7 @@ from components.embed.dense import embed_passages, passage_text
 from components.ingest.analysis import Analysed, Text
 from components.language.encoder_settings import EncoderSettings
 from tenants import fairness
-from tenants.index import DENSE
+from tenants.index import DENSE, SPARSE
 from tenants.index.protocol import Dense, Json, Point, Sparse, Vector
 
 
@@ -34,9 +34,9 @@ def encoded(text: Text, payload: Mapping[str, Json], analysis: Analysed, dense: 
     :param dense: the result of `embedded`, which includes this chunk.
     """
     fairness.yield_to_questions()
+    dimensions, weights = analysis.packed
     vectors: dict[str, Vector | Sparse] = {
-        name: Sparse(np.frombuffer(dimensions, np.uint32), np.frombuffer(weights, np.float64))
-        for name, (dimensions, weights) in analysis.packed.items()
+        SPARSE: Sparse(np.frombuffer(dimensions, np.uint32), np.frombuffer(weights, np.float64))
     }
     if text in dense:
         vectors[DENSE] = dense[text]

@@ -23,7 +23,7 @@ from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
 from components.ingest.process import Processes, program_of
 from components.ingest.sandbox import MEMORY, SECONDS
-from components.language.encoder_settings import EncoderSettings, VectorName
+from components.language.encoder_settings import EncoderSettings
 from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
 from tenants.seats import Seats
 
@@ -75,17 +75,16 @@ class _CutForm(_Form):
 
 
 class _AnalysedForm(_Form):
-    packed: dict[VectorName, tuple[bytes, bytes]]
+    packed: tuple[bytes, bytes]
     stems: frozenset[StrictStr]
     words: frozenset[StrictStr]
 
     def checked(self) -> Analysed:
         """The chunk analysed. Raises `ValueError` on bytes that are no numbers (`components.ingest.encode`)."""
-        if any(
-            len(dimensions) % 4 or len(weights) != 2 * len(dimensions) for dimensions, weights in self.packed.values()
-        ):
+        dimensions, weights = self.packed
+        if len(dimensions) % 4 or len(weights) != 2 * len(dimensions):
             raise ValueError("no arrays")
-        return Analysed({str(name): parts for name, parts in self.packed.items()}, self.stems, self.words)
+        return Analysed(self.packed, self.stems, self.words)
 
 
 class _Answer(_Form, Generic[_Result]):

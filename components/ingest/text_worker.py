@@ -46,7 +46,7 @@ def _cut(documents: list[dict[str, Any]], sizes: dict[str, int]) -> list[dict[st
 def _analysed(texts: list[list[str]], encoder: str) -> list[dict[str, object]]:
     return [
         {
-            "packed": {name: [b64encode(part).decode() for part in parts] for name, parts in analysis.packed.items()},
+            "packed": [b64encode(part).decode() for part in analysis.packed],
             "stems": list(analysis.stems),
             "words": list(analysis.words),
         }

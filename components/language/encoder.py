@@ -1,7 +1,11 @@
-"""Sparse vectors of texts: BM25 (Robertson & Zaragoza 2009) over stems, character n-grams and headings.
+"""Sparse vectors of texts: BM25 (Robertson & Zaragoza 2009) over stems, character n-grams and heading stems.
 
-Only the passage's half of BM25 is computed here; the index multiplies by its own inverse document frequency. Each
-word's dimensions are cached as the bytes of an array: joining bytes and sorting numbers costs half of counting objects.
+The parts share one vector. Their terms are hashed with a prefix, so no two parts share dimensions. A passage's weights
+hold the saturated frequency of a term times the share of its part; a question's are all 1, and the index multiplies by
+its own inverse document frequency. One sparse query therefore scores all three parts.
+
+Each word's dimensions are cached as the bytes of an array: joining bytes and sorting numbers costs half of counting
+objects.
 """
 
 from array import array
@@ -13,7 +17,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from components.language.encoder_settings import EncoderSettings, PassageField
+from components.language.encoder_settings import EncoderSettings, PartName, PassageField
 from components.language.normalise import fold
 from components.language.words import all_words, analyse, one_script
 
@@ -21,85 +25,80 @@ _Dimensions: TypeAlias = npt.NDArray[np.uint32]
 _Weights: TypeAlias = npt.NDArray[np.float64]
 _OfWord: TypeAlias = Callable[[str], bytes]
 
+_PREFIX: Mapping[PartName, str] = {"stems": "", "grams": "g:", "headings": "h:"}
 
-def encode_passage(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
-    """The vectors of a passage. `heading` is the path below the title."""
-    vectors = encode_words(passage_words(title, heading, text), settings)
-    return {
-        name: dict(zip(dimensions.tolist(), weights.tolist(), strict=True))
-        for name, (dimensions, weights) in vectors.items()
-    }
+
+def encode_passage(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[int, float]:
+    """Return the vector of a passage. `heading` is the path below the title."""
+    dimensions, weights = encode_words(passage_words(title, heading, text), settings)
+    return dict(zip(dimensions.tolist(), weights.tolist(), strict=True))
 
 
 def passage_words(title: str, heading: str, text: str) -> dict[PassageField, list[str]]:
-    """The words of a passage as written, by field."""
+    """Return the words of a passage as written, by field."""
     return {"title": all_words(title), "heading": all_words(heading), "text": all_words(text)}
 
 
 def encode_words(
     words: Mapping[PassageField, Sequence[str]], settings: EncoderSettings
-) -> dict[str, tuple[_Dimensions, _Weights]]:
-    """The vectors of a passage whose words are known: of each the dimensions, ascending, and their weights."""
-    grams = _grams(settings.gram_sizes)
-    vectors: dict[str, tuple[_Dimensions, _Weights]] = {}
-    for name, vector in settings.vectors.items():
-        vector_words = [word for field in vector.fields for word in words[field]]
-        dimensions = _dimensions(grams if name == "grams" else _stem, vector_words)
-        vectors[name] = _saturated(dimensions, vector.average_length, settings)
-    return vectors
+) -> tuple[_Dimensions, _Weights]:
+    """Return the vector of a passage whose words are known: its dimensions, ascending, and their weights."""
+    parts = [_saturated(name, words, settings) for name in settings.parts]
+    dimensions = np.concatenate([dimensions for dimensions, _ in parts])
+    weights = np.concatenate([weights for _, weights in parts])
+    order = np.argsort(dimensions)
+    dimensions, weights = dimensions[order], np.round(weights[order], 5)
+    # Two terms of different parts with one hash: once in some 10,000 passages.
+    first = _run_starts(dimensions)
+    return dimensions[first], np.add.reduceat(weights, first) if len(first) else weights
 
 
-def encode_query(text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
-    """The vectors of a question: each distinct stem or gram once. All empty when it has no content word."""
+def encode_query(text: str, settings: EncoderSettings) -> dict[int, float]:
+    """Return the vector of a question: each distinct term once. It is empty without a content word."""
     words = all_words(text)
-    stems = _once(_dimensions(_stem, words))
-    return {"text-sparse": stems, "grams": _once(_dimensions(_grams(settings.gram_sizes), words)), "headings": stems}
-
-
-def _once(dimensions: _Dimensions) -> dict[int, float]:
-    return dict.fromkeys(dimensions.tolist(), 1.0)
+    return {
+        dimension: 1.0
+        for name in settings.parts
+        for dimension in _dimensions(_terms(name, settings.gram_sizes), words).tolist()
+    }
 
 
 def _saturated(
-    dimensions: _Dimensions, average_length: float, settings: EncoderSettings
+    name: PartName, words: Mapping[PassageField, Sequence[str]], settings: EncoderSettings
 ) -> tuple[_Dimensions, _Weights]:
-    ordered = np.sort(dimensions)
-    # Where each run of equal numbers begins: `numpy.unique` takes half as long again.
-    begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else np.arange(0)
-    counts = np.diff(np.append(begins, len(ordered)))
-    length_norm = settings.k1 * (1 - settings.b + settings.b * len(dimensions) / average_length)
-    return ordered[begins], np.round(counts * (settings.k1 + 1) / (counts + length_norm), 5)
+    part = settings.parts[name]
+    of_word = _terms(name, settings.gram_sizes)
+    dimensions = np.sort(_dimensions(of_word, (word for field in part.fields for word in words[field])))
+    first = _run_starts(dimensions)
+    counts = np.diff(np.append(first, len(dimensions)))
+    length_norm = settings.k1 * (1 - settings.b + settings.b * len(dimensions) / part.average_length)
+    return dimensions[first], part.share * counts * (settings.k1 + 1) / (counts + length_norm)
+
+
+def _run_starts(ordered: _Dimensions) -> npt.NDArray[np.intp]:
+    """Where each run of equal numbers begins: `numpy.unique` takes half as long again."""
+    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else np.arange(0)
 
 
 def _dimensions(of_word: _OfWord, words: Iterable[str]) -> _Dimensions:
     return np.frombuffer(b"".join(map(of_word, words)), dtype=np.uint32)
 
 
-def dimension(term: str) -> int:
-    """The vector dimension of a stem or gram: its CRC-32; 100,000 terms meet about once in 2^32 places."""
-    return crc32(term.encode())
-
-
-def _packed(terms: Iterable[str]) -> bytes:
-    return array("I", map(dimension, terms)).tobytes()
-
-
-@lru_cache(maxsize=200_000)
-def _stem(word: str) -> bytes:
-    """The dimension of a word's stem; none for a function word."""
-    stem, stop = analyse(word)
-    return b"" if stop else _packed([stem])
-
-
-@lru_cache(maxsize=4)
-def _grams(sizes: tuple[int, ...]) -> _OfWord:
-    """What finds the dimensions of a word's n-grams, its ends marked by a space; none for a function word."""
+@lru_cache(maxsize=8)
+def _terms(name: PartName, gram_sizes: tuple[int, ...]) -> _OfWord:
+    """Return what finds the dimensions of a word: CRC-32 of its stem, or of its n-grams with its ends marked by a
+    space. A function word has none."""
+    seed = crc32(_PREFIX[name].encode())
 
     @lru_cache(maxsize=200_000)
-    def grams(word: str) -> bytes:
-        if analyse(word)[1]:
+    def dimensions(word: str) -> bytes:
+        stem, stop = analyse(word)
+        if stop:
             return b""
-        padded = f" {fold(one_script(word))} "
-        return _packed(padded[i : i + n] for n in sizes for i in range(len(padded) - n + 1))
+        terms: Iterable[str] = (stem,)
+        if name == "grams":
+            padded = f" {fold(one_script(word))} "
+            terms = (padded[start : start + size] for size in gram_sizes for start in range(len(padded) - size + 1))
+        return array("I", (crc32(term.encode(), seed) for term in terms)).tobytes()
 
-    return grams
+    return dimensions

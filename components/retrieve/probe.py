@@ -5,7 +5,7 @@ from haystack import Document
 from components.nested import Nested
 from components.passages import relevance
 from components.retrieve.reranker import FeatureRanker
-from components.retrieve.retriever import TenantRetriever
+from components.retrieve.retriever import DENSE_SHARE, TenantRetriever
 
 
 class Probe(Nested):
@@ -18,7 +18,7 @@ class Probe(Nested):
     def __init__(self, by_words: bool = False, top_k: int = 8) -> None:
         self.by_words = by_words
         self.top_k = top_k
-        self._retriever = TenantRetriever(weights_with_vectors={} if by_words else None, top_k=top_k)
+        self._retriever = TenantRetriever(dense_share=0 if by_words else DENSE_SHARE, top_k=top_k)
         self._ranker = FeatureRanker()
 
     def best(self, text: str) -> Document | None:

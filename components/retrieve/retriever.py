@@ -12,18 +12,17 @@ from haystack import Document, component
 from components.embed.dense import EmbeddingFailed, embed_question
 from components.faults import degraded
 from components.language.encoder import encode_query
-from components.language.encoder_settings import VECTORS, EncoderSettings, settings_from
+from components.language.encoder_settings import EncoderSettings, settings_from
 from components.passages import from_payload, with_meta
 from components.retrieve.cache import SearchCache, SearchResult
 from components.turn import Filters
 from tenants import relations
-from tenants.index import DENSE, open_collection
+from tenants.index import DENSE, SPARSE, open_collection
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Vector
 
-KEYWORDS = MappingProxyType({"text-sparse": 0.5, "grams": 0.3, "headings": 0.2})
-WITH_VECTORS = MappingProxyType({DENSE: 0.4, "text-sparse": 0.3, "grams": 0.2, "headings": 0.1})
-"""Both chosen on the graded passages of two help centres, 449 answerable questions: by vectors a labelled passage comes
-first for 0.63 and 0.60 of them and among ten for 0.97 and 0.98; by words alone 0.54 and 0.46, 0.93 and 0.91."""
+DENSE_SHARE = 0.3
+"""Chosen on the graded passages of two help centres, 449 answerable questions: with vectors a graded passage comes
+first for 0.65 and 0.65 of them and among ten for 0.97 and 0.98; by words alone 0.53 and 0.44, 0.91 and 0.96."""
 
 _VARIANT_CREDIT = 0.5
 
@@ -40,8 +39,8 @@ class TenantRetriever:
     here. `meta["scores"]["cosine"]` is then the cosine (-1..1) of `query` and passage for every passage, whichever
     vector found it. If a query cannot be embedded, keyword search takes over and the turn is degraded (`embedder`).
 
-    :param weights: share of each sparse vector in the fused score, where there are no dense vectors.
-    :param weights_with_vectors: the same with dense vectors; an empty mapping ignores them.
+    :param dense_share: share of the dense vector in the fused score, where there is one; the rest is the sparse
+        vector's. 0 ignores dense vectors.
     :param candidates: hits taken from each vector and query.
     :param top_k: documents returned at most.
     :param cache_size: searches cached until the index changes; 0 disables the cache.
@@ -55,24 +54,22 @@ class TenantRetriever:
 
     def __init__(
         self,
-        weights: dict[str, float] | None = None,
-        weights_with_vectors: dict[str, float] | None = None,
+        dense_share: float = DENSE_SHARE,
         candidates: int = 40,
         top_k: int = 20,
         cache_size: int = 500,
         failures: int = 3,
         pause: float = 30,
     ) -> None:
-        self.weights = dict(KEYWORDS if weights is None else weights)
-        self.weights_with_vectors = dict(WITH_VECTORS if weights_with_vectors is None else weights_with_vectors)
+        if not 0 <= dense_share <= 1:
+            raise ValueError(f"a share is a number between 0 and 1: {dense_share}")
+        self.dense_share = dense_share
         self.candidates = candidates
         self.top_k = top_k
         self.cache_size = cache_size
         self.failures = failures
         self.pause = pause
         self._searches = SearchCache(cache_size)
-        _check(self.weights, VECTORS)
-        _check(self.weights_with_vectors, (*VECTORS, DENSE))
 
     @component.output_types(documents=list[Document], cached=bool)
     def run(
@@ -127,7 +124,7 @@ class TenantRetriever:
         if not request.vectors:
             return SearchResult((), request.complete)
         hits = collection.search(request.vectors, limit=self.candidates, conditions=conditions, payloads=False)
-        parts, fused = _fused(hits, request.weights, credit)
+        parts, fused = _fused(hits, request.shares, credit)
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
         hits_in_full = collection.fetch(best, dense=request.question is not None)
         if request.question is not None:
@@ -142,45 +139,36 @@ class TenantRetriever:
 
     def _request(self, text: str, question: str, encoder: EncoderSettings) -> "_SearchRequest":
         sparse = encode_query(text, encoder)
-        by_words = _SearchRequest(self.weights, _weighted(sparse, self.weights))
-        if encoder.dense is None or not text or not self.weights_with_vectors.get(DENSE):
+        by_words = _SearchRequest({SPARSE: 1.0}, {SPARSE: sparse} if sparse else {})
+        if encoder.dense is None or not text or not self.dense_share:
             return by_words
         try:
             dense = embed_question(text, encoder.dense, failures=self.failures, pause=self.pause)
             vector = embed_question(question, encoder.dense, failures=self.failures, pause=self.pause)
         except EmbeddingFailed:
             return replace(by_words, complete=False)
-        vectors = _weighted({**sparse, DENSE: dense}, self.weights_with_vectors)
-        return _SearchRequest(self.weights_with_vectors, vectors, vector)
+        shares = {DENSE: self.dense_share, SPARSE: 1 - self.dense_share}
+        return _SearchRequest(shares, {DENSE: dense, **by_words.vectors}, vector)
 
 
 @dataclass(frozen=True, slots=True)
 class _SearchRequest:
     """How a text is searched.
 
-    :param weights: shares of the vectors in the fused score.
+    :param shares: of the vectors in the fused score.
     :param vectors: what to search by.
     :param question: the dense vector of the turn's own question; None in a search by words.
     :param complete: whether these are all the vectors of the index.
     """
 
-    weights: Mapping[str, float]
+    shares: Mapping[str, float]
     vectors: Mapping[str, Vector]
     question: Dense | None = None
     complete: bool = True
 
 
-def _check(weights: Mapping[str, float], allowed: Sequence[str]) -> None:
-    if unknown := set(weights) - set(allowed):
-        raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(allowed)}")
-
-
-def _weighted(encoded: Mapping[str, Vector], weights: Mapping[str, float]) -> dict[str, Vector]:
-    return {name: vector for name, vector in encoded.items() if weights.get(name) and vector}
-
-
 def _fused(
-    hits: Mapping[str, list[Hit]], weights: Mapping[str, float], credit: float
+    hits: Mapping[str, list[Hit]], shares: Mapping[str, float], credit: float
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """By point: the scores of each vector, its best hit being 1, and their weighted sum.
 
@@ -193,7 +181,7 @@ def _fused(
         floor = vector_hits[-1].score if name == DENSE and len(vector_hits) > 1 else 0.0
         if top <= 0:
             continue
-        share = credit * weights[name]
+        share = credit * shares[name]
         for hit in vector_hits:
             scaled = (hit.score - floor) / (top - floor) if top > floor else 1.0
             parts.setdefault(hit.id, {})[name] = scaled

@@ -8,10 +8,10 @@ from uuid import UUID, uuid5
 
 from components.ingest.terms import chunk_terms
 from components.language.encoder import encode_passage
-from components.language.encoder_settings import STANDARD, VECTORS
+from components.language.encoder_settings import STANDARD
 from tenants import lexicon
 from tenants.context import Tenant, acting_as
-from tenants.index import Json, Point, open_collection
+from tenants.index import SPARSE, Json, Point, open_collection
 from tenants.lexicon import ChunkTerms
 from tenants.registry import Registry
 
@@ -26,7 +26,7 @@ class _Sentence:
     """A sentence with all that a chunk inherits from it, computed once: encoding every chunk would take minutes."""
 
     text: str
-    vectors: dict[str, dict[int, float]]
+    vector: dict[int, float]
     terms: ChunkTerms
 
 
@@ -72,10 +72,9 @@ def _point(number: int, parts: Sequence[_Sentence]) -> Point:
     for part in parts:
         spans.append([position, position + len(part.text)])
         position += len(part.text) + 1
-    vectors: dict[str, dict[int, float]] = {name: {} for name in VECTORS}
+    vector: dict[int, float] = {}
     for part in parts:
-        for name in VECTORS:
-            vectors[name].update(part.vectors[name])
+        vector.update(part.vector)
     meta: dict[str, Json] = {
         "doc_id": f"synthetic-{number // 10}",
         "chunk_id": chunk_id,
@@ -91,4 +90,4 @@ def _point(number: int, parts: Sequence[_Sentence]) -> Point:
         "priority": 0,
         "sentences": spans,
     }
-    return Point(chunk_id, vectors, {"content": "\n".join(part.text for part in parts), "meta": meta})
+    return Point(chunk_id, {SPARSE: vector}, {"content": "\n".join(part.text for part in parts), "meta": meta})

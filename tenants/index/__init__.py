@@ -13,11 +13,12 @@ from tenants.index.access import (
     repairing,
     sweep,
 )
-from tenants.index.layout import DENSE
+from tenants.index.layout import DENSE, SPARSE
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
 
 __all__ = [
     "DENSE",
+    "SPARSE",
     "Collection",
     "Conditions",
     "Dense",

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from settings import Settings, get_settings
-from tenants import generations, lexicon, registry, trial
+from tenants import generations, registry, trial
 from tenants.errors import IndexDamaged, InternalFault
 from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
@@ -119,7 +119,7 @@ def _open_stored(
         engine = _engine(settings)
         is_checked = placement == tenant.placement and not _REPAIRING.get()
         try:
-            if is_checked and not engine.exists(placement) and lexicon.stored().chunks:
+            if is_checked and not engine.exists(placement) and generations.recorded_chunks():
                 raise IndexDamaged("missing")
             if create:
                 _create(engine, tenant, placement, encoder, dimensions)

@@ -47,7 +47,7 @@ from tenants.index.layout import (
     DATES,
     DENSE,
     KEYWORDS,
-    VECTORS,
+    SPARSE,
     canonical_id,
     check_points,
     matches_nothing,
@@ -175,7 +175,7 @@ class EdgeCollection:
         if _owner(folder) != tenant_id:
             raise InternalFault("collection_foreign")
         try:
-            self._shard = EdgeShard.load(str(folder / _SHARD), _config(dimensions))
+            self._shard = EdgeShard.load(str(folder / _SHARD))
         except BaseException as fault:
             if "WouldBlock" in str(fault):
                 raise Busy("data_in_use") from fault
@@ -250,7 +250,7 @@ class EdgeCollection:
             QueryRequest(limit=limit, query=Query.Nearest(as_vector(queries[name]), using=name), filter=matching)
             for name in names
         ]
-        with self._reading() as shard:
+        with self.reading() as shard:
             answers = shard.query_batch(QueryBatchRequest(requests))
             ranked = {
                 name: [(str(point.id), point.score) for point in points]
@@ -268,20 +268,20 @@ class EdgeCollection:
             for name in queries
         }
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
         """What the engine multiplies each of these dimensions by: the score of the best hit over its weight."""
         requests = [
-            QueryRequest(limit=1, query=Query.Nearest(SparseVector([one], [1.0]), using=name), with_vector=[name])
+            QueryRequest(limit=1, query=Query.Nearest(SparseVector([one], [1.0]), using=SPARSE), with_vector=[SPARSE])
             for one in dimensions
         ]
         if not requests:
             return {}
-        with self._reading() as shard:
+        with self.reading() as shard:
             answers = shard.query_batch(QueryBatchRequest(requests))
         frequencies = {}
         for one, points in zip(dimensions, answers, strict=True):
             for point in points:
-                vector = point.vector.get(name) if isinstance(point.vector, Mapping) else None
+                vector = point.vector.get(SPARSE) if isinstance(point.vector, Mapping) else None
                 if isinstance(vector, SparseVector):
                     frequencies[one] = point.score / vector.values[vector.indices.index(one)]
         return frequencies
@@ -289,7 +289,7 @@ class EdgeCollection:
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
         canonical = [canonical_id(point_id) for point_id in ids]
-        with self._reading() as shard:
+        with self.reading() as shard:
             with_dense = dense and self.dimensions
             records = shard.retrieve(list(canonical), False, [DENSE]) if with_dense else []
             payloads = self._payloads.get(shard, set(canonical))
@@ -307,7 +307,7 @@ class EdgeCollection:
         matching = as_filter(conditions)
         offset = None
         while True:
-            with self._reading() as shard:
+            with self.reading() as shard:
                 records, offset = shard.scroll(
                     ScrollRequest(
                         limit=batch,
@@ -324,7 +324,7 @@ class EdgeCollection:
 
     def count(self) -> int:
         """How many points are stored."""
-        with self._reading() as shard:
+        with self.reading() as shard:
             return shard.count(CountRequest(exact=True))
 
     def close(self) -> None:
@@ -361,7 +361,8 @@ class EdgeCollection:
             _LOG.exception("compacting the index failed")
 
     @contextmanager
-    def _reading(self) -> Iterator[EdgeShard]:
+    def reading(self) -> Iterator[EdgeShard]:
+        """The shard, its errors turned into ours."""
         try:
             yield self._shard
         except OporaError:
@@ -383,7 +384,7 @@ class EdgeCollection:
     def _writable_shard(self, ids: Sequence[str]) -> Iterator[EdgeShard]:
         """One writer at a time; on disk when the block ends; changed payloads forgotten whatever happens."""
         changed = {canonical_id(point_id) for point_id in ids}
-        with self._writing, self._reading() as shard:
+        with self._writing, self.reading() as shard:
             try:
                 yield shard
                 # Some 25 ms in which nobody else gets on.
@@ -450,6 +451,6 @@ def _config(dimensions: int) -> EdgeConfig:
         hnsw_config=_NO_GRAPH if dense else None,
         # Read from the files as needed: once read, questions take no longer than with the whole in memory, and loading
         # any number of documents takes no more memory than loading ten thousand chunks.
-        sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in VECTORS},
+        sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(default_segment_number=_SEGMENTS, indexing_threshold=_COMPACT_KILOBYTES),
     )

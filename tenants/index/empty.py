@@ -37,7 +37,7 @@ class EmptyCollection:
         check_queries(queries, self.dimensions)
         return {name: [] for name in queries}
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:  # noqa: ARG002
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:  # noqa: ARG002
         """None is known."""
         return {}
 

@@ -10,8 +10,8 @@ import numpy as np
 from tenants.errors import InternalFault, Invalid
 from tenants.index.protocol import Conditions, Dense, Point, Sparse, Vector
 
-VECTORS = ("text-sparse", "grams", "headings")
-"""The sparse vectors of a chunk, each weighted by inverse document frequency at query time."""
+SPARSE = "text-sparse"
+"""The sparse vector of a chunk, weighted by inverse document frequency at query time."""
 
 DENSE = "text-dense"
 """Its dense vector, in a collection that has a space for one."""
@@ -50,11 +50,11 @@ def check_points(points: Sequence[Point], dimensions: int) -> None:
 
 def _is_valid(name: str, vector: Vector | Sparse, dimensions: int) -> bool:
     if isinstance(vector, Sparse):
-        return name in VECTORS and _sparse(vector)
+        return name == SPARSE and _sparse(vector)
     if not isinstance(vector, Mapping):
         return name == DENSE and _dense(vector, dimensions)
     # The sum is finite only if every weight is; comparing it costs a hundredth of looking at each.
-    if name not in VECTORS or not -_FLOAT32_MAX < sum(vector.values()) < _FLOAT32_MAX:
+    if name != SPARSE or not -_FLOAT32_MAX < sum(vector.values()) < _FLOAT32_MAX:
         return False
     return not vector or (min(vector) >= 0 and max(vector) < _DIMENSIONS)
 
@@ -75,7 +75,7 @@ def check_queries(queries: Mapping[str, Vector], dimensions: int) -> None:
     :param dimensions: of the collection's dense vectors.
     """
     for name, vector in queries.items():
-        exists = name in VECTORS if isinstance(vector, Mapping) else name == DENSE and _dense(vector, dimensions)
+        exists = name == SPARSE if isinstance(vector, Mapping) else name == DENSE and _dense(vector, dimensions)
         if not exists:
             raise InternalFault("vector_unknown")
 

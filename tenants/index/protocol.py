@@ -106,8 +106,8 @@ class Collection(Protocol):
         :param payloads: False leaves payloads empty, for a caller that merges the rankings and then fetches the best.
         """
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
-        """What the index multiplies each of these dimensions of a sparse vector by; without those that no point has."""
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
+        """Return the inverse document frequency of each of these sparse dimensions that a point has."""
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order.

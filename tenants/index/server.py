@@ -4,7 +4,7 @@ A collection's lasting name is an alias from the first day, so a new generation 
 and the vector `text-sparse` lie as `QdrantDocumentStore` has them, so stock Haystack tools read our collections.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from json import JSONDecodeError
 from threading import RLock
@@ -19,7 +19,7 @@ from tenants.index.layout import (
     DATES,
     DENSE,
     KEYWORDS,
-    VECTORS,
+    SPARSE,
     canonical_id,
     check_points,
     day_bounds,
@@ -82,9 +82,7 @@ class QdrantServer:
                     client.create_collection(
                         placement.physical,
                         vectors_config={DENSE: dense},
-                        sparse_vectors_config={
-                            name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in VECTORS
-                        },
+                        sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
                         optimizers_config=models.OptimizersConfigDiff(default_segment_number=2),
                         metadata={_TENANT: tenant_id},
                     )
@@ -143,13 +141,24 @@ class ServerCollection:
         self.broken = False
         self.encoder = encoder
         self.dimensions = dimensions
-        with self._call() as client:
+        with self.call() as client:
             metadata = client.get_collection(self._name).config.metadata or {}
         if metadata.get(_TENANT) != tenant_id:
             raise InternalFault("collection_foreign")
 
+    @property
+    def client(self) -> "_Calls":
+        """The client, each call of which raises our errors."""
+        return _Calls(self)
+
+    @property
+    def name(self) -> str:
+        """The collection on the server."""
+        return self._name
+
     @contextmanager
-    def _call(self) -> Iterator[QdrantClient]:
+    def call(self) -> Iterator[QdrantClient]:
+        """The client, its errors turned into ours."""
         with self._server.call() as client:
             try:
                 yield client
@@ -172,7 +181,7 @@ class ServerCollection:
                 )
                 for point in points[start : start + _SLICE]
             ]
-            with self._call() as client:
+            with self.call() as client:
                 client.upsert(self._name, batch, wait=True)
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
@@ -180,7 +189,7 @@ class ServerCollection:
         named = {canonical_id(point_id): payload for point_id, payload in payloads.items()}
         point_ids = list(named)
         for start in range(0, len(point_ids), _SLICE):
-            with self._call() as client:
+            with self.call() as client:
                 # The engine fails on an id that it does not have.
                 records = client.retrieve(self._name, point_ids[start : start + _SLICE], with_payload=False)
                 changes = [_overwriting(str(record.id), named[str(record.id)]) for record in records]
@@ -192,7 +201,7 @@ class ServerCollection:
         if not ids:
             return
         chosen: list[models.ExtendedPointId] = [canonical_id(point_id) for point_id in ids]
-        with self._call() as client:
+        with self.call() as client:
             client.delete(self._name, models.PointIdsList(points=chosen), wait=True)
 
     def search(
@@ -214,7 +223,7 @@ class ServerCollection:
             )
             for name in names
         ]
-        with self._call() as client:
+        with self.call() as client:
             answers = client.query_batch_points(self._name, requests)
         hits = {
             name: [Hit(str(point.id), point.score, point.payload or {}) for point in answer.points]
@@ -222,22 +231,22 @@ class ServerCollection:
         }
         return {name: hits.get(name, []) for name in queries}
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
         """What the server multiplies each of these dimensions by: the score of the best hit over its weight."""
         requests = [
             models.QueryRequest(
-                query=models.SparseVector(indices=[one], values=[1.0]), using=name, limit=1, with_vector=[name]
+                query=models.SparseVector(indices=[one], values=[1.0]), using=SPARSE, limit=1, with_vector=[SPARSE]
             )
             for one in dimensions
         ]
         if not requests:
             return {}
-        with self._call() as client:
+        with self.call() as client:
             answers = client.query_batch_points(self._name, requests)
         frequencies = {}
         for one, answer in zip(dimensions, answers, strict=True):
             for point in answer.points:
-                vector = point.vector.get(name) if isinstance(point.vector, dict) else None
+                vector = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
                 if isinstance(vector, models.SparseVector):
                     frequencies[one] = point.score / vector.values[vector.indices.index(one)]
         return frequencies
@@ -247,7 +256,7 @@ class ServerCollection:
         point_ids = [canonical_id(point_id) for point_id in ids]
         if not point_ids:
             return []
-        with self._call() as client:
+        with self.call() as client:
             records = client.retrieve(self._name, point_ids, with_payload=True, with_vectors=_wanted(dense))
         hits = {str(record.id): _hit(record) for record in records}
         return [hits[point_id] for point_id in point_ids if point_id in hits]
@@ -259,7 +268,7 @@ class ServerCollection:
         matching = _filter(conditions)
         offset = None
         while True:
-            with self._call() as client:
+            with self.call() as client:
                 records, offset = client.scroll(
                     self._name,
                     scroll_filter=matching,
@@ -275,11 +284,23 @@ class ServerCollection:
 
     def count(self) -> int:
         """How many points are stored."""
-        with self._call() as client:
+        with self.call() as client:
             return client.count(self._name, exact=True).count
 
     def close(self) -> None:
         """Nothing to release: the connection belongs to all collections."""
+
+
+class _Calls:
+    def __init__(self, collection: ServerCollection) -> None:
+        self._collection = collection
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*arguments: object, **parameters: object) -> object:
+            with self._collection.call() as client:
+                return getattr(client, name)(*arguments, **parameters)
+
+        return call
 
 
 def _vector(vector: Vector | Sparse) -> models.SparseVector | list[float]:

@@ -6,11 +6,11 @@ occurs, what the frequency would be with the document, and by what factor the qu
 engine to score as it would then.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import exp, log, sqrt
 
 from tenants.errors import InternalFault
-from tenants.index.layout import DENSE, check_queries, day_bounds
+from tenants.index.layout import DENSE, SPARSE, check_queries, day_bounds
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
 from tenants.trial import TrialDocument
 
@@ -31,7 +31,7 @@ class TrialCollection:
         self._hidden = self._replaced | self._points.keys()
         self._old = [_weights(point) for point in document.replaced.points]
         self._count = stored.count()
-        self._frequencies: dict[tuple[str, int], tuple[float, float]] = {}
+        self._frequencies: dict[int, tuple[float, float]] = {}
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
         """Refused: nothing is stored on trial."""
@@ -55,24 +55,25 @@ class TrialCollection:
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, those of the document on trial among them."""
         check_queries(queries, self.dimensions)
-        frequencies = self._inverse_frequencies(queries)
+        query = queries.get(SPARSE, {})
+        frequencies = self._inverse_frequencies(query) if isinstance(query, Mapping) else {}
         stored = self._search_stored(queries, frequencies, limit + len(self._hidden), conditions, payloads)
         matching = [point for point in self._points.values() if _matches(point.payload, conditions)]
         ranked: dict[str, list[Hit]] = {}
-        for name, query in queries.items():
+        for name, vector in queries.items():
             own = []
             for point in matching:
-                score = self._score(point, name, query, frequencies)
+                score = self._score(point, vector, frequencies)
                 if score is not None:
                     own.append(Hit(point.id, score, point.payload if payloads else {}))
             both = [*(hit for hit in stored[name] if hit.id not in self._hidden), *own]
             ranked[name] = sorted(both, key=lambda hit: -hit.score)[:limit]
         return ranked
 
-    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
         """With the document."""
-        known = self._inverse_frequencies({name: dict.fromkeys(dimensions, 1.0)})
-        return {dimension: known[name, dimension][1] for dimension in dimensions}
+        known = self._inverse_frequencies(dimensions)
+        return {dimension: known[dimension][1] for dimension in dimensions}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The points among `ids`, in their order."""
@@ -105,7 +106,7 @@ class TrialCollection:
     def _search_stored(
         self,
         queries: Mapping[str, Vector],
-        frequencies: Mapping[tuple[str, int], tuple[float, float]],
+        frequencies: Mapping[int, tuple[float, float]],
         limit: int,
         conditions: Conditions | None,
         payloads: bool,
@@ -116,7 +117,7 @@ class TrialCollection:
         for name, query in queries.items():
             adjusted[name] = query
             if isinstance(query, Mapping):
-                now = {dimension: frequencies[name, dimension] for dimension in query}
+                now = {dimension: frequencies[dimension] for dimension in query}
                 adjusted[name] = {
                     dimension: weight * now[dimension][1] / now[dimension][0]
                     for dimension, weight in query.items()
@@ -124,52 +125,44 @@ class TrialCollection:
                 }
         return self._stored.search(adjusted, limit=limit, conditions=conditions, payloads=payloads)
 
-    def _score(
-        self, point: Point, name: str, query: Vector, frequencies: Mapping[tuple[str, int], tuple[float, float]]
-    ) -> float | None:
+    def _score(self, point: Point, query: Vector, frequencies: Mapping[int, tuple[float, float]]) -> float | None:
         """As the engine would score the chunk; None where it would not find it."""
         if not isinstance(query, Mapping):
             dense = _normal(point, True)
             return None if dense is None else _cosine(query, dense)
-        weights = self._sparse[point.id].get(name, {})
+        weights = self._sparse[point.id]
         shared = query.keys() & weights.keys()
         if not shared:
             return None
-        return sum(query[dimension] * frequencies[name, dimension][1] * weights[dimension] for dimension in shared)
+        return sum(query[dimension] * frequencies[dimension][1] * weights[dimension] for dimension in shared)
 
-    def _inverse_frequencies(self, queries: Mapping[str, Vector]) -> Mapping[tuple[str, int], tuple[float, float]]:
-        """Of every dimension of the queries: the inverse frequency as stored, 0 for an unknown one, and on trial."""
-        for name, query in queries.items():
-            if not isinstance(query, Mapping):
-                continue
-            unknown = [dimension for dimension in query if (name, dimension) not in self._frequencies]
-            stored = self._stored.inverse_frequencies(name, unknown) if unknown and self._count else {}
-            for dimension in unknown:
-                now = stored.get(dimension, 0.0)
-                self._frequencies[name, dimension] = now, self._on_trial(name, dimension, now)
+    def _inverse_frequencies(self, dimensions: Iterable[int]) -> Mapping[int, tuple[float, float]]:
+        """Of every dimension: the inverse frequency as stored, 0 for an unknown one, and on trial."""
+        unknown = [dimension for dimension in dimensions if dimension not in self._frequencies]
+        stored = self._stored.inverse_frequencies(unknown) if unknown and self._count else {}
+        for dimension in unknown:
+            now = stored.get(dimension, 0.0)
+            self._frequencies[dimension] = now, self._on_trial(dimension, now)
         return self._frequencies
 
-    def _on_trial(self, name: str, dimension: int, now: float) -> float:
+    def _on_trial(self, dimension: int, now: float) -> float:
         """The inverse frequency, BM25's log(1 + (N - n + 0.5) / (n + 0.5)), once the document is there."""
         holding = 0.0
         if now:
             odds = exp(now) - 1
             holding = (self._count + 0.5 - 0.5 * odds) / (1 + odds)
-        holding -= sum(dimension in weights.get(name, {}) for weights in self._old)
-        holding += sum(dimension in weights.get(name, {}) for weights in self._sparse.values())
+        holding -= sum(dimension in weights for weights in self._old)
+        holding += sum(dimension in weights for weights in self._sparse.values())
         holding = max(0.0, holding)
         return log(1 + max(0.0, self.count() - holding + 0.5) / (holding + 0.5))
 
 
-def _weights(point: Point) -> dict[str, Weights]:
-    """The sparse vectors of a point as mappings."""
-    weights: dict[str, Weights] = {}
-    for name, vector in point.vectors.items():
-        if isinstance(vector, Sparse):
-            weights[name] = dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True))
-        elif isinstance(vector, Mapping):
-            weights[name] = vector
-    return weights
+def _weights(point: Point) -> Weights:
+    """The sparse vector of a point as a mapping."""
+    vector = point.vectors.get(SPARSE, {})
+    if isinstance(vector, Sparse):
+        return dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True))
+    return vector if isinstance(vector, Mapping) else {}
 
 
 def _normal(point: Point, wanted: bool) -> Dense | None:

@@ -16,10 +16,12 @@ from settings import get_settings
 from tenants import database, index, registry
 from tenants.context import Tenant, acting_as
 from tenants.errors import InternalFault, Invalid, NotFound
-from tenants.index import Collection, Conditions, Json, Point, Sparse, open_collection
-from tenants.index.layout import VECTORS
+from tenants.index import SPARSE, Collection, Conditions, Json, Point, Sparse, open_collection
 from tenants.models import TenantRow
 from tenants.registry import Registry
+
+SHARED = 9_999
+"""A dimension that every `point` has."""
 
 
 def named(number: int) -> str:
@@ -29,7 +31,7 @@ def named(number: int) -> str:
 def point(number: int, stems: dict[int, float] | None = None, **meta: Json) -> Point:
     return Point(
         named(number),
-        {"text-sparse": {number: 1.0} if stems is None else stems, "grams": {1: 1.0, 1000 + number: 0.5}},
+        {SPARSE: {**({number: 1.0} if stems is None else stems), SHARED: 1.0, 1000 + number: 0.5}},
         {"id": named(number), "content": f"текст {number}", "meta": {"doc_id": f"d{number}", **meta}},
     )
 
@@ -51,7 +53,7 @@ def test_a_missing_collection_reads_as_empty_and_is_not_created(tenant: Tenant, 
     before = sorted(tmp_path.rglob("*"))
     collection = open_collection()
     assert collection.count() == 0
-    assert collection.search({"grams": {1: 1.0}}, limit=5) == {"grams": []}
+    assert collection.search({SPARSE: {SHARED: 1.0}}, limit=5) == {SPARSE: []}
     assert collection.fetch([named(1)]) == []
     assert list(collection.scan()) == []
     collection.delete([named(1)])
@@ -67,28 +69,27 @@ def test_an_unregistered_tenant_has_no_collection(backend: str) -> None:
     assert refused.value.code == "tenant_unknown"
 
 
-def test_stored_points_are_found_by_each_vector(chunks: Collection) -> None:
-    stored = Point(named(1), {name: {7: 1.5} for name in VECTORS}, point(1, tags=["a"], none=None, n=1).payload)
+def test_a_stored_point_is_found_as_it_was_stored(chunks: Collection) -> None:
+    stored = Point(named(1), {SPARSE: {7: 1.5}}, point(1, tags=["a"], none=None, n=1).payload)
     chunks.upsert([stored, point(2)])
-    results = chunks.search({name: {7: 1.0} for name in VECTORS}, limit=5)
-    assert set(results) == set(VECTORS)
-    for hits in results.values():
-        assert [(hit.id, hit.payload) for hit in hits] == [(named(1), stored.payload)]
-        assert hits[0].score > 0
+    results = chunks.search({SPARSE: {7: 1.0}}, limit=5)
+    assert set(results) == {SPARSE}
+    assert [(hit.id, hit.payload) for hit in results[SPARSE]] == [(named(1), stored.payload)]
+    assert results[SPARSE][0].score > 0
 
 
 def test_arrays_are_stored_as_mappings_are(chunks: Collection) -> None:
     weights = {3: 0.25, 7: 1.5, 2**32 - 1: 0.5}
-    chunks.upsert([point(1, weights), Point(named(2), {"text-sparse": sparse(weights), "grams": sparse({})}, {})])
+    chunks.upsert([Point(named(1), {SPARSE: weights}, {}), Point(named(2), {SPARSE: sparse(weights)}, {})])
     for dimension in weights:
-        one, other = chunks.search({"text-sparse": {dimension: 1.0}}, limit=5)["text-sparse"]
+        one, other = chunks.search({SPARSE: {dimension: 1.0}}, limit=5)[SPARSE]
         assert {one.id, other.id} == {named(1), named(2)}
         assert one.score == other.score
 
 
 def test_rare_outranks_common(chunks: Collection) -> None:
     chunks.upsert([point(number, {1: 1.0}) for number in range(20)] + [point(20, {2: 1.0})])
-    hits = chunks.search({"text-sparse": {1: 1.0, 2: 1.0}}, limit=30)["text-sparse"]
+    hits = chunks.search({SPARSE: {1: 1.0, 2: 1.0}}, limit=30)[SPARSE]
     assert hits[0].id == named(20)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert len(hits) == 21
@@ -97,22 +98,22 @@ def test_rare_outranks_common(chunks: Collection) -> None:
 def test_scores_are_inverse_document_frequencies(chunks: Collection) -> None:
     """Qdrant's formula: ln(1 + (points - holders + 0.5) / (holders + 0.5))."""
     chunks.upsert([point(number, {1: 2.0} if number < 3 else {2: 1.0}) for number in range(10)])
-    hits = chunks.search({"text-sparse": {1: 0.5}}, limit=10)["text-sparse"]
+    hits = chunks.search({SPARSE: {1: 0.5}}, limit=10)[SPARSE]
     assert [hit.score for hit in hits] == pytest.approx([1.1451323] * 3, rel=1e-4)
 
 
 def test_limits_and_empty_queries(chunks: Collection) -> None:
     chunks.upsert([point(number, {1: 1.0}) for number in range(5)])
-    results = chunks.search({"text-sparse": {1: 1.0}, "grams": {}, "headings": {9: 1.0}}, limit=3)
-    assert {name: len(hits) for name, hits in results.items()} == {"text-sparse": 3, "grams": 0, "headings": 0}
-    assert chunks.search({"grams": {}}, limit=3) == {"grams": []}
-    assert chunks.search({"grams": {1: 1.0}}, limit=0) == {"grams": []}
+    assert len(chunks.search({SPARSE: {1: 1.0}}, limit=3)[SPARSE]) == 3
+    assert chunks.search({SPARSE: {99: 1.0}}, limit=3) == {SPARSE: []}
+    assert chunks.search({SPARSE: {}}, limit=3) == {SPARSE: []}
+    assert chunks.search({SPARSE: {SHARED: 1.0}}, limit=0) == {SPARSE: []}
     assert chunks.search({}, limit=3) == {}
 
 
 def test_payloads_can_be_left_out_and_fetched(chunks: Collection) -> None:
     chunks.upsert([point(1), point(2)])
-    hits = chunks.search({"grams": {1: 1.0}}, limit=5, payloads=False)["grams"]
+    hits = chunks.search({SPARSE: {SHARED: 1.0}}, limit=5, payloads=False)[SPARSE]
     assert {hit.id for hit in hits} == {named(1), named(2)}
     assert all(hit.payload == {} for hit in hits)
     assert [hit.payload for hit in chunks.fetch([named(2)])] == [point(2).payload]
@@ -123,8 +124,8 @@ def test_an_upsert_replaces_vectors_and_payload(chunks: Collection) -> None:
     assert chunks.fetch([named(1)])[0].payload == point(1, trust="raw").payload
     chunks.upsert([point(1, {6: 1.0}, trust="accepted")])
     assert chunks.count() == 1
-    assert chunks.search({"text-sparse": {5: 1.0}}, limit=5)["text-sparse"] == []
-    assert [hit.payload for hit in chunks.search({"text-sparse": {6: 1.0}}, limit=5)["text-sparse"]] == [
+    assert chunks.search({SPARSE: {5: 1.0}}, limit=5)[SPARSE] == []
+    assert [hit.payload for hit in chunks.search({SPARSE: {6: 1.0}}, limit=5)[SPARSE]] == [
         point(1, trust="accepted").payload
     ]
     assert chunks.fetch([named(1)])[0].payload == point(1, trust="accepted").payload
@@ -132,12 +133,12 @@ def test_an_upsert_replaces_vectors_and_payload(chunks: Collection) -> None:
 
 def test_a_payload_changes_without_its_vectors(chunks: Collection) -> None:
     chunks.upsert([point(1, {5: 1.0}, tags=["a"]), point(2, {5: 1.0})])
-    assert len(chunks.search({"text-sparse": {5: 1.0}}, limit=5)["text-sparse"]) == 2
+    assert len(chunks.search({SPARSE: {5: 1.0}}, limit=5)[SPARSE]) == 2
     changed = point(1, tags=["b"]).payload
     chunks.describe({named(1): changed, named(99): changed})
     chunks.describe({})
-    results = chunks.search({"text-sparse": {5: 1.0}}, limit=5, conditions=Conditions({"meta.tags": ("b",)}))
-    assert [(hit.id, hit.payload) for hit in results["text-sparse"]] == [(named(1), changed)]
+    results = chunks.search({SPARSE: {5: 1.0}}, limit=5, conditions=Conditions({"meta.tags": ("b",)}))
+    assert [(hit.id, hit.payload) for hit in results[SPARSE]] == [(named(1), changed)]
     assert chunks.fetch([named(1), named(2), named(99)])[1].payload == point(2).payload
     assert ids(chunks, Conditions({"meta.tags": ("a",)})) == set()
     assert chunks.count() == 2
@@ -149,7 +150,7 @@ def test_deleted_points_are_gone_and_unknown_ids_ignored(chunks: Collection) -> 
     chunks.delete([named(1), named(99)])
     chunks.delete([])
     assert ids(chunks) == {named(2)}
-    assert [hit.id for hit in chunks.search({"grams": {1: 1.0}}, limit=5)["grams"]] == [named(2)]
+    assert [hit.id for hit in chunks.search({SPARSE: {SHARED: 1.0}}, limit=5)[SPARSE]] == [named(2)]
     assert chunks.fetch([named(1)]) == []
 
 
@@ -171,7 +172,7 @@ def test_conditions_hold_together(chunks: Collection) -> None:
     )
 
     def matching(conditions: Conditions) -> set[int]:
-        result = chunks.search({"grams": {1: 1.0}}, limit=9, conditions=conditions)["grams"]
+        result = chunks.search({SPARSE: {SHARED: 1.0}}, limit=9, conditions=conditions)[SPARSE]
         assert ids(chunks, conditions) == {hit.id for hit in result}
         return {number for number in range(9) if named(number) in {hit.id for hit in result}}
 
@@ -190,33 +191,33 @@ def test_accepting_nothing_matches_nothing(chunks: Collection) -> None:
     """The trap of the stock filters: `in []` there matches everything."""
     chunks.upsert([point(1, tags=["a"])])
     for conditions in (Conditions({"meta.tags": ()}), Conditions({"meta.doc_id": ("d1",), "meta.tags": ()})):
-        assert chunks.search({"grams": {1: 1.0}}, limit=5, conditions=conditions) == {"grams": []}
+        assert chunks.search({SPARSE: {SHARED: 1.0}}, limit=5, conditions=conditions) == {SPARSE: []}
         assert ids(chunks, conditions) == set()
 
 
 @pytest.mark.parametrize("bounds", [("yesterday", None), (None, "2024-13-01"), ("2024-01-01' OR 1", None)])
 def test_an_invalid_day_is_refused(chunks: Collection, bounds: tuple[str | None, str | None]) -> None:
     with pytest.raises(Invalid) as refused:
-        chunks.search({"grams": {1: 1.0}}, limit=5, conditions=Conditions({}, {"meta.updated_at": bounds}))
+        chunks.search({SPARSE: {SHARED: 1.0}}, limit=5, conditions=Conditions({}, {"meta.updated_at": bounds}))
     assert refused.value.code == "filter_invalid"
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        Point(named(1), {"grams": {1: nan}}, {}),
-        Point(named(1), {"grams": {1: inf, 2: -inf}}, {}),
-        Point(named(1), {"grams": {1: 1e39}}, {}),
-        Point(named(1), {"grams": {-1: 1.0}}, {}),
-        Point(named(1), {"grams": {2**32: 1.0}}, {}),
+        Point(named(1), {SPARSE: {1: nan}}, {}),
+        Point(named(1), {SPARSE: {1: inf, 2: -inf}}, {}),
+        Point(named(1), {SPARSE: {1: 1e39}}, {}),
+        Point(named(1), {SPARSE: {-1: 1.0}}, {}),
+        Point(named(1), {SPARSE: {2**32: 1.0}}, {}),
         Point(named(1), {"text-dense": {1: 1.0}}, {}),
-        Point(named(1), {"grams": sparse({1: nan})}, {}),
-        Point(named(1), {"grams": sparse({2: 1.0, 1: 1.0})}, {}),
-        Point(named(1), {"grams": Sparse(np.array([1, 1], np.uint32), np.ones(2))}, {}),
-        Point(named(1), {"grams": Sparse(np.array([1, 2], np.uint32), np.ones(1))}, {}),
-        Point(named(1), {"grams": Sparse(np.array([-1, 2]), np.ones(2))}, {}),
+        Point(named(1), {SPARSE: sparse({1: nan})}, {}),
+        Point(named(1), {SPARSE: sparse({2: 1.0, 1: 1.0})}, {}),
+        Point(named(1), {SPARSE: Sparse(np.array([1, 1], np.uint32), np.ones(2))}, {}),
+        Point(named(1), {SPARSE: Sparse(np.array([1, 2], np.uint32), np.ones(1))}, {}),
+        Point(named(1), {SPARSE: Sparse(np.array([-1, 2]), np.ones(2))}, {}),
         Point(named(1), {"text-dense": sparse({1: 1.0})}, {}),
-        Point("not a uuid", {"grams": {1: 1.0}}, {}),
+        Point("not a uuid", {SPARSE: {1: 1.0}}, {}),
     ],
 )
 def test_a_malformed_point_stores_nothing(chunks: Collection, broken: Point) -> None:
@@ -240,8 +241,8 @@ def test_tenants_see_only_their_own_chunks(backend: str) -> None:
         with acting_as(tenant):
             assert open_collection().count() == 0
             collection = open_collection(create=True)
-            collection.upsert([Point(named(1), {"grams": {1: 1.0}}, {"content": tenant.tenant_id, "meta": {}})])
-            result = collection.search({"grams": {1: 1.0}}, limit=9)["grams"]
+            collection.upsert([Point(named(1), {SPARSE: {SHARED: 1.0}}, {"content": tenant.tenant_id, "meta": {}})])
+            result = collection.search({SPARSE: {SHARED: 1.0}}, limit=9)[SPARSE]
             assert [hit.payload["content"] for hit in result] == [tenant.tenant_id]
 
 
@@ -296,7 +297,7 @@ def test_reading_while_writing(chunks: Collection) -> None:
 
     def read() -> Iterator[str]:
         for _ in range(20):
-            for hit in chunks.search({"grams": {1: 1.0}}, limit=50)["grams"]:
+            for hit in chunks.search({SPARSE: {SHARED: 1.0}}, limit=50)[SPARSE]:
                 yield f"{hit.id} {hit.payload['id']}"
 
     with ThreadPoolExecutor(3) as pool:
@@ -331,6 +332,6 @@ def test_any_history_leaves_what_a_dictionary_would(
             kept = {point_id: at for point_id, at in kept.items() if point_id not in set(map(named, numbers))}
     assert chunks.count() == len(kept)
     for version in range(4):
-        result = chunks.search({"text-sparse": {version: 1.0}}, limit=50)["text-sparse"]
+        result = chunks.search({SPARSE: {version: 1.0}}, limit=50)[SPARSE]
         assert {hit.id for hit in result} == {point_id for point_id, at in kept.items() if at == version}
     assert {hit.id for hit in chunks.scan(batch=3)} == kept.keys()

@@ -19,7 +19,7 @@ def named(number: int) -> str:
 
 
 def point(number: int, dense: Dense | None = None) -> Point:
-    vectors: dict[str, Vector] = {"grams": {1: 1.0}}
+    vectors: dict[str, Vector] = {"text-sparse": {1: 1.0}}
     if dense is not None:
         vectors[DENSE] = dense
     return Point(named(number), vectors, {"content": str(number), "meta": {"doc_id": f"d{number}"}})
@@ -37,10 +37,10 @@ def hit_ids(collection: Collection, query: Dense, conditions: Conditions | None 
 
 def test_the_nearest_by_angle_comes_first_whatever_the_lengths(chunks: Collection) -> None:
     chunks.upsert([point(1, (9.0, 0.0)), point(2, (1.0, 1.0)), point(3, (0.0, 0.1)), point(4)])
-    hits = chunks.search({DENSE: (0.0, 5.0), "grams": {1: 1.0}}, limit=9)
+    hits = chunks.search({DENSE: (0.0, 5.0), "text-sparse": {1: 1.0}}, limit=9)
     assert [hit.payload["content"] for hit in hits[DENSE]] == ["3", "2", "1"]
     assert [hit.score for hit in hits[DENSE]] == pytest.approx([1.0, sqrt(0.5), 0.0], abs=1e-6)
-    assert len(hits["grams"]) == 4
+    assert len(hits["text-sparse"]) == 4
 
 
 def test_conditions_narrow_it(chunks: Collection) -> None:

@@ -29,7 +29,7 @@ with acting_as(Tenant("acme", "anna")):
 
 def points(numbers: range) -> list[Point]:
     return [
-        Point(str(uuid5(NAMESPACE_OID, str(number))), {"grams": {1: 1.0, number: 2.0}}, {"content": str(number)})
+        Point(str(uuid5(NAMESPACE_OID, str(number))), {"text-sparse": {1: 1.0, number: 2.0}}, {"content": str(number)})
         for number in numbers
     ]
 
@@ -67,13 +67,13 @@ def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, t
         collection = open_collection(create=True)
         collection.upsert(points(range(1_000)))
         collection.delete([point.id for point in points(range(600))])
-        before = collection.search({"grams": {1: 1.0, 900: 1.0}}, limit=3)["grams"][0]
+        before = collection.search({"text-sparse": {1: 1.0, 900: 1.0}}, limit=3)["text-sparse"][0]
         growing = set(tmp_path.rglob("segment.json"))
         index.close_all()
         assert set(tmp_path.rglob("segment.json")) != growing
         again = open_collection()
         assert again.count() == 400
-        after = again.search({"grams": {1: 1.0, 900: 1.0}}, limit=3)["grams"][0]
+        after = again.search({"text-sparse": {1: 1.0, 900: 1.0}}, limit=3)["text-sparse"][0]
         assert (after.id, after.payload) == (before.id, before.payload)
         assert after.score < before.score  # removed points count in the frequencies until they are compacted away
         assert {hit.payload["content"] for hit in again.scan()} == {str(number) for number in range(600, 1_000)}
@@ -122,7 +122,7 @@ def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(mon
             collection.upsert(points(range(5, 10)))
         with pytest.raises(TryAgain, match="storage_full"):
             collection.describe({point.id: {} for point in points(range(1))})
-        assert len(collection.search({"grams": {1: 1.0}}, limit=10)["grams"]) == 5
+        assert len(collection.search({"text-sparse": {1: 1.0}}, limit=10)["text-sparse"]) == 5
         collection.delete([point.id for point in points(range(1))])
         assert collection.count() == 4
         index.close_all()

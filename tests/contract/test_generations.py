@@ -12,7 +12,7 @@ from settings import get_settings
 from tenants import generations, index, lexicon
 from tenants.context import Tenant, acting_as
 from tenants.errors import InternalFault, NotFound
-from tenants.index import Collection, Point, access, open_collection
+from tenants.index import SPARSE, Collection, Point, access, open_collection
 from tenants.lexicon import ChunkTerms
 from tenants.registry import Registry
 
@@ -30,7 +30,7 @@ def first(tenant: Tenant) -> Collection:
 
 
 def point(number: int) -> Point:
-    return Point(str(uuid5(NAMESPACE_OID, str(number))), {"grams": {1: 1.0}}, {"content": str(number), "meta": {}})
+    return Point(str(uuid5(NAMESPACE_OID, str(number))), {SPARSE: {1: 1.0}}, {"content": str(number), "meta": {}})
 
 
 def built(*numbers: int, encoder: str = "two") -> int:
@@ -40,7 +40,7 @@ def built(*numbers: int, encoder: str = "two") -> int:
 
 
 def contents(collection: Collection) -> set[object]:
-    return {hit.payload["content"] for hit in collection.search({"grams": {1: 1.0}}, limit=20)["grams"]}
+    return {hit.payload["content"] for hit in collection.search({"text-sparse": {1: 1.0}}, limit=20)["text-sparse"]}
 
 
 def states() -> dict[int, str]:

@@ -4,14 +4,13 @@ import pytest
 
 from components.ingest.document import SourceDocument
 from components.ingest.terms import stored_meta
-from components.language.encoder import encode_query
-from components.language.encoder_settings import STANDARD
 from components.retrieve.retriever import to_conditions
 from components.turn import Filters
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from tenants.context import Tenant
 from tenants.index import Point, open_collection
+from tests.searches import found_by_headings, found_by_stems
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"
 
@@ -28,9 +27,8 @@ def library(tenant: Tenant, ingest: Ingest) -> Library:
 
 
 def doc_ids(*statuses: str) -> set[object]:
-    query = encode_query("вода не сливается", STANDARD)
     conditions = to_conditions(Filters(statuses=statuses))  # type: ignore[arg-type]
-    hits = open_collection().search(query, limit=9, conditions=conditions)["text-sparse"]
+    hits = found_by_stems("вода не сливается", conditions=conditions)
     return {stored_meta(hit)["doc_id"] for hit in hits}
 
 
@@ -46,7 +44,7 @@ def test_documents_are_found_by_their_status(library: Library) -> None:
 
 def test_a_title_is_encoded_and_everything_else_described(library: Library) -> None:
     library.change("a", {"title": "Холодильник", "tags": ["x"]})
-    hits = open_collection().search(encode_query("холодильник", STANDARD), limit=9)["headings"]
+    hits = found_by_headings("холодильник")
     assert [(stored_meta(hit)["doc_id"], stored_meta(hit)["tags"]) for hit in hits] == [("a", ["x"])]
     assert library.check().clean
 
@@ -69,8 +67,7 @@ def test_disagreements_are_repaired(library: Library) -> None:
 
 def test_an_earlier_version_is_found_again(library: Library, ingest: Ingest) -> None:
     ingest.run([SourceDocument("a", "Статья a", "Насос гудит.")])
-    query = encode_query("гудит", STANDARD)
-    assert open_collection().search(query, limit=9)["text-sparse"]
+    assert found_by_stems("гудит")
     library.restore("a", 1)
-    assert not open_collection().search(query, limit=9)["text-sparse"]
+    assert not found_by_stems("гудит")
     assert library.check().clean

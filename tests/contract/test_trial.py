@@ -45,7 +45,7 @@ def searched(
     collection: Collection, question: str, conditions: Conditions | None = None
 ) -> dict[str, list[tuple[float, str]]]:
     """What is found, with scores; those that are equal in any order."""
-    hits = collection.search(encode_query(question, STANDARD), limit=5, conditions=conditions)
+    hits = collection.search({"text-sparse": encode_query(question, STANDARD)}, limit=5, conditions=conditions)
     return {name: sorted((round(hit.score, 3), hit.id) for hit in found) for name, found in hits.items()}
 
 
@@ -127,7 +127,7 @@ def test_a_withdrawn_article_is_gone(articles: ArticleIngest, ingest: Ingest) ->
 
 def test_dense_vectors_of_a_document_on_trial_are_compared_too(tenant: Tenant) -> None:
     def point(number: int, dense: tuple[float, float]) -> Point:
-        vectors: dict[str, Vector] = {DENSE: dense, "grams": {number: 2.0}}
+        vectors: dict[str, Vector] = {DENSE: dense, "text-sparse": {number: 2.0}}
         return Point(named(number), vectors, {"content": str(number), "meta": {"doc_id": f"d{number}"}})
 
     collection = open_collection(create=True, encoder="dense", dimensions=2)
@@ -137,10 +137,10 @@ def test_dense_vectors_of_a_document_on_trial_are_compared_too(tenant: Tenant) -
         tenant.tenant_id, record, WrittenChunks([point(3, (2.0, 2.0))]), encoder="dense", dimensions=2
     )
     with trial.including(document):
-        tried = open_collection().search({DENSE: (1.0, 0.2), "grams": {3: 1.0}}, limit=9)
+        tried = open_collection().search({DENSE: (1.0, 0.2), "text-sparse": {3: 1.0}}, limit=9)
         [fetched] = open_collection().fetch([named(3)], dense=True)
     collection.upsert([point(3, (2.0, 2.0))])
-    stored = collection.search({DENSE: (1.0, 0.2), "grams": {3: 1.0}}, limit=9)
+    stored = collection.search({DENSE: (1.0, 0.2), "text-sparse": {3: 1.0}}, limit=9)
     assert contents(tried) == contents(stored)
     assert fetched.dense == pytest.approx([0.5**0.5, 0.5**0.5])
 

@@ -1,6 +1,6 @@
 """Planted regressions are caught on the demo shop, and noise is not."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from unittest.mock import patch
 
@@ -83,12 +83,9 @@ def _without(step: str) -> Callable[[Content], None]:
 def _broken_encoder() -> Iterator[None]:
     """Every other term of a question gets another's place, as after an upgrade of the stemmer."""
 
-    def broken(text: str, settings: EncoderSettings) -> dict[str, Mapping[int, float]]:
-        vectors = encode_query(text, settings)
-        return {
-            name: {index if index % 2 else index + 1: weight for index, weight in vector.items()}
-            for name, vector in vectors.items()
-        }
+    def broken(text: str, settings: EncoderSettings) -> dict[int, float]:
+        vector = encode_query(text, settings)
+        return {index if index % 2 else index + 1: weight for index, weight in vector.items()}
 
     with patch.object(retriever, "encode_query", broken):
         yield

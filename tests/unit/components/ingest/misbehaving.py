@@ -97,9 +97,9 @@ def answer(work: str, request: bytes, memory: int) -> bytes:
         case "overreach":
             result[0]["chunks"][0]["sentences"] = [[0, 10**9]]
         case "arrays":
-            result[0]["packed"] = {"grams": ["AAAA", "AAAA"]}
+            result[0]["packed"] = ["AAAA", "AAAA"]
         case "vectors":
-            result[0]["packed"] = {"dense": ["", ""]}
+            result[0]["packed"] = ["", "", ""]
     return json.dumps(reply).encode()
 
 

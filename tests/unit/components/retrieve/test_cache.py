@@ -120,7 +120,7 @@ def looked_for(retriever: TenantRetriever, **changes: object) -> Turn:
 
 
 def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {"text-sparse": {7: 1.0}})
+    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {7: 1.0})
     retriever = TenantRetriever()
     texts: list[str] = []
     for number, text in enumerate(("один", "два", "три")):
@@ -138,7 +138,7 @@ def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: py
 
 
 def test_a_search_sees_everything_written_before_it(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {"text-sparse": {7: 1.0}})
+    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {7: 1.0})
     retriever, written = TenantRetriever(), 0
 
     def ask() -> None:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from components.embed.dense import EmbeddingFailed
 from components.language.encoder import encode_query
-from components.language.encoder_settings import VECTORS, DenseSettings, EncoderSettings
+from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.retrieve import retriever
-from components.retrieve.retriever import WITH_VECTORS, TenantRetriever, merged, to_conditions
+from components.retrieve.retriever import DENSE_SHARE, TenantRetriever, merged, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
 from tenants import relations
-from tenants.index import DENSE, Conditions, Dense, Hit, Vector
+from tenants.index import DENSE, SPARSE, Conditions, Dense, Hit, Vector
 from tests.turns import passage, turn
 
 
@@ -73,47 +73,42 @@ class Shelf:
 
 @pytest.fixture
 def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    fake_shelf = Shelf({"text-sparse": {"a": 8.0, "b": 4.0}, "grams": {"b": 6.0, "c": 3.0}, "headings": {"a": 2.0}})
+    fake_shelf = Shelf({SPARSE: {"a": 8.0, "b": 4.0, "c": 1.0}})
     monkeypatch.setattr(retriever, "open_collection", lambda: fake_shelf)
     monkeypatch.setattr(relations, "current", lambda: relations.NONE)
     return fake_shelf
 
 
-EVEN = {"text-sparse": 0.5, "grams": 0.25, "headings": 0.25}
-MOSTLY_DENSE = {DENSE: 0.8, "text-sparse": 0.2}
-
-
 def retrieved(given_turn: Turn, candidates: int = 40, top_k: int = 20) -> dict[str, Passage]:
-    after = TenantRetriever(EVEN, candidates=candidates, top_k=top_k).run(given_turn)["turn"]
+    after = TenantRetriever(candidates=candidates, top_k=top_k).run(given_turn)["turn"]
     return {one.chunk_id: one for one in after.evidence.passages}
 
 
-def test_the_best_hit_of_each_vector_gets_its_full_weight(shelf: Shelf) -> None:
+def test_the_best_hit_scores_1_and_the_others_a_share_of_it(shelf: Shelf) -> None:
     scores = {chunk_id: one.score for chunk_id, one in retrieved(turn("фильтр насоса")).items()}
-    assert scores == pytest.approx({"a": 0.5 + 0.25, "b": 0.25 + 0.25, "c": 0.125})
+    assert scores == pytest.approx({"a": 1.0, "b": 0.5, "c": 0.125})
     assert list(scores) == ["a", "b", "c"]
 
 
-def test_the_parts_of_a_score_are_visible_and_add_up(shelf: Shelf) -> None:
+def test_the_parts_of_a_score_are_visible_and_add_up(dense_shelf: Shelf) -> None:
     for one in retrieved(turn("фильтр насоса")).values():
-        parts = {name: one.scores[name] for name in VECTORS if name in one.scores}
-        assert parts
-        assert one.score == pytest.approx(sum(EVEN[name] * part for name, part in parts.items()))
+        dense, sparse = (one.scores.get(name, 0.0) for name in (DENSE, SPARSE))
+        assert one.score == pytest.approx(DENSE_SHARE * dense + (1 - DENSE_SHARE) * sparse)
 
 
-def test_lexical_does_not_depend_on_the_other_hits(shelf: Shelf) -> None:
+def test_lexical_is_that_of_the_text_and_does_not_depend_on_the_other_hits(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {"a": "Фильтр насоса", "b": "Фильтр", "c": "Барабан"}
+    stored = {chunk_id: payload(chunk_id) | {"content": text} for chunk_id, text in texts.items()}
+    monkeypatch.setattr("tests.unit.components.retrieve.test_retriever.payload", stored.get)
     asked_turn = turn("фильтр насоса")
-    both = retrieved(asked_turn)
-    assert 0 < both["b"].scores["lexical"] < both["a"].scores["lexical"] <= 1
-    shelf.hits = {"text-sparse": {"b": 4.0}}
+    lexical = {chunk_id: one.scores["lexical"] for chunk_id, one in retrieved(asked_turn).items()}
+    assert 0 == lexical["c"] < lexical["b"] < lexical["a"] <= 1
+    shelf.hits = {SPARSE: {"b": 4.0}}
     alone = retrieved(asked_turn)
-    assert alone["b"].scores["lexical"] == both["b"].scores["lexical"]
-    assert alone["b"].scores["text-sparse"] > both["b"].scores["text-sparse"]
-
-
-def test_the_lexical_score_is_capped_at_one(shelf: Shelf) -> None:
-    shelf.hits = {"text-sparse": {"a": 1e6}}
-    assert retrieved(turn("фильтр"))["a"].scores["lexical"] == 1.0
+    assert alone["b"].scores["lexical"] == lexical["b"]
+    assert alone["b"].scores[SPARSE] == 1.0
 
 
 def test_a_question_without_words_has_no_lexical_score(shelf: Shelf) -> None:
@@ -147,15 +142,10 @@ def test_the_number_of_results_is_limited_by_top_k(shelf: Shelf) -> None:
     assert {limit for _, limit, _ in shelf.asked} == {40, 7}
 
 
-def test_only_weighted_vectors_are_searched(shelf: Shelf) -> None:
-    TenantRetriever({"grams": 1.0}).run(turn("фильтр"))
-    assert shelf.asked[0][0] == {"grams"}
-
-
 def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[EncoderSettings] = []
 
-    def encoding(text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
+    def encoding(text: str, settings: EncoderSettings) -> dict[int, float]:
         used.append(settings)
         return encode_query(text, settings)
 
@@ -165,11 +155,10 @@ def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monke
     assert used == [EncoderSettings(gram_sizes=(2,))]
 
 
-def test_an_unknown_vector_is_refused() -> None:
-    with pytest.raises(ValueError, match="no such vectors"):
-        TenantRetriever({DENSE: 1.0})
-    with pytest.raises(ValueError, match="no such vectors"):
-        TenantRetriever(weights_with_vectors={"dense": 1.0})
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_an_impossible_share_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        TenantRetriever(dense_share=share)
 
 
 # Dense vectors.
@@ -188,10 +177,8 @@ def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
     passages = retrieved(turn("фильтр насоса"))
     parts = {chunk_id: one.scores.get(DENSE) for chunk_id, one in passages.items()}
     assert parts == {"d": 1.0, "a": pytest.approx(0.5), "c": 0.0, "b": None}
-    assert passages["d"].score == WITH_VECTORS[DENSE]
-    assert passages["a"].score == pytest.approx(
-        sum(WITH_VECTORS.values()) - WITH_VECTORS["grams"] - 0.5 * WITH_VECTORS[DENSE]
-    )
+    assert passages["d"].score == DENSE_SHARE
+    assert passages["a"].score == pytest.approx(1 - 0.5 * DENSE_SHARE)
 
 
 def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,11 +202,10 @@ def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_s
     assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE}]
 
 
-def test_only_weighted_vectors_are_requested(dense_shelf: Shelf) -> None:
+def test_without_a_dense_share_words_alone_are_searched(dense_shelf: Shelf) -> None:
     retrieved(turn("фильтр"))
-    TenantRetriever(EVEN, {}).run(turn("фильтр"))
-    TenantRetriever(EVEN, {DENSE: 1.0, "grams": 0.0}).run(turn("фильтр"))
-    assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [set(WITH_VECTORS), set(EVEN), {DENSE}]
+    TenantRetriever(dense_share=0).run(turn("фильтр"))
+    assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE, SPARSE}, {SPARSE}]
 
 
 def test_keyword_search_is_the_fallback_when_embedding_fails(
@@ -230,10 +216,10 @@ def test_keyword_search_is_the_fallback_when_embedding_fails(
 
     asked_turn = turn("фильтр насоса")
     dense_shelf.encoder, former = "", dense_shelf.encoder
-    without = TenantRetriever(EVEN).run(asked_turn)["turn"]
+    without = TenantRetriever().run(asked_turn)["turn"]
     dense_shelf.encoder = former
     monkeypatch.setattr(retriever, "embed_question", failing)
-    degraded = TenantRetriever(EVEN).run(asked_turn)["turn"]
+    degraded = TenantRetriever().run(asked_turn)["turn"]
     assert (without.degraded, degraded.degraded) == ((), ("embedder",))
     assert degraded.evidence == without.evidence
 
@@ -312,22 +298,21 @@ def test_trust_added_in_an_earlier_pass_does_not_disadvantage_new_hits() -> None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.sampled_from(VECTORS), st.dictionaries(st.sampled_from("abcdef"), st.floats(0.01, 50))))
-def test_scores_are_shares(shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
-    shelf.hits = hits
+@given(st.dictionaries(st.sampled_from([DENSE, SPARSE]), st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 50))))
+def test_scores_are_shares(dense_shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
+    dense_shelf.hits = hits
     for one in retrieved(turn("фильтр насоса")).values():
         assert 0 <= one.score <= 1 + 1e-9
-        assert all(0 <= part <= 1 for part in one.scores.values())
+        assert all(0 <= part <= 1 for name, part in one.scores.items() if name != "cosine")
 
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("retrieve", TenantRetriever(EVEN, MOSTLY_DENSE, 30, 10, 5, 4, 20))
+    pipeline.add_component("retrieve", TenantRetriever(0.5, 30, 10, 5, 4, 20))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["retrieve"]["init_parameters"] == {
-        "weights": EVEN,
-        "weights_with_vectors": MOSTLY_DENSE,
+        "dense_share": 0.5,
         "candidates": 30,
         "top_k": 10,
         "cache_size": 5,

@@ -14,8 +14,6 @@ from components.ingest.analysis import Analysed, Text, analysed
 from components.ingest.document import SourceDocument
 from components.ingest.properties import PROPERTIES
 from components.ingest.reconcile import compare
-from components.language import encoder
-from components.language.encoder_settings import EncoderSettings
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, Settings
@@ -23,9 +21,9 @@ from tenants import documents, versions
 from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
 from tenants.errors import Invalid, NotFound
-from tenants.index import open_collection
 from tenants.index.protocol import Json
 from tenants.registry import Registry
+from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 
@@ -92,10 +90,9 @@ def test_a_title_is_found_by(library: Library, ingest: Ingest, encoded: list[str
     encoded.clear()
     library.change("a", {"title": "Холодильник", "priority": 3})
     assert encoded == ["Холодильник"] * 3
-    query = encoder.encode_query("холодильник", EncoderSettings())
-    assert len(open_collection().search(query, limit=9)["headings"]) == 3
+    assert len(found_by_headings("холодильник")) == 3
     library.change("a", {"title": None})
-    assert not open_collection().search(query, limit=9)["headings"]
+    assert not found_by_headings("холодильник")
     check_consistent()
 
 

@@ -1,13 +1,18 @@
 """Rebuilding an index and going back: nothing is lost, nothing is left over, and questions never notice."""
 
+import json
 from contextvars import Context
 from datetime import timedelta
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+from qdrant_edge import EdgeConfig, EdgeSparseVectorParams, Modifier, SparseVector, UpdateOperation
+from qdrant_edge import Point as EdgePoint
 
 from components.ingest import transfer
 from components.ingest.document import SourceDocument
+from components.ingest.terms import stored_terms
 from components.ingest.write import remove_documents
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from
@@ -16,11 +21,12 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import Rebuilding, generations_json
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
-from tenants import generations, jobs
+from tenants import generations, index, jobs
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, InternalFault, NotFound
-from tenants.index import access, open_collection
+from tenants.index import SPARSE, access, open_collection
 from tenants.jobs import JobKind
+from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
 YAML = Path(usecase.__file__).with_name("ingest.yaml")
@@ -46,7 +52,7 @@ def encoder() -> EncoderSettings:
 
 
 def found(question: str) -> set[str]:
-    hits = open_collection().search(encode_query(question, encoder()), limit=3)["grams"]
+    hits = open_collection().search({SPARSE: encode_query(question, encoder())}, limit=3)[SPARSE]
     return {hit.id for hit in hits}
 
 
@@ -72,8 +78,41 @@ def test_a_question_is_encoded_as_the_generation_in_force(tenant: Tenant, ingest
     assert expected
     other.rebuild().finish()
     assert found("Раздел статьи b") == expected
-    old = ingest.encoder
-    assert not open_collection().search(encode_query("раздел", old), limit=3)["grams"]
+    former = encode_query("раздел", ingest.encoder).keys() - encode_query("раздел", other.encoder).keys()
+    assert former
+    assert not open_collection().search({SPARSE: dict.fromkeys(former, 1.0)}, limit=3)[SPARSE]
+
+
+def _three_vectors(dimensions: int) -> EdgeConfig:
+    sparse = EdgeSparseVectorParams(modifier=Modifier.Idf)
+    return EdgeConfig(sparse_vectors=dict.fromkeys((SPARSE, "grams", "headings"), sparse))
+
+
+def test_an_index_of_three_vectors_serves_until_its_rebuild(
+    tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As versions of the encoder up to 2 left it."""
+    vectors = {"headings": {"fields": ["title", "heading"], "average_length": 8}}
+    with monkeypatch.context() as former:
+        former.setattr("tenants.index.edge._config", _three_vectors)
+        open_collection(create=True, encoder=json.dumps({"vectors": vectors, "version": "2"}))
+    ingest.run(ARTICLES)
+    shard = open_collection()._shard  # type: ignore[attr-defined]
+    for hit in hits():
+        stems = {crc32(stem.encode()): 1.0 for stem in stored_terms(hit).stems}
+        sparse = SparseVector([*stems], [*stems.values()])
+        point = EdgePoint(hit.id, {SPARSE: sparse, "grams": sparse, "headings": sparse}, dict(hit.payload))
+        shard.update(UpdateOperation.upsert_points([point]))
+    index.close_all()
+    before = hits()
+    assert ingest.rebuild_due()
+    assert found("Раздел статьи b")
+    assert not found_by_headings("Раздел")
+    ingest.rebuild().finish()
+    assert not ingest.rebuild_due()
+    assert hits() == before
+    assert len(found_by_headings("Раздел")) == len(before)
+    check_consistent()
 
 
 def test_afterwards_documents_are_encoded_as_the_rest_whatever_the_pipeline_says(
@@ -101,7 +140,7 @@ def test_changes_during_a_rebuild_are_carried_over(tenant: Tenant, ingest: Inges
     list(steps)
     assert encoder() == other.encoder
     assert {hit.payload["meta"]["priority"] for hit in hits("a")} == {7}  # type: ignore[index, call-overload]
-    assert len(open_collection().search(encode_query("холодильник", encoder()), limit=9)["headings"]) == 3
+    assert len(found_by_headings("холодильник")) == 3
     check_consistent()
 
 
@@ -156,7 +195,7 @@ def test_going_back_keeps_what_was_ingested_since(tenant: Tenant, ingest: Ingest
     done = other.rollback().finish()
     assert (done.generation, done.chunks) == (1, len(expected))
     assert (hits(), encoder()) == (expected, ingest.encoder)
-    assert len(open_collection().search(encode_query("чайник", encoder()), limit=9)["headings"]) == 3
+    assert len(found_by_headings("чайник")) == 3
     check_consistent()
     assert ingest.run(changed).unchanged == 3
 

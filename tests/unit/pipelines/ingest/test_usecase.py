@@ -20,6 +20,7 @@ from tenants import documents, lexicon
 from tenants.context import Tenant, acting_as
 from tenants.errors import CallerError, NoTenant, NotFound
 from tenants.index import open_collection
+from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 YAML = Path(usecase.__file__).with_name("ingest.yaml")
@@ -84,8 +85,8 @@ def test_metadata_alone_is_rewritten_without_encoding(tenant: Tenant, ingest: In
     report = ingest.run([article("a", trust="accepted", priority=9)])
     assert (report.updated, report.chunks_written, report.chunks_kept, encoded) == (1, 0, 3, [])
     assert {(meta(hit)["trust"], meta(hit)["priority"]) for hit in hits()} == {("accepted", 9)}
-    results = open_collection().search(encode_query("Раздел 2 статьи a", STANDARD), limit=1)
-    assert meta(results["headings"][0])["heading"] == "Раздел 2 статьи a"
+    results = open_collection().search({"text-sparse": encode_query("Раздел 2 статьи a", STANDARD)}, limit=1)
+    assert meta(results["text-sparse"][0])["heading"] == "Раздел 2 статьи a"
     check_consistent()
 
 
@@ -93,8 +94,8 @@ def test_a_new_title_is_found_by(tenant: Tenant, ingest: Ingest, encoded: list[s
     old = article("a")
     ingest.run([old])
     ingest.run([SourceDocument("a", "Холодильник", old.text, old.source)])
-    assert len(open_collection().search(encode_query("холодильник", STANDARD), limit=9)["headings"]) == 3
-    assert not open_collection().search(encode_query("статья", STANDARD), limit=9)["headings"][3:]
+    assert len(found_by_headings("холодильник")) == 3
+    assert not found_by_headings("статья")[3:]
     check_consistent()
 
 

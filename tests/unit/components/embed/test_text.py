@@ -1,0 +1,50 @@
+"""Embedders for stock retrievers: they encode as the index in force does."""
+
+from collections.abc import Iterator
+
+import pytest
+from haystack import Document
+
+from components.embed.dense import EmbeddingFailed
+from components.embed.sparse import SparseDocumentEmbedder, SparseTextEmbedder
+from components.embed.text import IndexTextEmbedder
+from components.language.encoder import encode_passage, encode_query
+from components.language.encoder_settings import STANDARD, EncoderSettings
+from settings import Settings
+from tenants.context import Tenant, acting_as
+from tenants.index import open_collection
+from tenants.registry import Registry
+
+
+@pytest.fixture(autouse=True)
+def _acme(installation: Settings) -> Iterator[None]:
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "tests")):
+        yield
+
+
+def test_a_question_is_encoded_as_the_index() -> None:
+    standard = SparseTextEmbedder().run("Вернуть товар")["sparse_embedding"]
+    assert dict(zip(standard.indices, standard.values, strict=True)) == encode_query("Вернуть товар", STANDARD)
+    other = EncoderSettings(gram_sizes=(2,))
+    open_collection(create=True, encoder=other.json_form)
+    chosen = SparseTextEmbedder().run("Вернуть товар")["sparse_embedding"]
+    assert set(chosen.indices) == encode_query("Вернуть товар", other).keys()
+
+
+def test_a_question_without_content_words_is_empty() -> None:
+    assert SparseTextEmbedder().run("и как?")["sparse_embedding"].indices == []
+
+
+def test_a_document_is_encoded_with_its_title_and_heading() -> None:
+    given = Document(content="Четырнадцать дней.", meta={"title": "Возврат", "heading": None})
+    [embedded] = SparseDocumentEmbedder().run([given])["documents"]
+    assert given.sparse_embedding is None
+    assert embedded.sparse_embedding is not None
+    weights = dict(zip(embedded.sparse_embedding.indices, embedded.sparse_embedding.values, strict=True))
+    assert weights == encode_passage("Возврат", "", "Четырнадцать дней.", STANDARD)
+
+
+def test_an_index_without_dense_vectors_embeds_nothing() -> None:
+    with pytest.raises(EmbeddingFailed):
+        IndexTextEmbedder().run("Вернуть товар")
