@@ -8,7 +8,6 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 import yaml
-from components.retrieve.passages import from_payload
 from haystack import Document, Pipeline
 from haystack.components.writers import DocumentWriter
 from haystack.dataclasses import SparseEmbedding

@@ -218,12 +218,8 @@ def _reaching(url: str) -> Iterator[None]:
     key = "sso", context.current().tenant_id, urlsplit(url).netloc
     shared = upstream(key, failures=_FAILURES, pause=_PAUSE_SECONDS, concurrent=1)
     try:
-        with shared.breaker.call() as permit:
-            try:
-                yield
-            except (Invalid, TooLarge):
-                permit.record_failure()
-                raise
+        with shared.breaker.call():
+            yield
     except (Invalid, TooLarge, ModelFailed) as unreachable:
         raise TryAgain("sso_unreachable") from unreachable
 
