@@ -169,17 +169,20 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
     options = tuple(dict.fromkeys(filter(None, map(str.strip, form.options))))
     if form.covers == "none":
         return Draft("", (), (), missing=missing, options=options, answerability="cannot")
-    claims: dict[str, Claim] = {}
+    claims: list[Claim] = []
+    said: set[str] = set()
     listed = False
     for sentence in form.sentences:
         text = _MARK.sub("", sentence.text).strip()
         bullet = _BULLET.match(text)
         body = text[bullet.end() :].strip() if bullet else text
-        if not body or body in claims:
+        # A step may be the same in two lists; a sentence that is said twice is a slip.
+        if not body or (body in said and not bullet):
             continue
         cites = tuple(dict.fromkeys(number for number in sentence.cites if number in numbered))
         gap = f"\n{bullet[1]} " if bullet else "\n\n" if listed else " "
-        claims[body] = Claim(body, cites, gap=gap)
+        claims.append(Claim(body, cites, gap=gap))
+        said.add(body)
         listed = bool(bullet) or body.startswith(("```", "~~~", "|"))
     draft = Draft("", (), (), missing=missing if form.covers == "partially" else ())
-    return with_claims(draft, claims.values(), numbered)
+    return with_claims(draft, claims, numbered)

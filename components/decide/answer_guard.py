@@ -30,6 +30,7 @@ from components.turn import Article, Citation, Claim, Draft, Passage, Reply, Tur
 from tenants.policy import Policy
 
 _AROUND = re.compile(r"\A(?:[-*•]|\d+[.)])\s+|(?:\s*\[\d+\])+\s*\Z")
+_NO_LANGUAGE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S+(?://|\[//\])\S+", re.DOTALL)
 _BETWEEN_LETTERS = re.compile(r"[\W\d_]+")
 _BETWEEN_LETTERS_OF = {"ru": re.compile("[^а-яёА-ЯЁ]+"), "en": re.compile("[^a-zA-Z]+")}
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u052f\u1e00-\u1fff\u2000-\u2bff]")
@@ -200,8 +201,11 @@ class AnswerGuard:
         return self._written_in(sentence) not in {self._written_in(text) for text in texts}
 
     def _written_in(self, text: str) -> str | None:
-        """The locale whose letters most of a text is written in, `other` for other letters; None for too few."""
-        letters = _BETWEEN_LETTERS.sub("", text)
+        """The locale whose letters most of a text is written in, `other` for other letters; None for too few.
+
+        Code and addresses have no language: a step may hold a command that is longer than its own words.
+        """
+        letters = _BETWEEN_LETTERS.sub("", _NO_LANGUAGE.sub("", text))
         if len(letters) < self._applied.few_letters:
             return None
         for locale, between in _BETWEEN_LETTERS_OF.items():

@@ -54,6 +54,12 @@ def test_marks_in_a_sentence_and_citations_to_nowhere_are_dropped() -> None:
     assert [(claim.text, claim.citations) for claim in draft.claims] == [("Вода не сливается.", (1,))]
 
 
+def test_a_step_may_be_the_same_in_two_lists() -> None:
+    step = ("1. Откройте кабинет.", [1])
+    draft, _ = answered(form(("Карта:", []), step, ("Счёт:", []), step))
+    assert draft.text == "Карта:\n1. Откройте кабинет. [1]\n\nСчёт:\n1. Откройте кабинет. [1]"
+
+
 def test_a_partial_answer_names_what_is_missing() -> None:
     draft, _ = answered(form(("Вода не сливается.", [1]), covers="partially", missing=["цена ремонта."]))
     assert draft.missing == ("цена ремонта",)

@@ -200,3 +200,8 @@ def test_notices_and_suggestions_are_checked_too() -> None:
 def test_checking_twice_changes_nothing(claimed_text: str) -> None:
     checked = guard()
     assert checked.text(checked.text(claimed_text)) == checked.text(claimed_text)
+
+
+def test_a_step_with_a_long_command_is_in_the_language_of_its_words() -> None:
+    step = "Скачайте образ: `curl --header X-Auth-Token --output image.raw images/download`"
+    assert AnswerGuard(turn("как скачать образ", passage(step)), Policy()).sentence(step) == step
