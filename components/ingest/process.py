@@ -88,7 +88,7 @@ class _Retired(Exception):
 
 
 class _Worker:
-    """One process, used by one thread at a time. Requests wait in its pipe until it is up."""
+    """A process that serves a single thread at a time. Requests wait in its pipe until it is up."""
 
     def __init__(self, program: str, seconds: float, memory: int) -> None:
         self.served = 0
@@ -108,7 +108,7 @@ class _Worker:
             raise TryAgain("reader_unavailable") from failed
 
     def ask(self, name: str, data: bytes, seconds: float) -> bytes:
-        """Return the worker's answer, unchecked. Raise an error when there is none."""
+        """Return the worker's answer, unchecked. Raise an error when it is missing."""
         self.served += 1
         expired = Event()
 
