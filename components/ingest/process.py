@@ -9,9 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import BoundedSemaphore, Event, Lock, Timer
 from typing import IO
@@ -28,7 +26,7 @@ _LAST_BREATH = 1.0
 
 
 def program_of(module: str) -> str:
-    """The program of workers that run the `main` of a module of ours."""
+    """Return the program of workers that run the `main` of a module of this project."""
     return f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import main; main()"
 
 
@@ -54,102 +52,83 @@ class Processes:
         finalize(self, _stop_all, self._idle)
 
     def ask(self, name: str, data: bytes) -> bytes:
-        """What a worker answers, unchecked.
+        """Return a worker's answer, unchecked.
 
         :raises CallerError: `file_too_slow` when the time was over, `file_damaged` when the worker did not survive.
         :raises TryAgain: `reader_unavailable`: no worker could be started.
         """
         with self._places:
-            return self._answer(_request(name, data))
+            while True:
+                with self._lock:
+                    worker = self._idle.pop() if self._idle else None
+                worker = worker or _Worker(self.program, self.seconds, self.memory)
+                try:
+                    answer = worker.ask(name, data, self.seconds)
+                except _Retired:
+                    worker.stop()
+                    continue
+                except BaseException:
+                    worker.stop()
+                    raise
+                if worker.served >= self.requests:
+                    worker.stop()
+                else:
+                    with self._lock:
+                        self._idle.append(worker)
+                return answer
 
     def close(self) -> None:
         """Stop the idle workers. Further requests start new ones."""
         with self._lock:
             _stop_all(self._idle)
 
-    def _answer(self, request: Sequence[bytes]) -> bytes:
-        while True:
-            worker = self._take()
-            try:
-                answer = worker.ask(request, self.seconds)
-            except _Retired:
-                worker.stop()
-                continue
-            except BaseException:
-                worker.stop()
-                raise
-            self._put_back(worker)
-            return answer
-
-    def _take(self) -> "_Worker":
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return _Worker.start(self.program, self.seconds, self.memory)
-
-    def _put_back(self, worker: "_Worker") -> None:
-        if worker.served >= self.requests:
-            worker.stop()
-            return
-        with self._lock:
-            self._idle.append(worker)
-
 
 class _Retired(Exception):
     """The worker had ended by itself before: it was idle for long, or its last request had made it grow."""
 
 
-@dataclass(slots=True)
 class _Worker:
-    """One process, used by one thread at a time."""
+    """A process that serves a single thread at a time. Requests wait in its pipe until it is up."""
 
-    process: subprocess.Popen[bytes]
-    to: IO[bytes]
-    back: IO[bytes]
-    served: int = 0
-
-    @classmethod
-    def start(cls, program: str, seconds: float, memory: int) -> "_Worker":
-        """A new worker. Returns at once: requests wait in its pipe until it is up."""
-        command = [sys.executable, "-I", "-B", "-c", program, str(_ROOT), str(seconds), str(memory)]
+    def __init__(self, program: str, seconds: float, memory: int) -> None:
+        self.served = 0
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
-                command,
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
+                [sys.executable, "-I", "-B", "-c", program, str(_ROOT), str(seconds), str(memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                # Nothing of ours. A thread for each core would take more address space than a worker may have.
+                # Empty but for this. A thread for each core would take more address space than a worker may have.
                 env={"OPENBLAS_NUM_THREADS": "1"},
                 # Ctrl+C at a terminal is meant for us; a worker ends with its input.
                 start_new_session=True,
             )
         except OSError as failed:
             raise TryAgain("reader_unavailable") from failed
-        if process.stdin is None or process.stdout is None:
-            raise TryAgain("reader_unavailable")
-        return cls(process, process.stdin, process.stdout)
 
-    def ask(self, request: Sequence[bytes], seconds: float) -> bytes:
-        """The worker's answer, unchecked. Raises an error when there is none."""
+    def ask(self, name: str, data: bytes, seconds: float) -> bytes:
+        """Return the worker's answer, unchecked. Raise an error when it is missing."""
         self.served += 1
         expired = Event()
 
         def kill() -> None:
             expired.set()
-            self.process.kill()
+            self._process.kill()
 
         killer = Timer(seconds, kill)
         killer.daemon = True
         killer.start()
+        to, back = self._pipes()
         try:
-            for part in request:
-                self.to.write(part)
-            self.to.flush()
-            (length,) = _SIZE.unpack(_exactly(self.back, _SIZE.size))
+            for part in (name.encode(errors="replace"), data):
+                to.write(_SIZE.pack(len(part)))
+                to.write(part)
+            to.flush()
+            (length,) = _SIZE.unpack(_exactly(back, _SIZE.size))
             if length > MAX_ANSWER_BYTES:
                 raise TooLarge("answer_too_long", limit=MAX_ANSWER_BYTES)
-            return _exactly(self.back, length)
+            return _exactly(back, length)
         except (OSError, EOFError) as silence:
             raise self._exit_error(seconds, expired=expired.is_set()) from silence
         finally:
@@ -157,28 +136,26 @@ class _Worker:
 
     def stop(self) -> None:
         """Kill the process, whatever it is doing, and release its resources."""
-        self.process.kill()
-        for stream in (self.to, self.back):
+        self._process.kill()
+        for stream in self._pipes():
             with suppress(OSError):
                 stream.close()
-        self.process.wait()
+        self._process.wait()
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._process.stdin is None or self._process.stdout is None:
+            raise TryAgain("reader_unavailable")
+        return self._process.stdin, self._process.stdout
 
     def _exit_error(self, seconds: float, *, expired: bool) -> Exception:
         # It may have closed its end and live on.
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(_LAST_BREATH)
-        self.process.kill()
-        status = self.process.wait()
+            self._process.wait(_LAST_BREATH)
+        self._process.kill()
+        status = self._process.wait()
         if expired or status == -signal.SIGXCPU:
             return TooLarge("file_too_slow", seconds=round(seconds))
-        if status == 0 and self.served > 1:
-            return _Retired()
-        return Invalid("file_damaged")
-
-
-def _request(name: str, data: bytes) -> tuple[bytes, ...]:
-    parts = (name.encode(errors="replace"), data)
-    return tuple(piece for part in parts for piece in (_SIZE.pack(len(part)), part))
+        return _Retired() if status == 0 and self.served > 1 else Invalid("file_damaged")
 
 
 def _exactly(stream: IO[bytes], length: int) -> bytes:
