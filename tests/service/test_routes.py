@@ -81,6 +81,7 @@ FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
 OPEN = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
+    ("GET", "/seen"),
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
     ("POST", "/widget/sessions"),
