@@ -4,7 +4,7 @@ import pytest
 
 from components.ingest.document import SourceDocument
 from components.ingest.terms import stored_meta
-from components.retrieve.retriever import to_conditions
+from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
@@ -27,7 +27,7 @@ def library(tenant: Tenant, ingest: Ingest) -> Library:
 
 
 def doc_ids(*statuses: str) -> set[object]:
-    conditions = to_conditions(Filters(statuses=statuses))  # type: ignore[arg-type]
+    conditions = to_conditions(haystack_filters(Filters(statuses=statuses)))  # type: ignore[arg-type]
     hits = found_by_stems("вода не сливается", conditions=conditions)
     return {stored_meta(hit)["doc_id"] for hit in hits}
 

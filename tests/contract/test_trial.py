@@ -8,7 +8,7 @@ from components.ingest.document import SourceDocument
 from components.ingest.trial import on_trial
 from components.language.encoder import encode_query
 from components.language.encoder_settings import STANDARD
-from components.retrieve.retriever import to_conditions
+from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.usecase import Ingest
@@ -50,7 +50,7 @@ def searched(
 
 
 def everything() -> Mapping[str, dict[str, list[tuple[float, str]]]]:
-    active = to_conditions(Filters(statuses=("active",)))
+    active = to_conditions(haystack_filters(Filters(statuses=("active",))))
     results = {question: searched(open_collection(), question) for question in QUESTIONS}
     return results | {"conditions": searched(open_collection(), QUESTIONS[0], active)}
 

@@ -25,7 +25,10 @@ def found(*relevances: float) -> list[Document]:
 
 
 def graded(
-    documents: list[Document], query: str = "текст", judge: FixedJudge | None = None, **inputs: Any
+    documents: list[Document],
+    query: str = "текст",
+    judge: FixedJudge | None = None,
+    **inputs: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
     grader = DocGrader(threshold=0.5, depth=4, judge=judge)  # type: ignore[arg-type]
     return grader.run(query=query, documents=documents, **inputs)
