@@ -7,7 +7,7 @@ from haystack import Document, Pipeline, component
 
 from components.models.chat import ChatModels
 from components.passages import relevance
-from components.turn import Quality, Turn
+from components.turn import Exchange, Quality, Turn
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.profiles import path_of
 from pipelines.definition import ALLOWED_MODULES, load
@@ -66,7 +66,10 @@ def text_of(chunk_id: str) -> str:
 
 
 def play(
-    passes: Sequence[Pass], quality: Quality = "balanced", models: ScriptedModels | None = None
+    passes: Sequence[Pass],
+    quality: Quality = "balanced",
+    models: ScriptedModels | None = None,
+    history: Sequence[Exchange] = (),
 ) -> tuple[Turn, ScriptedRetriever]:
     """The finished turn of the embedded pipeline, or of the profile `ollama` with these models, and its searches."""
     retriever = ScriptedRetriever(passes)
@@ -79,7 +82,7 @@ def play(
     if models is not None:
         for _, step in engine.pipeline.walk():
             _equip(step, models)
-    return engine.run(Turn("t", QUESTION, quality=quality)), retriever
+    return engine.run(Turn("t", QUESTION, quality=quality, history=tuple(history))), retriever
 
 
 def _equip(holder: object, models: ChatModels) -> None:

@@ -9,7 +9,7 @@ from haystack.dataclasses import ChatMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.turn import Outcome, Quality
+from components.turn import Exchange, Outcome, Quality
 from tests.models import DOWN, Reply, Said, ScriptedModels
 from tests.unit.pipelines.ask.scripted import QUESTION, Pass, play, text_of
 
@@ -33,6 +33,7 @@ ALL_FINE: Mapping[str, Reply] = {
     },
     "claims": {"claims": [{"number": 1, "status": "supported", "quote": ""}]},
     "evaluate": {"why": "", "answerability": "fully", "relevance": 100, "quality": 90, "missing": []},
+    "condense": {"question": QUESTION},
     "rewrite": {"queries": ["срок доставки"], "passage": ""},
 }
 GRADED = {"adequacy": 90, "missing": []}
@@ -96,6 +97,14 @@ def test_the_topics_are_searched_if_no_model_words_the_queries() -> None:
     turn, retriever = play(NEW_EVERY_TIME, "thorough", models(evaluate=PARTLY, rewrite=DOWN))
     assert retriever.searched[1] == [QUESTION, "доставка"]
     assert turn.degraded == ("rewriter",)
+
+
+def test_the_choices_of_a_model_are_put_to_the_visitor_once() -> None:
+    unclear = {"covers": "none", "sentences": [], "missing": [], "options": ["Волна", "Бриз"]}
+    turn, _ = play([{"a": GOOD}], models=models(answer=unclear))
+    assert (turn.outcome, turn.reply.clarification) == ("clarify", ("Волна", "Бриз"))
+    again, _ = play([{"a": GOOD}], models=models(answer=unclear), history=[Exchange("Гарантия?", "clarify")])
+    assert (again.outcome, again.reply.clarification) == ("low_confidence", None)
 
 
 passes = st.lists(
