@@ -21,6 +21,7 @@ from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
+from pipelines.ask.steps import record_steps
 from pipelines.lint import lint_file
 from settings import ROOT, get_settings
 
@@ -72,7 +73,13 @@ def test_an_answer_takes_three_calls_and_stands_on_what_it_cites(deployed: Deplo
 
 
 def test_the_answer_is_verified_and_evaluated_at_the_same_time(deployed: Deployed) -> None:
-    _, made = ask(deployed, E20, call_ms=300)
+    with record_steps():
+        _, made = ask(deployed, E20, call_ms=300)
+    assert {call.step: call.caller for call in made} == {
+        "answer": "answer",
+        "claims": "verify",
+        "evaluate": "self_evaluate",
+    }
     at = {call.step: (call.started, call.started + call.milliseconds / 1e3) for call in made}
     assert at["answer"][1] <= min(at["claims"][0], at["evaluate"][0])
     assert max(at["claims"][0], at["evaluate"][0]) < min(at["claims"][1], at["evaluate"][1])
