@@ -118,7 +118,7 @@ class GenerativeAnswerer(Nested):
             "rejected": block("rejected", rejected_lines(rejected or ())),
             "history": block("history", transcript(history or ())),
             "context": block("context", context),
-            "question": block("question", question if not history or question == query else f"{question}\n({query})"),
+            "question": block("question", question if query in question else f"{question}\n({query})"),
         }
         try:
             draft = self._draft(values, passages, locale, quality, complexity)

@@ -11,7 +11,7 @@ from components.judge.llm import LlmJudge
 from components.judge.terms import read_query
 from components.language.identifiers import codes
 from components.models.calls import tier_of
-from components.turn import Complexity, Draft, Quality, SelfEvaluation
+from components.turn import Complexity, Draft, Passage, Quality, SelfEvaluation
 
 SELF_EVALUATOR = "self_evaluator"
 NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, 0.0)
@@ -66,11 +66,15 @@ class SelfEvaluator:
     def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
-        shown = "\n".join(
-            (draft.text, *(f"{citation.passage.title}\n{citation.passage.heading}" for citation in draft.citations))
-        )
-        missing = tuple(code for code in read_query(query).codes if code not in codes(shown))
+        shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
+        missing = tuple(code for code in read_query(query).codes if code not in shown)
         answers = adequacy >= self.quote_threshold
         return SelfEvaluation(
             100 if answers else 50, "partially" if missing else "fully", adequacy, adequacy, missing if answers else ()
         )
+
+
+def _about(passage: Passage) -> tuple[str, ...]:
+    """The codes that a section is about. A title of several codes is that of a list, whose sections have their own."""
+    titled = codes(passage.title)
+    return (*codes(passage.heading), *(titled if len(titled) == 1 else ()))

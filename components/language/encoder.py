@@ -1,8 +1,8 @@
 """Sparse vectors of texts: BM25 (Robertson & Zaragoza 2009) over stems, character n-grams and heading stems.
 
 The parts share one vector. Their terms are hashed with a prefix, so no two parts share dimensions. A passage's weights
-hold the saturated frequency of a term times the share of its part; a question's are all 1, and the index multiplies by
-its own inverse document frequency. One sparse query therefore scores all three parts.
+hold the saturated frequency of a term times the share of its part; a question's are 1, those of an identifier more, and
+the index multiplies by its own inverse document frequency. One sparse query therefore scores all three parts.
 
 Each word's dimensions are cached as the bytes of an array: joining bytes and sorting numbers costs half of counting
 objects.
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from components.language.encoder_settings import EncoderSettings, PartName, PassageField
+from components.language.identifiers import codes
 from components.language.normalise import fold
 from components.language.words import all_words, analyse, one_script
 
@@ -26,6 +27,8 @@ _Weights: TypeAlias = npt.NDArray[np.float64]
 _OfWord: TypeAlias = Callable[[str], bytes]
 
 _PREFIX: Mapping[PartName, str] = {"stems": "", "grams": "g:", "headings": "h:"}
+_CODE_WEIGHT = 3.0
+"""Weight of an identifier's terms in a question: "E20" matters more than "on the display"."""
 
 
 def encode_passage(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[int, float]:
@@ -55,12 +58,13 @@ def encode_words(
 
 def encode_query(text: str, settings: EncoderSettings) -> dict[int, float]:
     """Return the vector of a question: each distinct term once. It is empty without a content word."""
-    words = all_words(text)
-    return {
-        dimension: 1.0
-        for name in settings.parts
-        for dimension in _dimensions(_terms(name, settings.gram_sizes), words).tolist()
-    }
+    vector: dict[int, float] = {}
+    for word in dict.fromkeys(all_words(text)):
+        weight = _CODE_WEIGHT if codes(word) else 1.0
+        for name in settings.parts:
+            for dimension in _dimensions(_terms(name, settings.gram_sizes), (word,)).tolist():
+                vector[dimension] = max(weight, vector.get(dimension, 0.0))
+    return vector
 
 
 def _saturated(

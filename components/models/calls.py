@@ -44,6 +44,7 @@ class Call:
 
     `step` is the calling step, `prompt` the name and version of the prompt (`answer.ru@1a2b3c4d`), `started` seconds of
     the monotonic clock. Tokens are the provider's count, 0 when it reports none; `cost_usd` is None without a price.
+    `caller` is the step of the pipeline that was running, as traces label it; empty outside of one.
     """
 
     step: str
@@ -57,6 +58,7 @@ class Call:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
+    caller: str = ""
 
 
 @dataclass(slots=True)
@@ -90,11 +92,27 @@ class Calls:
 
 
 _CURRENT: ContextVar[Calls | None] = ContextVar("opora_calls", default=None)
+_CALLER: ContextVar[str] = ContextVar("opora_caller", default="")
 
 
 def current() -> Calls:
     """The calls of the current turn; new, unbounded ones outside a turn."""
     return _CURRENT.get() or Calls()
+
+
+def caller() -> str:
+    """The step of the pipeline that is running here; empty outside of one."""
+    return _CALLER.get()
+
+
+@contextmanager
+def calling_from(step: str) -> Iterator[None]:
+    """Name the step that makes the calls of this block."""
+    token = _CALLER.set(step)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
 
 
 @contextmanager

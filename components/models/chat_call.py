@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from components.models.attempts import in_background
-from components.models.calls import Call, CallOutcome, Calls, Tier
+from components.models.calls import Call, CallOutcome, Calls, Tier, caller
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator, is_complete, prepared, provider, tokens
 from tenants import spending
@@ -140,6 +140,7 @@ class ChatCall:
                 prompt_tokens=self._usage[0],
                 completion_tokens=self._usage[1],
                 cost_usd=cost,
+                caller=caller(),
             )
         )
 

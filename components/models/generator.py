@@ -6,7 +6,9 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import ChatMessage
 
+from components.faults import degraded
 from components.models.chat import ChatModels
+from components.models.failures import ModelFailed
 from components.nested import Nested
 
 
@@ -26,8 +28,15 @@ class SharedChatGenerator(Nested):
 
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages: list[ChatMessage]) -> dict[str, list[ChatMessage]]:
-        """:returns: one reply. Raises `ModelFailed` where no model answered."""
-        reply = self.models.ask(messages, step=self.step, prompt=self.step, temperature=0.0, schema=self.schema)
+        """Return one reply.
+
+        :raises ModelFailed: no model answered; the turn is degraded by the name of the step.
+        """
+        try:
+            reply = self.models.ask(messages, step=self.step, prompt=self.step, temperature=0.0, schema=self.schema)
+        except ModelFailed as error:
+            degraded(self.step, error)
+            raise
         return {"replies": [ChatMessage.from_assistant(reply)]}
 
     def close(self) -> None:

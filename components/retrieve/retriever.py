@@ -13,6 +13,7 @@ from components.embed.dense import EmbeddingFailed, embed_question
 from components.faults import degraded
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from
+from components.nested import Nested
 from components.passages import from_payload, with_meta
 from components.retrieve.cache import SearchCache, SearchResult
 from components.turn import Filters
@@ -28,7 +29,7 @@ _VARIANT_CREDIT = 0.5
 
 
 @component
-class TenantRetriever:
+class TenantRetriever(Nested):
     """Find passages of the tenant in context, by words and by meaning.
 
     The hits of each vector are scaled and added up by their shares; a passage found by several queries keeps its best

@@ -22,6 +22,8 @@ _EVALUATION = re.compile(
 )
 _CLAIM = re.compile(r"^(\d+)\.[ \t]+(.*)$", re.MULTILINE)
 _ARGUMENT = re.compile(r"^- (\w+)", re.MULTILINE)
+_UNDERSTOOD = re.compile(r"\n\((.+)\)\Z")
+_MESSAGE = re.compile(r"^- (.+)$", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+)\]")
 _TASKS: Mapping[Task, frozenset[str]] = {
     "answer": frozenset({"covers"}),
@@ -78,7 +80,8 @@ class Tool:
 class Prompt:
     """What a call asks.
 
-    `instructions` are the system's words, `example` its last example reply, `full_text` everything.
+    `instructions` are the system's words, `example` its last example reply, `history` the customer's earlier messages,
+    `full_text` everything.
     """
 
     task: Task
@@ -91,6 +94,7 @@ class Prompt:
     instructions: str
     full_text: str
     example: str = ""
+    history: tuple[str, ...] = ()
 
 
 def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None) -> Prompt:
@@ -113,7 +117,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
         return _evaluation(evaluation, instructions, all_text)
     return Prompt(
         task=_task(schema),
-        question=(blocks.get("question") or last_user_text.rsplit("\n\n", 1)[-1]).strip(),
+        question=_meant((blocks.get("question") or last_user_text.rsplit("\n\n", 1)[-1]).strip()),
         passages=_passages(blocks["passages"]) if "passages" in blocks else _passages(all_text, _DOCUMENT),
         claims=_claims(blocks.get("claims", "")),
         answer=blocks.get("answer", ""),
@@ -122,7 +126,14 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
         instructions=instructions,
         full_text=all_text,
         example=next((text for role, text in reversed(texts) if role == "assistant"), ""),
+        history=tuple(_MESSAGE.findall(blocks.get("history", ""))),
     )
+
+
+def _meant(question: str) -> str:
+    """The question as it was understood, which stands in brackets below the customer's words if that differs."""
+    understood = _UNDERSTOOD.search(question)
+    return understood[1] if understood else question
 
 
 def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Prompt:

@@ -59,11 +59,11 @@ class _Filler:
     def answer(self) -> Json:
         """The form of an answer: cited sentences, or that there are none."""
         found = thinking.sentences(self.prompt)
-        missing = self._missing()
+        missing = self._missing() if self._share(None) < _YES else []
         covers = "none" if not found else "partially" if missing else "fully"
         return {
             "covers": covers,
-            "sentences": [{"text": " ".join(text.lstrip("# ").split()), "cites": [number]} for text, number in found],
+            "sentences": [{"text": text, "cites": [number]} for text, number in thinking.in_other_words(found)],
             "missing": list[Json](missing),
             "options": [],
         }
@@ -145,7 +145,9 @@ class _Filler:
             return item.text if name == "claim" else thinking.support(item, self.prompt.passages).quote
         if name == "tool" and (tool := thinking.tool(self.prompt)):
             return tool.name
-        return self.prompt.question if name in ("query", "question") else ""
+        if name == "question":
+            return thinking.standalone(self.prompt)
+        return self.prompt.question if name == "query" else ""
 
 
 def _schema(value: object) -> Schema:

@@ -11,9 +11,13 @@ from components.language.marks import ITEM
 from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
 from components.language.words import content_words, stems
+from components.understand.followup import leaning
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, Tool, sentence
 
 _ITEM = re.compile(rf"\s*{ITEM}\s")
+_CYRILLIC = re.compile("[а-яА-Я]")
+# Words without a stem, which no claim is checked for.
+_OPENINGS = {"ru": "Вот что:", "en": "Here it is:"}
 _MARKER = re.compile(rf"\A\s*{ITEM}\s+")
 # What a stem of the same word is worth, one in the heading above, and one that every passage has beside the rarest.
 _DERIVED = 0.8
@@ -61,6 +65,24 @@ def sentences(prompt: Prompt) -> list[tuple[str, int]]:
     return [(passage.sentences[at].text, passage.number) for at in _with_steps(passage, places)]
 
 
+def in_other_words(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The sentences, the first statement with an opening that no passage holds, so that it is no quotation."""
+    lines = [(" ".join(text.lstrip("# ").split()), number) for text, number in found]
+    first = next((place for place, (text, _) in enumerate(lines) if not text.endswith(":")), None)
+    if first is not None:
+        text, number = lines[first]
+        bullet = match[0] if (match := _MARKER.match(text)) else ""
+        opening = _OPENINGS["ru" if _CYRILLIC.search(text) else "en"]
+        lines[first] = (f"{bullet}{opening} {text.removeprefix(bullet)}", number)
+    return lines
+
+
+def standalone(prompt: Prompt) -> str:
+    """The question; with the customer's last message before it if it leans on that."""
+    leans = prompt.history and leaning(prompt.question) != "no"
+    return f"{prompt.question} ({prompt.history[-1]})" if leans else prompt.question
+
+
 def relevance(prompt: Prompt, passage: Passage) -> float:
     """How far the passage answers the question: 0..1."""
     if not _covers_codes(prompt, passage):
@@ -84,7 +106,10 @@ def relevant(prompt: Prompt) -> list[str]:
 
 
 def settled(prompt: Prompt) -> float:
-    """How far the answer in the prompt settles the question: 0..1."""
+    """How far the answer in the prompt settles the question: 0..1. One that names its codes settles it."""
+    asked = set(codes(prompt.question))
+    if asked and asked <= set(codes(prompt.answer)):
+        return 1.0
     weights, answered = _weights(prompt), sentence(prompt.answer).stems
     kin = families(answered)
     share = sum(w for stem, w in weights.items() if stem in answered or relatives(stem, kin))

@@ -61,6 +61,7 @@ def entry(
                 "quality": request.quality,
                 "filters": _masked(request.filters.model_dump(), worded=True) if request.filters else None,
                 "anonymous": request.anonymous,
+                "context": mask(request.context) if request.context else None,
             },
             "state": {"pipeline": pipeline, "generation": _generation()},
             "history": [

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
-from components.models.calls import Call, collect_calls
+from components.models.calls import Call, calling_from, collect_calls
 
 Outputs: TypeAlias = Mapping[str, Any]
 """The values that a component sent to its output sockets, by socket."""
@@ -45,7 +45,12 @@ class Step:
     @property
     def label(self) -> str:
         """The name, a later visit being `name #2`."""
-        return self.name if self.visit == 1 else f"{self.name} #{self.visit}"
+        return label(self.name, self.visit)
+
+
+def label(name: str, visit: int) -> str:
+    """The name of a step in a trace."""
+    return name if visit == 1 else f"{name} #{visit}"
 
 
 class Steps:
@@ -125,7 +130,8 @@ class StepTracer(Tracer):
             visit, span = steps.visit(name), _StepSpan(wrapped, name, steps.watch)
             started = monotonic_ns()
             try:
-                yield span
+                with calling_from(label(name, visit)):
+                    yield span
             finally:
                 component = str(attributes.get("haystack.component.fully_qualified_type", ""))
                 steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.outputs))

@@ -230,10 +230,10 @@ def test_every_reason_not_to_load_an_article_has_words() -> None:
 
 def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
     opora("ingest", str(articles))
-    answer = json.loads(opora("ask", "За сколько дней можно вернуть товар?", "--json").stdout)
+    answer = json.loads(opora("ask", "Можно вернуть товар?", "--json").stdout)
     assert (answer["schema"], answer["outcome"], answer["locale"]) == ("turn.v1", "answered", "ru")
     assert answer["citations"][0]["doc_id"] == "return.txt"
-    shown = opora("ask", "За сколько дней можно вернуть товар?", "--locale", "en").stdout
+    shown = opora("ask", "Можно вернуть товар?", "--locale", "en").stdout
     assert "answered" in shown
     assert "[1]" in shown
     assert "return.txt" in shown

@@ -199,9 +199,7 @@ def _documents(prefix: str, documents: Sequence[Document], words: Words) -> dict
 
 def _place(call: Call, steps: Sequence[Step]) -> int:
     """The position of the step that made the call; that of the turn when no step did."""
-    at = int(call.started * 1e9)
-    around = (position for position, step in enumerate(steps, 1) if step.started <= at <= step.ended)
-    return next(around, 0)
+    return next((position for position, step in enumerate(steps, 1) if step.label == call.caller), 0)
 
 
 def _call(call: Call, parent: int, clock: int) -> Span:

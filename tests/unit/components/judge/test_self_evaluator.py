@@ -41,6 +41,16 @@ def test_a_code_that_the_quotation_lacks_is_missing() -> None:
     assert (found.answerability, found.missing) == ("partially", ("E21",))
 
 
+@pytest.mark.parametrize(
+    ("title", "heading", "missing"),
+    [("Ошибка E21", "", ()), ("", "E21 — насос", ()), ("Ошибки E20, E21", "", ("E21",))],
+)
+def test_a_title_of_several_codes_answers_none_of_them(title: str, heading: str, missing: tuple[str, ...]) -> None:
+    source = passage("Замените насос.", title=title, heading=heading)
+    answers = [answer("Замените насос.", of=source, quoted=True)]
+    assert SelfEvaluator().run(query="ошибка E21", answers=answers, adequacy=0.7)["evaluation"].missing == missing
+
+
 def test_a_failing_model_gives_no_score() -> None:
     with collect_degraded() as noted:
         assert evaluated(FixedJudge(broken=["evaluate"])) == NOT_EVALUATED

@@ -80,5 +80,11 @@ def test_a_share_is_a_factor_of_the_score_of_its_part() -> None:
     assert shared(stems=1.0, grams=0.5, headings=2.0) == pytest.approx(stems + 0.5 * grams + 2 * headings, abs=1e-3)
 
 
+def test_an_identifier_weighs_more_than_other_words_of_a_question() -> None:
+    weights = encode_query("ошибка Е20", STANDARD)
+    assert {weights[one] for one in encode_query("E20", STANDARD)} == {encoder._CODE_WEIGHT}
+    assert {weights[one] for one in encode_query("ошибка", STANDARD)} == {1.0}
+
+
 def test_a_misspelt_word_is_found_by_its_grams() -> None:
     assert 0 < score("возвртат", "", "", "Возврат товара") < score("возврат", "", "", "Возврат товара")

@@ -9,6 +9,8 @@ import ollama
 import openai
 import pytest
 
+from components.answer.generative import AnswerForm
+from components.understand.condenser import CondensedForm
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
@@ -27,6 +29,7 @@ CLAIMS = """<claims id="ab12">
 2. Товар можно вернуть за 30 дней [2]
 </claims id="ab12">"""
 E20 = "Что означает ошибка E20?"
+ANSWER = AnswerForm.model_json_schema()
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,27 @@ def test_grades_keep_to_the_schema(simulator: Simulator, native: ollama.Client) 
     assert json.loads(chat_text(native, prompt(), schema)) == {
         "passages": [{"number": 1, "answers": True}, {"number": 2, "answers": False}]
     }
-    assert [call.task for call in simulator.calls] == ["appraise"]
+    assert [call.task for call in simulator.calls] == ["grade"]
+
+
+@pytest.mark.parametrize("question", [E20, f"jib,rf t20\n({E20})"])
+def test_an_answer_is_cited_and_no_quotation(simulator: Simulator, native: ollama.Client, question: str) -> None:
+    assert json.loads(chat_text(native, prompt(question), ANSWER)) == {
+        "covers": "fully",
+        "sentences": [{"text": "Вот что: Код E20 означает, что вода не сливается.", "cites": [1]}],
+        "missing": [],
+        "options": [],
+    }
+
+
+def test_a_question_is_completed_only_if_it_leans(simulator: Simulator, native: ollama.Client) -> None:
+    history = '<history id="ab12">\n- Как промыть фильтр?\n</history id="ab12">'
+    schema = CondensedForm.model_json_schema()
+    condensed = [
+        json.loads(chat_text(native, prompt(question, more=history), schema))["question"]
+        for question in ("А когда его промывать?", "Сколько стоит доставка в Омск?")
+    ]
+    assert condensed == ["А когда его промывать? (Как промыть фильтр?)", "Сколько стоит доставка в Омск?"]
 
 
 def test_a_claim_with_another_number_is_unsupported(simulator: Simulator, native: ollama.Client) -> None:
@@ -212,17 +235,19 @@ def test_a_broken_reply_is_an_error_of_the_client(simulator: Simulator, native: 
 
 
 def test_a_reply_can_have_wrong_content(simulator: Simulator, native: ollama.Client) -> None:
-    honest = chat_text(native, prompt())
+    honest = chat_text(native, prompt(), ANSWER)
     texts = {}
     for kind in ("truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented"):
         simulator.set_knobs(Knobs.model_validate({"faults": [{"kind": kind}]}))
-        texts[kind] = chat_text(native, prompt())
+        texts[kind] = chat_text(native, prompt(), ANSWER)
 
     assert len({honest, *texts.values()}) == 8
     assert honest.startswith(texts["truncated"])
     assert texts["empty"] == ""
     assert "evil.example" in texts["injected"]
-    assert honest in texts["invented"]
+    (said,) = json.loads(honest)["sentences"]
+    assert said in json.loads(texts["invented"])["sentences"]
+    assert "87" in texts["invented"]
 
 
 def evaluated(client: ollama.Client, inputs: str) -> object:

@@ -1,229 +1,157 @@
-"""Both loops of the ask pipeline: never more than the budget, never less evidence, never a worse draft."""
+"""Retrieval passes: never more than the budget, none after one that found nothing new, and nothing found is lost."""
 
-from dataclasses import replace
-from itertools import pairwise
+import re
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import pytest
+from haystack.dataclasses import ChatMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.language.texts import LOCALES
-from components.turn import EXTRA_PASSES, Intent, Outcome, Quality, Reason, Risk, Turn
-from tests.turns import BrokenJudge
-from tests.unit.pipelines.ask.scripted import (
-    THRESHOLD,
-    WORTH_RETRYING,
-    CountingAnswerer,
-    EndlessRewriter,
-    FixedReply,
-    Pass,
-    Script,
-    ScriptedJudge,
-    ScriptedRetriever,
-    ids,
-    judged_by,
-    passing_steps,
-    play,
-    run,
-)
+from components.turn import Exchange, Outcome, Quality
+from tests.models import DOWN, Reply, Said, ScriptedModels
+from tests.unit.pipelines.ask.scripted import QUESTION, Pass, play, text_of
 
 pytestmark = pytest.mark.usefixtures("empty_shop")
 
-_CHUNKS = [f"{document}.{number}" for document in "abcde" for number in range(5)]
-_SHOWN = {"answered", "partially_answered"}
+QUALITIES: tuple[Quality, ...] = get_args(Quality)
+EMBEDDED = {"quick": 1, "balanced": 2, "thorough": 4}
+WITH_MODELS = {"quick": 1, "balanced": 1, "thorough": 3}
+WEAK = 0.3
+"""Relevance that is too little for an answer and enough for another pass."""
+GOOD = 0.9
+NEW_EVERY_TIME = [{name: WEAK} for name in "abcde"]
+SHOWN = {"answered", "partially_answered"}
 
-chunk_ids = st.sampled_from(_CHUNKS)
-passes = st.builds(
-    Pass,
-    found=st.dictionaries(chunk_ids, st.floats(0.01, 1.0), max_size=12),
-    quality=st.integers(1, 100),
-    supported=st.lists(st.booleans(), max_size=4).map(tuple),
-)
-grades = st.one_of(st.just(0.0), st.floats(0, 1), st.floats(WORTH_RETRYING, THRESHOLD), st.floats(0.8, 1))
-relevances = st.one_of(
-    st.dictionaries(chunk_ids, grades),
-    grades.map(lambda grade: dict.fromkeys(_CHUNKS, grade)),
-)
-scripts: st.SearchStrategy[Script] = st.tuples(
-    st.lists(passes, min_size=5, max_size=5), relevances, st.frozensets(chunk_ids, max_size=6)
-).map(lambda parts: Script(*parts))
-qualities = st.sampled_from(get_args(Quality))
-
-
-@settings(max_examples=60)
-@given(scripts, qualities)
-def test_the_loops_keep_their_promises(script: Script, quality: Quality) -> None:
-    final = play(script, Turn("t", "Вопрос?", quality=quality))
-
-    assert final.passes == len(script.seen) <= 1 + EXTRA_PASSES[quality] == final.max_passes
-    assert final.outcome in get_args(Outcome)
-    assert final.reply.text or final.outcome in _SHOWN
-    assert final.verdict.route in {"auto", "human"}
-    _evidence_only_grew(script, final)
-    _best_draft_was_kept(script, final)
-    if final.outcome == "clarify" or final.reason == "no_relevant_context":
-        assert script.answers == 0
-    if not final.evidence.relevant_ids:
-        assert (final.outcome, script.answers) == ("refused", 0)
-
-
-def _evidence_only_grew(script: Script, final: Turn) -> None:
-    """It never lost a passage, and a pass was followed by another only if it had brought one."""
-    history = [*script.seen, ids(final)]
-    for number, (before, after) in enumerate(pairwise(history), 1):
-        assert before <= after
-        assert before < after or number == final.passes
-
-
-def _best_draft_was_kept(script: Script, final: Turn) -> None:
-    assert len(script.drafts) == script.answers
-    if not script.drafts:
-        assert final.best is None
-        return
-    best, quality, relevance = max(script.drafts, key=lambda one: (one[0].factuality, one[1], one[2]))
-    assert final.best is not None
-    assert (final.best.text, final.best.quality, final.best.relevance) == (best.text, quality, relevance)
-    assert final.draft == final.best
-    if final.outcome in _SHOWN:
-        assert final.reply.text == best.text
-        assert "выдумка" not in final.reply.text
-
-
-@given(scripts, qualities)
-def test_all_no_is_no_evidence(script: Script, quality: Quality) -> None:
-    script.relevances = {}
-    final = play(script, Turn("t", "Вопрос?", quality=quality))
-    assert (final.outcome, final.reason) == ("refused", "no_relevant_context")
-    assert (script.answers, final.passes, final.evidence.relevant_ids) == (0, 1, ())
-
-
-NEW_EVERY_TIME = [Pass({f"a.{number}": 0.9}, quality=10) for number in range(5)]
-SCORES = {
-    "weak evidence": dict.fromkeys(_CHUNKS, WORTH_RETRYING),
-    "poor drafts": dict.fromkeys(_CHUNKS, THRESHOLD),
+ALL_FINE: Mapping[str, Reply] = {
+    "answer": {
+        "covers": "fully",
+        "sentences": [{"text": text_of("a"), "cites": [1]}],
+        "missing": [],
+        "options": [],
+    },
+    "claims": {"claims": [{"number": 1, "status": "supported", "quote": ""}]},
+    "evaluate": {"why": "", "answerability": "fully", "relevance": 100, "quality": 90, "missing": []},
+    "condense": {"question": QUESTION},
+    "rewrite": {"queries": ["срок доставки"], "passage": ""},
 }
+GRADED = {"adequacy": 90, "missing": []}
+PARTLY = {"why": "", "answerability": "partially", "relevance": 100, "quality": 70, "missing": ["доставка"]}
 
 
-@pytest.mark.parametrize("quality", get_args(Quality))
-@pytest.mark.parametrize("relevances", SCORES.values(), ids=SCORES)
-def test_the_budget_is_spent_while_it_brings_something(relevances: dict[str, float], quality: Quality) -> None:
-    script = Script([Pass({f"{document}.0": 0.9}, quality=10) for document in "abcde"], relevances)
-    final = play(script, Turn("t", "Вопрос?", quality=quality))
-    assert final.passes == 1 + EXTRA_PASSES[quality]
+def models(**said: Said) -> ScriptedModels:
+    """Models that answer well unless a step is told otherwise; every passage is graded YES."""
+
+    def grades(messages: Sequence[ChatMessage]) -> Reply:
+        numbers = re.findall(r"^\[(\d+)\]", messages[-1].text or "", re.MULTILINE)
+        return {"passages": [{"number": one, "answers": True} for one in map(int, numbers)], **GRADED}
+
+    return ScriptedModels(**{**ALL_FINE, "grade": grades, **said})
 
 
-@pytest.mark.parametrize("relevances", SCORES.values(), ids=SCORES)
-def test_nothing_new_ends_the_loop(relevances: dict[str, float]) -> None:
-    script = Script([Pass({"a.0": 0.9}, quality=10)] * 5, relevances)
-    assert play(script, Turn("t", "Вопрос?", quality="thorough")).passes == 2
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_weak_evidence_is_searched_for_until_the_budget_is_spent(quality: Quality) -> None:
+    turn, retriever = play(NEW_EVERY_TIME, quality)
+    assert turn.passes == turn.max_passes == len(retriever.searched) == EMBEDDED[quality]
+    assert all(searched == [QUESTION, "доставкой"] for searched in retriever.searched[1:])
 
 
-def test_the_same_words_found_again_are_nothing_new() -> None:
-    script = Script(
-        [Pass({"a.0": 0.9, f"b.{number}": 0.5}, quality=10) for number in range(5)],
-        SCORES["poor drafts"],
-        frozenset(_CHUNKS),
-    )
-    final = play(script, Turn("t", "Вопрос?", quality="thorough"))
-    assert final.passes == 2
-    assert ids(final) == {"a.0"}
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_an_answer_to_a_part_is_completed_while_the_budget_lasts(quality: Quality) -> None:
+    turn, retriever = play(NEW_EVERY_TIME, quality, models(evaluate=PARTLY))
+    assert turn.passes == turn.max_passes == len(retriever.searched) == WITH_MODELS[quality]
+    assert (turn.outcome, turn.draft.missing if turn.draft else None) == ("partially_answered", ("доставка",))
+    assert all(searched == [QUESTION, "срок доставки", "доставка"] for searched in retriever.searched[1:])
 
 
-def test_a_better_draft_replaces_and_a_worse_one_does_not() -> None:
-    qualities = [40, 70, 20, 60, 10]
-    script = Script(
-        [Pass({f"{document}.0": 0.9}, quality=one) for document, one in zip("abcde", qualities, strict=True)],
-        SCORES["poor drafts"],
-    )
-    final = play(script, Turn("t", "Вопрос?", quality="thorough"))
-    assert final.passes == 5
-    assert final.best is not None
-    assert (final.best.quality, final.best.text) == (70, "Проход 2, 0: верно. [1]")
-    assert len(final.reply.articles) == 3
-    assert (final.outcome, final.verdict.route) == ("low_confidence", "human")
-    assert "budget_exhausted" in final.verdict.reasons
+def test_a_pass_that_finds_nothing_new_is_the_last_one() -> None:
+    turn, _ = play([{"a": WEAK}], "thorough")
+    assert (turn.passes, turn.outcome) == (2, "low_confidence")
+    turn, _ = play([{"a": WEAK}], "thorough", models(evaluate=PARTLY))
+    assert (turn.passes, turn.outcome) == (2, "partially_answered")
 
 
-def test_a_good_draft_ends_the_loop_at_once() -> None:
-    script = Script([Pass({"a.0": 0.9})] * 5, {"a.0": 0.95})
-    final = play(script, Turn("t", "Вопрос?", quality="thorough"))
-    assert (final.passes, final.outcome, final.verdict.route) == (1, "answered", "auto")
-    assert all(gate.passed for gate in final.verdict.gates)
+def test_a_full_answer_takes_one_pass() -> None:
+    turn, _ = play([{"a": GOOD}], "thorough")
+    assert (turn.passes, turn.outcome) == (1, "answered")
+    turn, _ = play([{"a": GOOD}], "thorough", models())
+    assert (turn.passes, turn.outcome) == (1, "answered")
 
 
-def test_a_question_without_new_queries_ends_with_a_route_that_is_an_end() -> None:
-    script = Script([Pass({"a.0": 0.9}, quality=10)] * 5, SCORES["poor drafts"])
-    steps = {**passing_steps(), **judged_by(ScriptedJudge(script))}
-    steps |= {"retrieve": ScriptedRetriever(script), "answer": CountingAnswerer(script)}
-    final = run(Turn("t", "и", quality="thorough"), steps)
-    assert final.passes == 1
-    assert (final.outcome, final.verdict.route) == ("low_confidence", "human")
+def test_hopeless_evidence_is_refused_at_once() -> None:
+    turn, _ = play([{"a": 0.1, "b": 0.05}], "thorough")
+    assert (turn.passes, turn.outcome, turn.reason) == (1, "refused", "no_relevant_context")
+    assert turn.draft is None
 
 
-FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [
-    ("nonsense", "no_intent", "nonsense", "none"),
-    ("irrelevant", "off_topic", "irrelevant", "none"),
-    ("irrelevant", "off_topic", "chitchat", "none"),
-    ("out_of_scope", "out_of_scope", "out_of_scope", "none"),
-    ("human_followup", "user_request", "wants_human", "none"),
-    ("blocked", "blocked_by_guardrails", "answerable", "none"),
-    *(("high_stakes", "high_risk", "high_stakes", risk) for risk in get_args(Risk)),
-]
+def test_a_worse_answer_of_a_later_pass_is_not_shown() -> None:
+    worse = {"why": "", "answerability": "cannot", "relevance": 10, "quality": 5, "missing": ["доставка"]}
+    turn, _ = play(NEW_EVERY_TIME, "thorough", models(evaluate=[PARTLY, worse]))
+    assert (turn.passes, turn.outcome) == (3, "partially_answered")
+    assert turn.draft is not None
+    assert turn.draft.quality == 70
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-@pytest.mark.parametrize(("outcome", "reason", "intent", "risk"), FIXED)
-def test_a_fixed_reply_searches_and_writes_nothing(
-    outcome: Outcome, reason: Reason, intent: Intent, risk: Risk, locale: str
+def test_the_topics_are_searched_if_no_model_words_the_queries() -> None:
+    turn, retriever = play(NEW_EVERY_TIME, "thorough", models(evaluate=PARTLY, rewrite=DOWN))
+    assert retriever.searched[1] == [QUESTION, "доставка"]
+    assert turn.degraded == ("rewriter",)
+
+
+def test_the_choices_of_a_model_are_put_to_the_visitor_once() -> None:
+    unclear = {"covers": "none", "sentences": [], "missing": [], "options": ["Волна", "Бриз"]}
+    turn, _ = play([{"a": GOOD}], models=models(answer=unclear))
+    assert (turn.outcome, turn.reply.clarification) == ("clarify", ("Волна", "Бриз"))
+    again, _ = play([{"a": GOOD}], models=models(answer=unclear), history=[Exchange("Гарантия?", "clarify")])
+    assert (again.outcome, again.reply.clarification) == ("low_confidence", None)
+
+
+passes = st.lists(
+    st.dictionaries(st.sampled_from("abcdefghij"), st.one_of(st.floats(0, 1), st.just(WEAK)), max_size=6),
+    min_size=4,
+    max_size=4,
+)
+evaluations = st.builds(
+    lambda answerability, quality, missing: {
+        "why": "",
+        "answerability": answerability,
+        "relevance": quality,
+        "quality": quality,
+        "missing": missing,
+    },
+    st.sampled_from(["fully", "partially", "cannot"]),
+    st.integers(1, 100),
+    st.lists(st.sampled_from(["доставка", "цена"]), max_size=2),
+)
+verdicts = st.builds(
+    lambda status: {"claims": [{"number": 1, "status": status, "quote": ""}]},
+    st.sampled_from(["supported", "unsupported"]),
+)
+said = st.fixed_dictionaries(
+    {
+        "evaluate": st.lists(st.one_of(evaluations, st.just(DOWN)), min_size=1, max_size=3),
+        "claims": st.lists(st.one_of(verdicts, st.just(DOWN)), min_size=1, max_size=3),
+        "answer": st.one_of(st.just(ALL_FINE["answer"]), st.just(DOWN)),
+        "rewrite": st.one_of(st.just(ALL_FINE["rewrite"]), st.just(DOWN)),
+    }
+)
+
+
+@settings(max_examples=40)
+@given(passes, st.sampled_from(QUALITIES), st.one_of(st.none(), said))
+def test_every_turn_ends_in_one_outcome_within_its_budget(
+    passes: list[Pass], quality: Quality, said: Mapping[str, Said] | None
 ) -> None:
-    script = Script([], {})
-    turn = Turn("t", "Вопрос?", locale=locale)
-    stopped = replace(turn, outcome=outcome, reason=reason, intent=intent, risk=risk)
-    steps = {**passing_steps(), **judged_by(ScriptedJudge(script)), "intent": FixedReply(stopped)}
-    steps |= {"retrieve": ScriptedRetriever(script), "answer": CountingAnswerer(script)}
-    final = run(turn, steps)
-    assert (final.outcome, final.reason, final.passes) == (outcome, reason, 0)
-    assert (script.seen, script.answers) == ([], 0)
-    assert final.reply.text
-    assert final.reply.suggestions == ()
-
-
-def broken(*methods: str, quality: Quality = "balanced") -> tuple[Turn, Script]:
-    """A turn whose judge raises in these methods, over evidence that is good."""
-    script = Script([Pass({f"{document}.0": 0.9, f"{document}.1": 0.8}) for document in "abcde"], {})
-    judge = BrokenJudge(*methods, relevances=dict.fromkeys(_CHUNKS, 0.95))
-    steps = {**passing_steps(), **judged_by(judge), "rewrite": EndlessRewriter()}
-    steps |= {"retrieve": ScriptedRetriever(script), "answer": CountingAnswerer(script)}
-    return run(Turn("t", "Вопрос?", quality=quality), steps), script
-
-
-METHODS = ("relevance", "uncovered", "check_all", "evaluate")
-
-
-@pytest.mark.parametrize("quality", get_args(Quality))
-@pytest.mark.parametrize("methods", [(method,) for method in METHODS] + [METHODS], ids="+".join)
-def test_a_judge_that_fails_is_declared(methods: tuple[str, ...], quality: Quality) -> None:
-    final, _ = broken(*methods, quality=quality)
-    assert final.outcome in get_args(Outcome)
-    assert final.passes <= final.max_passes
-    assert final.degraded
-    assert "own words" not in final.reply.text
-
-
-def test_what_nobody_could_grade_is_no_refusal() -> None:
-    final, script = broken("relevance")
-    assert (final.outcome, final.reason, final.degraded) == ("failed", "pipeline_error", ("grader",))
-    assert not script.answers
-
-
-@pytest.mark.parametrize("methods", [("check_all",), ("evaluate",), ("check_all", "evaluate")], ids="+".join)
-def test_what_nobody_could_check_is_not_answered(methods: tuple[str, ...]) -> None:
-    final, script = broken(*methods)
-    assert script.answers
-    assert final.outcome not in {"answered", "partially_answered"}
-    if "check_all" in methods:
-        assert final.best is not None
-        assert final.best.factuality_status == "failed"
-        assert final.outcome == "human_followup"
-        assert final.best.text not in final.reply.text
+    turn, retriever = play(passes, quality, models(**said) if said is not None else None)
+    assert turn.outcome in get_args(Outcome)
+    assert turn.outcome != "failed"
+    assert turn.reply.text
+    assert turn.passes == len(retriever.searched) <= turn.max_passes == (WITH_MODELS if said else EMBEDDED)[quality]
+    found = [set(one) for one in passes[: turn.passes]]
+    assert {one.chunk_id for one in turn.evidence.passages} == set().union(*found)
+    assert all(one - set().union(*found[:place]) for place, one in enumerate(found[:-1]))
+    if turn.outcome in SHOWN:
+        assert turn.draft is not None
+        assert all(claim.status == "supported" for claim in turn.draft.claims)
+        assert turn.reply.text == turn.draft.text

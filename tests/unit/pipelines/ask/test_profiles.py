@@ -62,13 +62,55 @@ def test_a_file_in_the_folder_is_a_profile_and_nothing_else_is(tmp_path: Path, m
         policy.change(profile="../../etc")
 
 
-def test_the_graph_is_one_for_every_profile() -> None:
-    graphs = {
-        name: {key: part for key, part in definition.load(profiles.path_of(name)).items() if key != "components"}
-        for name in get_settings().profiles
-    }
-    steps = {name: tuple(definition.load(profiles.path_of(name))["components"]) for name in get_settings().profiles}
-    assert len(set(map(str, graphs.values()))) == len(set(steps.values())) == 1
+BASE = {
+    "components": {
+        "a": {"type": "x.A", "init_parameters": {"one": 1, "two": {"deep": 2}}},
+        "b": {"type": "x.B", "init_parameters": {"one": 1}},
+        "join": {"type": "haystack.components.joiners.branch.BranchJoiner"},
+    },
+    "connections": [{"sender": "a.out", "receiver": "b.in"}, {"sender": "a.out", "receiver": "join.value"}],
+}
+
+
+def test_a_profile_changes_and_replaces_components() -> None:
+    laid = definition.with_overlay(
+        BASE,
+        {
+            "models": 1,
+            "components": {
+                "a": {"init_parameters": {"two": {"deep": 3}}},
+                "b": {"type": "x.Other", "init_parameters": {"three": 3}},
+            },
+        },
+    )
+    assert laid["components"]["a"]["init_parameters"] == {"one": 1, "two": {"deep": 3}}
+    assert laid["components"]["b"] == {"type": "x.Other", "init_parameters": {"three": 3}}
+    assert (laid["connections"], "models" in laid) == (BASE["connections"], False)
+
+
+def test_a_profile_adds_a_step_between_two_others() -> None:
+    between = [{"sender": "a.out", "receiver": "new.in"}, {"sender": "new.out", "receiver": "b.in"}]
+    laid = definition.with_overlay(BASE, {"components": {"new": {"type": "x.New"}}, "connections": between})
+    assert list(laid["components"]) == ["a", "b", "join", "new"]
+    assert laid["connections"] == [{"sender": "a.out", "receiver": "join.value"}, *between]
+
+
+def test_a_socket_that_takes_several_keeps_its_senders() -> None:
+    added = {"sender": "b.out", "receiver": "join.value"}
+    assert definition.with_overlay(BASE, {"connections": [added]})["connections"] == [*BASE["connections"], added]
+
+
+def test_a_profile_removes_components_and_connections() -> None:
+    cut = {"sender": "a.out", "receiver": "b.in"}
+    assert definition.with_overlay(BASE, {"remove": [cut]})["connections"] == BASE["connections"][1:]
+    without = definition.with_overlay(BASE, {"remove": ["b"]})
+    assert (list(without["components"]), without["connections"]) == (["a", "join"], BASE["connections"][1:])
+
+
+def test_a_reranker_is_laid_over_its_profile_on_demand() -> None:
+    profile = {"reranker": {"components": {"rerank": {"type": "x.R"}}}}
+    assert "rerank" not in definition.with_overlay(BASE, profile)["components"]
+    assert "rerank" in definition.with_overlay(BASE, profile, rerank=True)["components"]
 
 
 def test_an_installation_whose_profile_is_unknown_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,8 +145,9 @@ def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
         ProfileEngines()
 
 
-def answer(*made: Call, degraded: tuple[str, ...] = ()) -> TurnAnswer:
-    turn = Turn("t", "q", outcome="answered", best=Draft("", (), ()), degraded=degraded)
+def answer(*made: Call, degraded: tuple[str, ...] = (), quoted: bool = False) -> TurnAnswer:
+    draft = Draft("", (), (), quoted=quoted)
+    turn = Turn("t", "q", outcome="answered", draft=draft, degraded=degraded)
     return answer_of(turn, calls=made)
 
 
@@ -113,11 +156,11 @@ def failed(step: str, outcome: str) -> Call:
 
 
 def test_an_answer_says_who_wrote_it_and_what_it_cost() -> None:
-    judged = Call("appraise", "openai", "j", "appraise.ru@1", "fast", 0.0, 9.0, "ok", 50, 5, 0.125)
+    judged = Call("evaluate", "openai", "j", "evaluate.ru@1", "fast", 0.0, 9.0, "ok", 50, 5, 0.125)
     meta = answer(judged, WRITTEN, failed("claims", "open_circuit")).meta
     assert (meta.provider, meta.model, meta.llm_calls, meta.cost_usd) == ("ollama", "m", 2, 0.375)
     assert meta.tokens == {"prompt": 150, "completion": 25, "total": 175}
-    assert meta.prompt_version == "appraise.ru@1, answer.ru@0"
+    assert meta.prompt_version == "evaluate.ru@1, answer.ru@0"
     assert meta.degraded == ()
 
 
@@ -126,7 +169,7 @@ def test_a_model_that_another_stood_in_for_is_told_of() -> None:
 
 
 def test_a_quoted_answer_is_nobody_s() -> None:
-    meta = answer(failed("answer", "timeout"), degraded=("answer",)).meta
+    meta = answer(failed("answer", "timeout"), degraded=("answer",), quoted=True).meta
     assert (meta.provider, meta.model, meta.llm_calls, meta.degraded) == ("local", "extractive", 1, ("answer",))
-    meta = answer().meta
+    meta = answer(quoted=True).meta
     assert (meta.llm_calls, meta.tokens, meta.cost_usd, meta.prompt_version) == (0, {}, None, "")

@@ -45,7 +45,7 @@ def part(record: Record, name: str) -> dict[str, object]:
 
 
 def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
-    request = AskRequest(question=E20, session_id="s1", quality="quick", locale="ru")
+    request = AskRequest(question=E20, session_id="s1", quality="quick", locale="ru", context="Волна 7")
     answer, record = recorded(ask, request)
     assert part(record, "answer") == json.loads(answer.encoded)
     assert (record.outcome, record.reason) == ("answered", None)

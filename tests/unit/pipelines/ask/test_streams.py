@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.models import calls
 from components.models.calls import Calls
-from components.turn import Citation, Claim, Draft, Exchange, Gate, Outcome, Reason, Reply, Turn, Verdict
+from components.turn import Citation, Claim, Draft, Exchange, Outcome, Reason, Reply, Turn
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
@@ -28,11 +28,12 @@ from tenants.errors import Busy, Invalid, NotFound, RateLimited
 from tenants.quotas import RateLimiter
 from tenants.registry import Registry
 from tests.generated import texts
-from tests.turns import passage, turn
+from tests.turns import document, passage, turn
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
 ANNA = Tenant("acme", "anna", frozenset({"ask"}))
-PASSED = Verdict(gates=(Gate("relevance", passed=True, score=0.9, threshold=0.5),))
+PASSED = {"enough": [document("Ответ.", "c7", title="Статья")]}
+"""What a step sends on behind the relevance gate."""
 
 
 async def events(stream: Stream, after: int = 0) -> list[Event]:
@@ -49,7 +50,9 @@ def finished(outcome: Outcome, text: str = "Ответ [1]. Ещё [1].") -> Tur
     result = passage("Ответ. Ещё.")
     draft = Draft(text, (Claim("Ответ.", (1,), "supported"),), (Citation(1, result, "Ответ.", (0, 6)),))
     reason: Reason | None = None if outcome in SHOWN else "no_relevant_context"
-    return replace(turn("q"), outcome=outcome, reason=reason, best=draft, reply=Reply(text=text, suggestions=("Ещё?",)))
+    return replace(
+        turn("q"), outcome=outcome, reason=reason, draft=draft, reply=Reply(text=text, suggestions=("Ещё?",))
+    )
 
 
 @given(texts, st.sampled_from(sorted(SHOWN)))
@@ -65,10 +68,11 @@ def test_what_is_no_answer_has_a_result_alone(outcome: Outcome) -> None:
     assert [name for name, _ in Narrator().end(answer_of(finished(outcome)))] == ["result"]
 
 
-def writing(*pieces: str, passes: int = 1) -> tuple[Narrator, str]:
+def writing(*pieces: str) -> tuple[Narrator, str]:
     """A narrator behind the relevance gate that has heard these pieces of an answer, and what it told of them."""
     narrator = Narrator()
-    list(narrator.step("evaluate_retrieval", replace(turn("q"), verdict=PASSED, passes=passes)))
+    list(narrator.step("dedupe", {"attempt": 1}))
+    list(narrator.step("evaluate_retrieval", PASSED))
     return narrator, "".join(tokens(list(narrator.piece(piece, provisional=False)) for piece in pieces))
 
 
@@ -109,7 +113,7 @@ def test_an_answer_that_came_to_nothing_is_taken_back(outcome: Outcome) -> None:
 @pytest.mark.usefixtures("_careful")
 def test_another_answer_of_a_later_pass_is_not_mixed_into_the_first() -> None:
     narrator, first_events = writing("Первый [1].")
-    list(narrator.step("retry_router", replace(turn("q"), verdict=PASSED, passes=2)))
+    list(narrator.step("rewrite", {"attempt": 2}))
     assert not list(narrator.piece("Второй [1].", provisional=False))
     sent_events = list(narrator.end(answer_of(finished("answered", "Второй [1]."))))
     assert first_events == "Первый [1]."
@@ -120,15 +124,23 @@ def test_no_piece_is_told_before_the_relevance_gate() -> None:
     assert not list(Narrator().piece("Ответ [1].", provisional=False))
 
 
-def test_nothing_is_told_before_the_relevance_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "current", policy.Policy)
+@pytest.mark.usefixtures("_careful")
+def test_stages_and_sources_are_told_after_the_relevance_gate() -> None:
     narrator = Narrator()
-    assert list(narrator.step("guard", turn("q"))) == []
-    passed = replace(turn("q", passage("Ответ.")), verdict=PASSED)
-    sent_events = list(narrator.step("evaluate", passed))
-    assert [name for name, _ in sent_events] == ["stage", "stage", "sources-early"]
-    assert [data.get("node") for _, data in sent_events] == ["guard", "evaluate", None]
-    assert [name for name, _ in narrator.step("answer", passed)] == ["stage"]
+    assert list(narrator.step("guard", {"question": "q"})) == []
+    assert list(narrator.step("evaluate_retrieval", {"retry": ["цена"]})) == []
+    assert list(narrator.step("dedupe", {"attempt": 2, "documents": []})) == []
+    told = list(narrator.step("evaluate_retrieval", PASSED))
+    assert [(name, data.get("node"), data.get("iteration")) for name, data in told] == [
+        ("stage", "guard", 1),
+        ("stage", "evaluate_retrieval", 1),
+        ("stage", "dedupe", 2),
+        ("stage", "evaluate_retrieval", 2),
+        ("sources-early", None, None),
+    ]
+    (source,) = told[-1][1]["citations"]  # type: ignore[misc]
+    assert (source["chunk_id"], source["title"], source["snippet"]) == ("c7", "Статья", "Ответ.")
+    assert [name for name, _ in narrator.step("answer", {"answers": []})] == ["stage"]
     refused = answer_of(finished("cannot_answer"))
     assert [name for name, _ in narrator.end(refused)] == ["retract", "result"]
 

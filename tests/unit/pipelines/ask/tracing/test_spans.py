@@ -8,12 +8,11 @@ from itertools import pairwise
 from uuid import uuid4
 
 import pytest
-import yaml
 
 from components.models.calls import Call
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.engine import YAML, AskEngine
+from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import Steps
 from pipelines.ask.tracing.span import Span
 from pipelines.ask.tracing.spans import resource, spans
@@ -22,18 +21,13 @@ from pipelines.ask.usecase import Ask, begin
 from tenants import persons, policy, traces
 from tenants.context import Tenant
 
-RETRIED = "Ошибка E20, что делать, и сколько стоит доставка?"
+RETRIED = "Что значат ошибки E10 и E30?"
 PRIVATE = "Ошибка E20, мой телефон +7 903 123-45-67, почта anna@example.ru"
 
 
 @pytest.fixture(scope="module")
-def ask(shop: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """By a pipeline that finds every answer wanting."""
-    content = yaml.safe_load(YAML.read_text(encoding="utf-8"))
-    content["components"]["retry_router"]["init_parameters"]["quality_threshold"] = 101
-    path = tmp_path_factory.mktemp("wanting") / "ask.yaml"
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    usecase = Ask(AskEngine(path))
+def ask(shop: Tenant) -> Iterator[Ask]:
+    usecase = Ask(AskEngine())
     usecase.engine.warm_up()
     yield usecase
     usecase.engine.close()
@@ -74,43 +68,57 @@ def test_a_retried_turn_shows_both_passes_in_order(retried: Trace) -> None:
     names = [span.name for span in all_spans]
     assert names == ["ask", *(step.label for step in retried.steps.finished)]
     assert {"retrieve", "verify", "retrieve #2", "verify #2"} <= set(names)
-    assert [event.name for event in all_spans[0].events] == ["rag_iteration", "rag_iteration", "graph_outcome"]
-    assert [event.attributes.get("iteration") for event in all_spans[0].events] == [1, 2, None]
-    assert all_spans[0].events[-1].attributes["outcome"] == retried.answer.outcome
     assert all(span.parent == 0 for span in all_spans[1:])
     assert all(one.ended <= two.ended for one, two in pairwise(all_spans[1:]))
+
+
+def test_each_pass_and_the_outcome_are_events(retried: Trace) -> None:
+    first, second, outcome = spans(retried)[0].events
+    assert (first.name, second.name, outcome.name) == ("rag_iteration", "rag_iteration", "graph_outcome")
+    assert (first.attributes["iteration"], second.attributes["iteration"]) == (1, 2)
+    assert (first.attributes["route"], second.attributes["route"]) == ("retry", "auto")
+    for event in (first, second):
+        assert set(event.attributes) >= {"passages", "kept", "relevance", "adequacy", "claims", "quality", "took_ms"}
+    assert (outcome.attributes["outcome"], outcome.attributes["iterations"]) == ("partially_answered", 2)
+
+
+def test_each_step_shows_what_it_sent_on(retried: Trace) -> None:
+    for step, span in zip(retried.steps.finished, spans(retried)[1:], strict=True):
+        assert step.outputs is not None
+        sent = set(output(span)) if "output.value" in span.attributes else set()
+        assert sent <= set(step.outputs)
+    sent = output(by_name(spans(retried))["evaluate_retrieval"])
+    assert sent["gate"] == {"name": "relevance", "passed": True, "score": sent["gate"]["score"], "threshold": 0.45}  # type: ignore[index]
+    assert output(by_name(spans(retried))["again"]) == {"value": ["E30"]}
 
 
 def test_kinds_are_those_of_openinference(retried: Trace) -> None:
     kinds = {name: span.attributes["openinference.span.kind"] for name, span in by_name(spans(retried)).items()}
     assert kinds["ask"] == kinds["answer"] == "CHAIN"
-    assert (kinds["guard"], kinds["retrieve #2"], kinds["rerank"]) == ("GUARDRAIL", "RETRIEVER", "RERANKER")
+    assert (kinds["guard"], kinds["retrieve #2"], kinds["rank"]) == ("GUARDRAIL", "RETRIEVER", "RERANKER")
     assert {kinds[name] for name in ("grade", "evaluate_retrieval", "verify", "self_evaluate")} == {"EVALUATOR"}
 
 
-def test_passages_come_with_every_component_of_their_score(retried: Trace) -> None:
-    all_spans, last = by_name(spans(retried)), retried.steps.finished[-1].output
-    assert last is not None
-    result = all_spans["rerank #2"].attributes
-    for place, passage in enumerate(last.evidence.passages):
+def test_documents_come_with_every_component_of_their_score(retried: Trace) -> None:
+    all_spans = by_name(spans(retried))
+    outputs = next(step.outputs for step in retried.steps.finished if step.label == "rank #2")
+    assert outputs is not None
+    attributes = all_spans["rank #2"].attributes
+    for place, document in enumerate(outputs["documents"]):
         at = f"reranker.output_documents.{place}.document."
-        assert result[f"{at}id"] in {passage.chunk_id for passage in last.evidence.passages}
-        assert set(json.loads(str(result[f"{at}metadata"]))["scores"]) >= {"search", "lexical"}
-        assert passage.chunk_id in {value for name, value in result.items() if name.endswith(".id")}
+        assert (attributes[f"{at}id"], attributes[f"{at}score"]) == (document.id, document.score)
+        assert set(json.loads(str(attributes[f"{at}metadata"]))["scores"]) >= {"search", "relevance", "trust"}
     graded = output(all_spans["grade"])["graded"]
     assert isinstance(graded, list)
     assert {item["verdict"] for item in graded} == {"YES", "NO"}
 
 
 def test_claims_come_with_their_verdicts(retried: Trace) -> None:
-    draft, last = output(by_name(spans(retried))["verify #2"])["draft"], retried.steps.finished[-1].output
-    assert isinstance(draft, dict)
-    assert last is not None
-    assert last.best is not None
-    assert {claim["verdict"] for claim in draft["claims"]} <= {"supported", "dropped"}
-    assert {claim["text"] for claim in draft["claims"] if claim["verdict"] == "supported"} == {
-        claim.text for claim in last.best.claims
-    }
+    answers = output(by_name(spans(retried))["verify #2"])["answers"]
+    assert isinstance(answers, list)
+    (draft,) = answers
+    assert {claim["status"] for claim in draft["claims"]} == {"supported"}
+    assert [claim["text"] for claim in draft["claims"]] == [claim.text for claim in retried.answer.claims]
 
 
 def test_a_trace_belongs_to_its_tenant_and_session(retried: Trace) -> None:
@@ -143,12 +151,10 @@ def test_traces_contain_no_text_unless_enabled(traced: Callable[..., Trace], que
 
 
 def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
-    place = [step.label for step in retried.steps.finished].index("verify #2")
-    step = retried.steps.finished[place]
-    began = (step.started + step.ended) / 2e9
+    began = retried.steps.finished[0].started / 1e9
     calls = (
-        Call("claims", "ollama", "qwen", "claims.ru@1", "fast", began, 20.0, "ok", 300, 40, 0.002),
-        Call("answer", "ollama", "qwen", "answer.ru@1", "fast", began - 900, 5.0, "timeout"),
+        Call("claims", "ollama", "qwen", "claims.ru@1", "fast", began, 20.0, "ok", 300, 40, 0.002, "verify #2"),
+        Call("answer", "ollama", "qwen", "answer.ru@1", "fast", began, 5.0, "timeout"),
     )
     steps = Steps()
     steps.finished, steps.calls = retried.steps.finished, calls
@@ -163,7 +169,7 @@ def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
 
 def test_a_step_that_raised_is_marked(retried: Trace) -> None:
     steps = Steps()
-    steps.finished = [*retried.steps.finished[:-1], replace(retried.steps.finished[-1], output=None)]
+    steps.finished = [*retried.steps.finished[:-1], replace(retried.steps.finished[-1], outputs=None)]
     all_spans = spans(replace(retried, steps=steps))
     assert (all_spans[-1].name, all_spans[-1].error) == ("outcome", "raised")
 
