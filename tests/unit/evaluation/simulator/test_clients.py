@@ -9,6 +9,8 @@ import ollama
 import openai
 import pytest
 
+from components.answer.generative import AnswerForm, SentenceForm
+from components.models.structured import parsed
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
@@ -108,7 +110,7 @@ def test_grades_keep_to_the_schema(simulator: Simulator, native: ollama.Client) 
     assert json.loads(chat_text(native, prompt(), schema)) == {
         "passages": [{"number": 1, "answers": True}, {"number": 2, "answers": False}]
     }
-    assert [call.task for call in simulator.calls] == ["appraise"]
+    assert [call.task for call in simulator.calls] == ["grade"]
 
 
 def test_a_claim_with_another_number_is_unsupported(simulator: Simulator, native: ollama.Client) -> None:
@@ -212,17 +214,20 @@ def test_a_broken_reply_is_an_error_of_the_client(simulator: Simulator, native: 
 
 
 def test_a_reply_can_have_wrong_content(simulator: Simulator, native: ollama.Client) -> None:
-    honest = chat_text(native, prompt())
+    form = AnswerForm.model_json_schema()
+    honest = chat_text(native, prompt(), form)
     texts = {}
-    for kind in ("truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented"):
+    for kind in ("truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented", "sloppy"):
         simulator.set_knobs(Knobs.model_validate({"faults": [{"kind": kind}]}))
-        texts[kind] = chat_text(native, prompt())
+        texts[kind] = chat_text(native, prompt(), form)
 
-    assert len({honest, *texts.values()}) == 8
+    assert len({honest, *texts.values()}) == 9
     assert honest.startswith(texts["truncated"])
     assert texts["empty"] == ""
     assert "evil.example" in texts["injected"]
-    assert honest in texts["invented"]
+    (said,) = json.loads(honest)["sentences"]
+    assert [one == said for one in json.loads(texts["invented"])["sentences"]] == [False, True, False]
+    assert parsed(AnswerForm, texts["sloppy"]).sentences.count(SentenceForm(**said)) == 2
 
 
 def evaluated(client: ollama.Client, inputs: str) -> object:
