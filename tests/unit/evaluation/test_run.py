@@ -79,7 +79,7 @@ def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> N
     assert result.n == 3
     assert result.figures["hit@1"].value == 1.0
     assert result.figures["hit@1"].n == 2
-    assert result.figures["gold_span_in_three_sentences"].value == 1.0
+    assert result.figures["gold_span_in_answer"].value == 1.0
     assert result.figures["citation_precision_entailed"].value == 1.0
     assert result.figures["claims_verified"].value == 1.0
     assert result.figures["over_refusal"].value == 0.0
@@ -170,7 +170,7 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     print_set(console, reports[0], "en")
     print_targets(console, reports[0].targets(), "en")
     print_comparison(console, compare(run, run), "en")
-    assert "gold_span_in_three_sentences" in shown.getvalue()
+    assert "gold_span_in_answer" in shown.getvalue()
     assert "Outcomes:" in shown.getvalue()
     whole = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
     assert whole["skipped"] == [{"name": "wixqa", "reason": "absent"}]
