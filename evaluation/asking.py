@@ -55,16 +55,8 @@ def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callabl
 
 def ask_case(ask: Ask, case: Case) -> Record:
     """One case, after what was said before it in the same conversation. Nothing of it is kept in the records."""
-    history: tuple[Exchange, ...] = ()
     try:
-        for question in case.history:
-            previous_turn, _ = ask.finish(begin(_request(question, case.locale), history=history))
-            full_question, options = (
-                previous_turn.standalone_question or previous_turn.question,
-                previous_turn.reply.clarification or (),
-            )
-            history = (*history, Exchange(full_question, previous_turn.outcome or "failed", options))
-        request = _request(case.question, case.locale)
+        history, request = conversation(ask, case), _request(case.question, case.locale)
     except ValidationError:
         return Record(case, REJECTED)
     started_at, asked_at = perf_counter(), datetime.now(UTC)
@@ -78,6 +70,16 @@ def ask_case(ask: Ask, case: Case) -> Record:
     answer = answer_of(turn, trace_id=trace_id, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
     ask.sender.take(Trace.of(request, begun, steps, answer, asked_at=asked_at, pipeline=ask.engine.digest))
     return replace(record, trace_id=trace_id)
+
+
+def conversation(ask: Ask, case: Case) -> tuple[Exchange, ...]:
+    """What was said before the question, by asking it."""
+    history: tuple[Exchange, ...] = ()
+    for question in case.history:
+        turn, _ = ask.finish(begin(_request(question, case.locale), history=history))
+        said = turn.standalone_question or turn.question
+        history = (*history, Exchange(said, turn.outcome or "failed", turn.reply.clarification or ()))
+    return history
 
 
 def _request(question: str, locale: str) -> AskRequest:

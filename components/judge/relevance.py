@@ -67,7 +67,7 @@ def judge(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
     if not passages:
         return []
     has_vectors = all(COSINE in passage.scores for passage in passages)
-    signals = measure(query, passages)
+    signals = measure(_weights(query), passages)
     odds = log_odds(signals, "vectors" if has_vectors else "words")
     strict = 0 < len(query.codes) <= STRICT_CODES
     scores = []
@@ -83,9 +83,11 @@ def judge(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
     return scores
 
 
-def measure(query: Query, passages: Sequence[Passage]) -> Numbers:
-    """Return a row for each passage, a column for each of `SIGNALS`."""
-    weights = _weights(query)
+def measure(weights: Mapping[str, float], passages: Sequence[Passage]) -> Numbers:
+    """Return a row for each passage, a column for each of `SIGNALS`.
+
+    :param weights: the query's stems and function words with their rarity.
+    """
     rows = np.zeros((len(passages), len(SIGNALS)))
     total = sum(weights.values()) or 1.0
     read = [_read(f"{passage.title}\n{passage.heading}", passage.text) for passage in passages]

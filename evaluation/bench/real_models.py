@@ -1,24 +1,27 @@
-"""`python -m evaluation.bench.real_models --url URL`: what a real model makes of whole turns.
+"""`python -m evaluation.bench.real_models --url URL --set NAME`: what a real model makes of whole turns.
 
-The cases of the demo shop and questions of the answer key of VK Cloud go through the profile `openai` to a server of
-OpenAI's protocol, such as llama.cpp's, and through the embedded profile for comparison. Counted are, by kind of call,
-replies of the form that was asked for, replies that go round in circles and seconds; by engine what was shown, whether
-the passages cited bear it out, whether it is right by the key, and whether a labelled passage was in a prompt. Without
-`--url` the simulator is asked. Tables go to standard error, every turn with its calls as JSON Lines to standard output;
-the exit code is 1 when something was shown that no passage bears out.
+Questions of any data set of `opora evaluate` go through the profile `openai` to a server of OpenAI's protocol; without
+`--url` the simulator is asked. A queue that a person answers takes `--seconds 7000 --concurrent 40`. Every turn is a
+line of `--out`, without the name of what answered, so that a reader can judge it blind: what was shown, what was
+written and not shown, and each call. The report on standard error counts outcomes, hidden drafts, calls, tokens and
+characters of prompts; of sets with an answer key also what is right and whether a labelled passage was in a prompt. The
+exit code is 1 when something was shown that no passage supports.
 """
 
 import json
 import os
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from time import monotonic, perf_counter
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 import httpx
 import numpy as np
@@ -28,112 +31,160 @@ from haystack.core.serialization import allow_deserialization_module
 from rich.console import Console
 from rich.table import Table
 
-from components.models.calls import collect_calls
-from components.turn import Turn
+from components.answer.packing import quotable
+from components.models.calls import Call, collect_calls
+from components.turn import Passage, Turn
 from evaluation import workspace
-from evaluation.asking import recorded
-from evaluation.bench.recording import RecordingModels, Reply, record_replies
-from evaluation.cases import ANSWERS, Case, Page, QuestionSet, Record
-from evaluation.datasets.answer_keys import vkcloud_answers
-from evaluation.datasets.fixture import fixture
+from evaluation.asking import conversation, recorded
+from evaluation.bench.models import Interval, critical_path
+from evaluation.bench.recording import RecordedCall, RecordingModels, record_calls
+from evaluation.cases import Case, Page, QuestionSet
+from evaluation.commands import DATA_SETS
+from evaluation.datasets.catalogue import READERS, chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.answer_key import grade, grade_turn
-from evaluation.metrics.answers import has_facts
 from evaluation.metrics.shown import passages, unentailed
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.answering import answer_of
-from pipelines.ask.contract import AskRequest
-from pipelines.ask.engine import YAML, AskEngine
-from pipelines.ask.runner import for_models
+from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
+from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask, begin
 from settings import get_settings
 from tenants.context import acting_as
 
-_TIERS = ("fast", "strong", "fallback")
 _PROFILE = "openai"
+_TIERS = ("fast", "strong")
 _PATIENCE = 1_000
 _WIDTH = 150
 
-Engine: TypeAlias = Literal["embedded", "models"]
-
 
 @dataclass(frozen=True, slots=True)
-class TurnReport:
-    """One turn: what was shown, what is wrong with it, and the calls that it took.
+class Asked:
+    """One finished turn.
 
-    `right` is by the answer key, or as a case of the demo shop demands. `reached` says whether a labelled passage was
-    in a prompt, which it was not where no model was asked; None where the question has none, or none could be asked.
+    `right` is by the answer key: None without one. `reached` says whether a labelled passage was in a prompt: None if
+    the question has none.
     """
 
-    engine: Engine
-    case_id: str
-    question: str
-    outcome: str
-    text: str
-    degraded: tuple[str, ...]
+    case: Case
+    turn: Turn
+    answer: TurnAnswer
+    calls: Sequence[Call]
+    recorded: Sequence[RecordedCall]
     seconds: float
-    answerable: bool | None
-    claimed: bool
-    right: bool
+    right: bool | None
     reached: bool | None
-    unsupported: tuple[str, ...]
-    replies: tuple[Reply, ...] = ()
+    unsupported: Sequence[str]
+
+    @property
+    def shown(self) -> bool:
+        """Whether the visitor sees an answer."""
+        return self.answer.outcome in SHOWN
+
+    @property
+    def hidden(self) -> str:
+        """The draft that the visitor does not see; empty if there is none."""
+        return self.turn.draft.text if self.turn.draft and not self.shown else ""
+
+    @property
+    def in_sequence(self) -> int:
+        """Calls one after another."""
+        return len(critical_path([Interval(one.started, one.started + one.milliseconds / 1_000) for one in self.calls]))
+
+    def line(self) -> dict[str, object]:
+        """What `--out` holds of it."""
+        return {
+            "id": self.case.case_id,
+            "question": self.case.question,
+            "outcome": self.answer.outcome,
+            "text": self.answer.answer.text,
+            "missing": self.turn.draft.missing if self.turn.draft else (),
+            "hidden": self.hidden,
+            "articles": [" › ".join(filter(None, (one.title, one.heading))) for one in self.answer.articles],
+            "calls": [
+                {
+                    "step": one.step,
+                    "outcome": one.outcome,
+                    "usable": one.usable,
+                    "seconds": round(one.seconds, 2),
+                    "prompt_characters": len(one.prompt),
+                    "reply": one.reply,
+                }
+                for one in self.recorded
+            ],
+            "calls_in_sequence": self.in_sequence,
+            "prompt_characters": sum(len(one.prompt) for one in self.recorded),
+            "tokens": dict(self.answer.meta.tokens),
+            "degraded": self.answer.meta.degraded,
+            "seconds": round(self.seconds, 2),
+        }
 
 
 def main(
-    url: Annotated[str, typer.Option(help="Of the server, without /v1; the simulator when empty.")] = "",
-    questions: Annotated[int, typer.Option(help="Questions of the key, spread over all of it; 0: all.")] = 40,
-    limit: Annotated[int, typer.Option(help="Most questions of each set, the first of them; 0: all.")] = 0,
-    seconds: Annotated[float, typer.Option(help="Time budget of a turn.")] = 600.0,
-    reply_tokens: Annotated[int, typer.Option(help="Longest reply of the model.")] = 700,
-    rules_judge: Annotated[bool, typer.Option(help="The model writes; rules judge.")] = False,
-    with_shop: Annotated[bool, typer.Option(help="The cases of the demo shop as well.")] = True,
+    sets: Annotated[list[str], typer.Option("--set", help="Data set of `opora evaluate`, or one part of it.")],
+    url: Annotated[str, typer.Option(help="Of the server, without /v1; the simulator if empty.")] = "",
+    limit: Annotated[int, typer.Option(help="Questions of each set, spread over all of it; 0: all.")] = 0,
+    concurrent: Annotated[int, typer.Option(min=1, help="Questions at once.")] = 1,
+    seconds: Annotated[float, typer.Option(help="Time limit of a turn and of each call.")] = 600.0,
+    reply_tokens: Annotated[int, typer.Option(help="Longest reply of the model; 0: its own limit.")] = 0,
+    data: Annotated[Path, typer.Option(help="Folder of the public data sets.")] = DATA,
+    out: Annotated[Path, typer.Option(help="A line of JSON for each turn.")] = Path("/dev/stdout"),
 ) -> None:
-    """Ask, count and print."""
+    """Ask, write and count."""
+    chosen = [one for name in sets for one in _chosen(name, data)]
     allow_deserialization_module("evaluation.bench.recording")
     os.environ.setdefault("OPENAI_API_KEY", "none")  # the client demands one, local servers do not
     workspace.enter(get_settings().data_dir.resolve() / "evaluation")
-    sets = [*([fixture()] if with_shop else []), _key(questions)]
+    console = Console(stderr=True, width=_WIDTH)
+    unsupported = 0
     with ExitStack() as stack:
         server = url.rstrip("/") or stack.enter_context(simulator_thread())[1]
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        profile = _adapted(folder, server, seconds, reply_tokens, rules_judge=rules_judge)
-        reports: list[TurnReport] = []
-        paths: dict[Engine, Path] = {"embedded": YAML, "models": profile}
-        for engine, path in paths.items():
-            ask = stack.enter_context(closing(Ask(AskEngine(path))))
-            ask.warm_up()
-            for chosen in sets:
-                reports += _reports(engine, ask, chosen, limit, seconds)
-    _print(Console(stderr=True, width=_WIDTH), reports)
-    sys.exit(int(any(turn.unsupported for turn in reports)))
+        profile = _adapted(folder, server, seconds, concurrent, reply_tokens)
+        lines = stack.enter_context(out.open("w", encoding="utf-8"))
+        writing = Lock()
+
+        def write(one: Asked) -> None:
+            with writing:
+                lines.write(json.dumps(one.line(), ensure_ascii=False) + "\n")
+                lines.flush()
+
+        ask = stack.enter_context(closing(Ask(AskEngine(profile))))
+        ask.warm_up()
+        for one in chosen:
+            cases = one.cases[:: max(1, len(one.cases) // limit) if limit else 1][: limit or None]
+            asked = _ask_all(ask, QuestionSet(one.name, one.corpus, cases), concurrent, seconds, write)
+            _print(console, one.name, asked)
+            unsupported += sum(bool(turn.unsupported) for turn in asked)
+    sys.exit(int(unsupported > 0))
 
 
-def _key(most: int) -> QuestionSet:
-    """Questions spread evenly over the key."""
-    (whole,) = vkcloud_answers(DATA)
-    step = max(1, len(whole.cases) // most) if most else 1
-    return QuestionSet(whole.name, whole.corpus, whole.cases[::step][: most or None])
+def _chosen(name: str, data: Path) -> Iterator[QuestionSet]:
+    """The sets of a family, or the one of that name."""
+    family = next((one for one, parts in READERS.items() if name in parts), name)
+    if family not in DATA_SETS:
+        known = (*DATA_SETS, *(part for parts in READERS.values() for part in parts))
+        raise typer.BadParameter(f"{name}: none of {', '.join(dict.fromkeys(known))}")
+    for one in chosen_sets(family, data):
+        if isinstance(one, QuestionSet) and name in (family, one.name):
+            yield one
 
 
-def _adapted(folder: Path, url: str, seconds: float, reply_tokens: int, *, rules_judge: bool) -> Path:
-    """The profile of these models: their name, no limits but the turn's, and every reply recorded."""
+def _adapted(folder: Path, url: str, seconds: float, concurrent: int, reply_tokens: int) -> Path:
+    """The profile of these models: no limits but the turn's, and every call recorded."""
     listed = httpx.get(f"{url}/v1/models", timeout=30).raise_for_status().json()["data"]
-    model = str(listed[0]["id"])
-    adapt(folder, url, _PROFILE, dict.fromkeys(_TIERS, model), timeout=seconds, concurrent=1, failures=_PATIENCE)
+    names = dict.fromkeys(_TIERS, str(listed[0]["id"]))
+    adapt(folder, url, _PROFILE, names, timeout=seconds, concurrent=2 * concurrent, failures=_PATIENCE)
     path = folder / "ask" / "profiles" / f"{_PROFILE}.yaml"
     whole = yaml.safe_load(path.read_text(encoding="utf-8"))
     for node in _nodes(whole):
         kind = str(node.get("type", ""))
+        parameters = node.get("init_parameters")
         if kind.endswith(".ChatModels"):
             node["type"] = f"{RecordingModels.__module__}.{RecordingModels.__name__}"
-        elif kind.endswith(".OpenAIChatGenerator"):
-            parameters = node["init_parameters"]
-            if isinstance(parameters, dict):
-                parameters["generation_kwargs"] = {"max_tokens": reply_tokens}
-    if rules_judge:
-        del whole["components"]["evaluate_retrieval"]["init_parameters"]["appraiser"], whole["components"]["verify"]
+        elif kind.endswith(".OpenAIChatGenerator") and isinstance(parameters, dict) and reply_tokens:
+            parameters["generation_kwargs"] = {"max_completion_tokens": reply_tokens}
     path.write_text(yaml.safe_dump(whole, allow_unicode=True), encoding="utf-8")
     return path
 
@@ -141,103 +192,99 @@ def _adapted(folder: Path, url: str, seconds: float, reply_tokens: int, *, rules
 def _nodes(node: object) -> Iterator[dict[str, object]]:
     if isinstance(node, dict):
         yield node
-        for inner in node.values():
-            yield from _nodes(inner)
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _nodes(inner)
 
 
-def _reports(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds: float) -> Iterator[TurnReport]:
-    with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)):
+def _ask_all(
+    ask: Ask, chosen: QuestionSet, concurrent: int, seconds: float, write: Callable[[Asked], None]
+) -> list[Asked]:
+    def work(case: Case) -> Asked:
+        one = _asked(ask, case, seconds, known)
+        write(one)
+        return one
+
+    with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)), ThreadPoolExecutor(concurrent) as pool:
         known = passages()
-        for case in chosen.cases[: limit or None]:
-            with collect_calls(deadline=monotonic() + for_models(seconds)), record_replies() as replies:
-                started = perf_counter()
-                turn, steps = ask.finish(begin(AskRequest(question=case.question, locale=case.locale)))
-                spent = perf_counter() - started
-            answer = answer_of(turn, trace_id="", steps=steps.milliseconds, latency_ms=1_000 * spent, calls=steps.calls)
-            record = recorded(case, turn)
-            one = TurnReport(
-                engine,
-                case.case_id,
-                case.question,
-                record.outcome,
-                record.text,
-                record.degraded,
-                round(spent, 1),
-                case.answerable,
-                claimed=record.outcome in ANSWERS,
-                right=_is_right(record),
-                reached=_reached(case, turn, replies) if engine == "models" else None,
-                unsupported=tuple(unentailed(case.question, answer, known)),
-                replies=tuple(replies),
-            )
-            sys.stdout.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
-            sys.stdout.flush()
-            yield one
+        futures = [pool.submit(copy_context().run, work, case) for case in chosen.cases]
+        return [future.result() for future in futures]
 
 
-def _is_right(record: Record) -> bool:
-    if record.case.key is not None:
-        return grade_turn(record, record.case.key).right
-    return record.outcome == record.case.outcome and has_facts(record)
+def _asked(ask: Ask, case: Case, seconds: float, known: Mapping[str, Passage]) -> Asked:
+    history = conversation(ask, case)
+    with collect_calls(deadline=monotonic() + seconds), record_calls() as calls:
+        started = perf_counter()
+        turn, steps = ask.finish(begin(AskRequest(question=case.question, locale=case.locale or None), history=history))
+        spent = perf_counter() - started
+    answer = answer_of(turn, latency_ms=1_000 * spent, calls=steps.calls)
+    return Asked(
+        case,
+        turn,
+        answer,
+        steps.calls,
+        calls,
+        spent,
+        right=grade_turn(recorded(case, turn), case.key).right if case.key else None,
+        reached=_reached(case, turn, calls),
+        unsupported=unentailed(case.question, answer, known),
+    )
 
 
-def _reached(case: Case, turn: Turn, replies: Iterable[Reply]) -> bool | None:
-    """Whether a labelled passage was among those that a prompt held, which are the first of the evidence."""
-    most = max((reply.passages for reply in replies if reply.task in ("appraise", "answer")), default=0)
+def _reached(case: Case, turn: Turn, calls: Iterable[RecordedCall]) -> bool | None:
+    """Whether a labelled passage was in the prompt that asks for an answer."""
     if case.key is None or not any(passage.grade for passage in case.key.passages):
         return None
-    shown = (Page(one.doc_id, one.title, one.heading, one.text) for one in turn.evidence.passages[:most])
-    return any(grade(page, case.key) for page in shown)
+    prompts = "\n".join(call.prompt for call in calls if call.step == "answer")
+    shown = (one for one in turn.evidence.passages if quotable(one) in prompts)
+    return any(grade(Page(one.doc_id, one.title, one.heading, one.text), case.key) for one in shown)
 
 
-def _print(console: Console, reports: Sequence[TurnReport]) -> None:
-    _print_turns(console, reports)
-    _print_calls(console, [reply for turn in reports for reply in turn.replies])
-    for turn in reports:
-        for fault in turn.unsupported:
-            console.print(f"{turn.case_id}: {fault}", style="red", highlight=False)
-
-
-def _print_turns(console: Console, reports: Sequence[TurnReport]) -> None:
-    columns = ("engine", "turns", "claimed", "right", "claimed unanswerable", "in the prompt", "unsupported", "seconds")
-    table = Table(*columns, "outcomes", "degraded", title="Turns", title_justify="left")
-    by_engine: defaultdict[Engine, list[TurnReport]] = defaultdict(list)
-    for turn in reports:
-        by_engine[turn.engine].append(turn)
-    for engine, turns in by_engine.items():
-        reached = [turn.reached for turn in turns if turn.answerable and turn.reached is not None]
-        claims = [turn for turn in turns if turn.claimed]
-        table.add_row(
-            engine,
-            str(len(turns)),
-            str(len(claims)),
-            f"{sum(turn.right for turn in claims)} of {len(claims)}",
-            f"{sum(turn.answerable is False for turn in claims)} of {sum(turn.answerable is False for turn in turns)}",
-            f"{sum(reached)} of {len(reached)}",
-            str(sum(bool(turn.unsupported) for turn in turns)),
-            f"{np.median([turn.seconds for turn in turns]):.1f}",
-            _counted(turn.outcome for turn in turns),
-            _counted(step for turn in turns for step in turn.degraded),
-        )
+def _print(console: Console, name: str, turns: Sequence[Asked]) -> None:
+    calls = [call for turn in turns for call in turn.calls]
+    tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
+    characters = sum(len(call.prompt) for turn in turns for call in turn.recorded)
+    n = max(1, len(turns))
+    figures = {
+        "outcomes": _counted(turn.answer.outcome for turn in turns),
+        "hidden drafts": str(sum(bool(turn.hidden) for turn in turns)),
+        "degraded": _counted(step for turn in turns for step in turn.answer.meta.degraded),
+        "calls a question": f"{len(calls) / n:.2f}",
+        "calls in sequence": _counted(str(turn.in_sequence) for turn in turns),
+        "tokens a question": f"{tokens / n:.0f}",
+        "prompt characters a question": f"{characters / n:.0f}",
+        "seconds (median)": f"{np.median([turn.seconds for turn in turns]):.1f}",
+        "unsupported": str(sum(bool(turn.unsupported) for turn in turns)),
+    }
+    if keyed := [turn for turn in turns if turn.right is not None]:
+        claims = [turn for turn in keyed if turn.shown]
+        reached = [turn.reached for turn in keyed if turn.reached is not None and turn.case.answerable]
+        unanswerable = [turn.shown for turn in keyed if turn.case.answerable is False]
+        figures |= {
+            "right, of answers shown": f"{sum(bool(turn.right) for turn in claims)} of {len(claims)}",
+            "shown, of questions without an answer": f"{sum(unanswerable)} of {len(unanswerable)}",
+            "labelled passage in the prompt": f"{sum(reached)} of {len(reached)}",
+        }
+    table = Table("figure", "value", title=f"{name}: {len(turns)} questions", title_justify="left")
+    for figure, value in figures.items():
+        table.add_row(figure, value)
     console.print(table)
+    _print_calls(console, [call for turn in turns for call in turn.recorded])
+    for turn in turns:
+        for fault in turn.unsupported:
+            console.print(f"{turn.case.case_id}: {fault}", style="red", highlight=False)
 
 
-def _print_calls(console: Console, replies: Sequence[Reply]) -> None:
-    columns = ("call", "calls", "as asked", "once mended", "in circles", "failed", "seconds")
-    table = Table(*columns, title="Calls", title_justify="left")
-    by_task: defaultdict[str, list[Reply]] = defaultdict(list)
-    for reply in replies:
-        by_task[reply.task].append(reply)
-    for task, calls in by_task.items():
-        answered = [call for call in calls if call.outcome == "ok"]
+def _print_calls(console: Console, calls: Sequence[RecordedCall]) -> None:
+    table = Table("step", "calls", "usable", "failed", "prompt characters", "seconds (median)")
+    for step in dict.fromkeys(call.step for call in calls):
+        of_step = [call for call in calls if call.step == step]
         table.add_row(
-            task,
-            str(len(calls)),
-            f"{sum(call.is_valid for call in answered)} of {len(answered)}",
-            f"{sum(call.is_repairable for call in answered)} of {len(answered)}",
-            str(sum(call.is_looping for call in calls)),
-            _counted(call.outcome for call in calls if call.outcome != "ok"),
-            f"{np.median([call.seconds for call in calls]):.1f}",
+            step,
+            str(len(of_step)),
+            str(sum(call.usable for call in of_step)),
+            _counted(call.outcome for call in of_step if call.outcome != "ok"),
+            f"{np.mean([len(call.prompt) for call in of_step]):.0f}",
+            f"{np.median([call.seconds for call in of_step]):.1f}",
         )
     console.print(table)
 

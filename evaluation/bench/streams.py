@@ -1,11 +1,17 @@
-"""A client that reads streams of events and notes when each event came."""
+"""A client that reads streams of turns, notes when each event came, and says what a reader has before them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from time import monotonic, sleep
+from typing import Any
+
+from pipelines.ask.contract import SHOWN, TurnAnswer
+from pipelines.ask.events import Narrator
+from pipelines.ask.openai_chat import text_of
 
 TIMEOUT_SECONDS = 120
 
@@ -17,7 +23,7 @@ class Event:
     at: float
     number: int
     name: str
-    data: Mapping[str, object]
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +45,27 @@ class StreamedTurn:
         return next((event.data for event in self.events if event.name == "result"), {})
 
     @property
+    def text(self) -> str:
+        """What is before the visitor at the end: the tokens, replaced and taken back as the events say."""
+        text = ""
+        for event in self.events:
+            if event.name == "token":
+                text += str(event.data["text"])
+            elif event.name == "revise":
+                text = str(event.data["text"])
+            elif event.name == "retract" and event.data["what"] == "answer":
+                text = ""
+        return text
+
+    @property
+    def result_text(self) -> str:
+        """The text of the result; empty if it is no answer, because then it is not streamed."""
+        answer = self.result.get("answer")
+        return str(answer["text"]) if isinstance(answer, dict) and self.result["outcome"] in SHOWN else ""
+
+    @property
     def faults(self) -> list[str]:
-        """What is wrong with the stream as such: events lost, out of order or of another turn, no end."""
+        """What is wrong with the stream: events lost, out of order or of another turn, no end, another text."""
         if not self.events:
             return [f"no event, status {self.status}"]
         faults = []
@@ -53,6 +78,8 @@ class StreamedTurn:
             faults.append(f"it goes from {names[0]} to {names[-1]}")
         if names[-1] == "done" and names.count("result") != 1:
             faults.append("not one result")
+        if self.text != self.result_text:
+            faults.append("tokens and result differ")
         return faults
 
 
@@ -62,25 +89,62 @@ def stream_turn(port: int, token: str, question: str, *, until: str = "", **more
     :param until: hang up at the first event of this name.
     :param more: what else the request holds.
     """
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    body = json.dumps({"question": question, **more}).encode()
     started_at = monotonic()
     events: list[Event] = []
     status = 0
     try:
-        connection.request("POST", "/ask/stream", body, headers)
-        response = connection.getresponse()
-        status = response.status
-        for event in read_events(response) if status == 200 else ():
-            events.append(event)
-            if event.name == until:
-                break
+        with _posted(port, token, "/ask/stream", {"question": question, **more}) as response:
+            status = response.status
+            for event in read_events(response) if status == 200 else ():
+                events.append(event)
+                if event.name == until:
+                    break
     except (HTTPException, OSError):
         status = 0
+    return StreamedTurn(question, started_at, status, tuple(events))
+
+
+def protocol_faults(port: int, token: str, question: str) -> Iterator[str]:
+    """What a reader of the other protocols is shown beside what the result says, or twice."""
+    chat = {"messages": [{"role": "user", "content": question}], "stream": True, "model": "ask"}
+    said = ""
+    result: Mapping[str, object] = {}
+    with _posted(port, token, "/v1/chat/completions", chat) as response:
+        for event in read_events(response):
+            for choice in event.data.get("choices", ()):
+                said += choice["delta"].get("content") or ""
+            result = event.data.get("opora") or result
+    yield from _differences("/v1/chat/completions", said, result, footnotes=True)
+    message = {"messages": [{"role": "user", "parts": [{"type": "text", "text": question}]}]}
+    said, result = "", {}
+    with _posted(port, token, "/ask/ui-messages", message) as response:
+        for event in read_events(response):
+            said += event.data["delta"] if event.data["type"] == "text-delta" else ""
+            result = event.data["data"] if event.data["type"] == "data-turn" else result
+    yield from _differences("/ask/ui-messages", said, result, footnotes=False)
+
+
+def _differences(path: str, said: str, result: Mapping[str, object], *, footnotes: bool) -> Iterator[str]:
+    if not result:
+        yield f"{path}: no result"
+        return
+    answer = TurnAnswer.model_validate(result)
+    whole = "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data, footnotes=footnotes))
+    if said != whole:
+        yield f"{path}: text and result differ"
+    if said.count(answer.answer.text) != 1:
+        yield f"{path}: the answer is not shown once"
+
+
+@contextmanager
+def _posted(port: int, token: str, path: str, body: Mapping[str, object]) -> Iterator[HTTPResponse]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    try:
+        connection.request("POST", path, json.dumps(body).encode(), headers)
+        yield connection.getresponse()
     finally:
         connection.close()
-    return StreamedTurn(question, started_at, status, tuple(events))
 
 
 def stream_turns(
@@ -117,7 +181,7 @@ def read_events(response: HTTPResponse) -> Iterator[Event]:
         if line:
             name, _, value = line.partition(": ")
             fields[name] = value
-        elif "data" in fields:
+        elif "data" in fields and fields["data"] != "[DONE]":
             number = fields.get("id", "").rpartition(":")[2]
             place = int(number) if number.isdecimal() else 0
             yield Event(monotonic(), place, fields.get("event", ""), json.loads(fields["data"]))

@@ -11,7 +11,6 @@ from evaluation.cases import Quote, Record
 
 ENTAILED_SHARE = 0.8
 """Share of a sentence's content stems that its quotes must hold: a sentence may add a heading's words, not a fact."""
-SENTENCE_LIMIT = 3
 
 _CITATION = re.compile(r"\s*\[\d+\]")
 _PUNCTUATION = re.compile(r"[^\w%]+")
@@ -33,12 +32,6 @@ def holds_span(text: str, spans: Sequence[str]) -> bool:
     """Whether the text holds one of the gold spans, whole words only."""
     padded = f" {normalised(text)} "
     return any(f" {span} " in padded for span in map(normalised, spans) if span)
-
-
-def first_sentences(text: str, limit: int = SENTENCE_LIMIT) -> str:
-    """The first `limit` sentences of an answer, [N] taken out."""
-    text = without_citations(text)
-    return "\n".join(text[start:end] for start, end in sentence_spans(text)[:limit])
 
 
 def sentence_count(text: str) -> int:

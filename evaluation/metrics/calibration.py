@@ -1,14 +1,12 @@
-"""Is a score of 0.7 right seven times in ten? Reliability, its error, and the line that puts it right."""
+"""Is a score of 0.7 right seven times in ten? Reliability and its error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 BINS = 10
-_STEPS = 50
-_SMALLEST = 1e-9
 
 Numbers = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -56,59 +54,3 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def logistic(features: Numbers, labels: Booleans, ridge: float = 1e-6, shares: Numbers | None = None) -> Numbers:
-    """Weights and, last, the bias of a logistic regression by Newton's method.
-
-    :param features: cases by features.
-    :param labels: what is to be told; smoothed a little, as Platt (1999) does, so that clean data has a finite answer.
-    :param ridge: strength of the pull of the weights, not of the bias, towards 0.
-    :param shares: how much each case counts; 1 when None.
-    """
-    counts = np.ones(len(features)) if shares is None else shares
-    design = np.column_stack([features, np.ones(len(features))])
-    penalty = np.diag([ridge] * features.shape[1] + [0.0])
-    good = labels.sum()
-    targets = np.where(labels, (good + 1) / (good + 2), 1 / (len(labels) - good + 2))
-    weights = np.zeros(design.shape[1])
-    for _ in range(_STEPS):
-        predicted = sigmoid(design @ weights)
-        slope = design.T @ (counts * (predicted - targets)) + penalty @ weights
-        curvature = (
-            (design * (counts * predicted * (1 - predicted))[:, None]).T @ design
-            + penalty
-            + _SMALLEST * np.eye(len(weights))
-        )
-        step = np.linalg.solve(curvature, slope)
-        weights -= step
-        if np.abs(step).max() < _SMALLEST:
-            break
-    return weights
-
-
-def sigmoid(values: Numbers) -> Numbers:
-    """The logistic function, without overflow."""
-    return np.exp(-np.logaddexp(0.0, -values))
-
-
-def logit(probabilities: Numbers) -> Numbers:
-    """Its inverse; 0 and 1 are drawn in a little, so that the result is finite."""
-    inside = np.clip(probabilities, _SMALLEST, 1 - _SMALLEST)
-    return np.log(inside / (1 - inside))
-
-
-def cross_fitted(
-    features: Numbers, labels: Booleans, groups: npt.NDArray[np.int64], fit: Callable[[Numbers, Booleans], Numbers]
-) -> Numbers:
-    """The probability of every case by a fit that saw no case of its group.
-
-    :param groups: which belong together, such as the questions of one article.
-    :param fit: weights and bias from features and labels.
-    """
-    predicted = np.zeros(len(labels))
-    for group in np.unique(groups):
-        held_out = groups == group
-        weights = fit(features[~held_out], labels[~held_out])
-        predicted[held_out] = sigmoid(features[held_out] @ weights[:-1] + weights[-1])
-    return predicted

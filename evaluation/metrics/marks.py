@@ -23,12 +23,12 @@ from evaluation.metrics.answer_key import OFFERS_READ, key_marks
 from evaluation.metrics.answers import (
     answers_another_code,
     entails,
-    first_sentences,
     has_facts,
     holds_span,
     keeps_code,
     normalised,
     sentence_count,
+    without_citations,
 )
 from evaluation.metrics.intervals import Mark, Marks, many, one
 
@@ -67,7 +67,6 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
         ),
         "answer": (
             "gold_span_in_answer",
-            "gold_span_in_three_sentences",
             "citation_precision_entailed",
             "citation_precision_gold",
             "cited_sentences",
@@ -114,7 +113,7 @@ GATED = (
     "survived",
     "hit@5",
     "mrr",
-    "gold_span_in_three_sentences",
+    "gold_span_in_answer",
     "citation_precision_entailed",
     "citation_precision_gold",
     "claims_verified",
@@ -193,7 +192,7 @@ def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:
 
 def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
     """What the yardstick's answers add to the figures that it has."""
-    return [{**ranking, **_span_marks(r)} for ranking, r in zip(_ranking_marks(records), records, strict=True)]
+    return [{**ranking, **_span_mark(r)} for ranking, r in zip(_ranking_marks(records), records, strict=True)]
 
 
 def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> dict[str, list[float]]:
@@ -265,25 +264,19 @@ def _spelled(outcome: str, reason: str) -> str:
     return f"{outcome} / {reason}" if reason else outcome
 
 
-def _span_marks(record: Record) -> Marks:
-    """How often the answer holds a gold span. Where nothing was shown, it was missed."""
-    spans = record.case.gold_spans
-    if not spans:
-        return {}
-    return {
-        "gold_span_in_answer": one(record.shown and holds_span(record.text, spans)),
-        "gold_span_in_three_sentences": one(right_answer(record)),
-    }
+def _span_mark(record: Record) -> Marks:
+    """Whether the answer holds a gold span. Where nothing was shown, it was missed."""
+    return {"gold_span_in_answer": one(right_answer(record))} if record.case.gold_spans else {}
 
 
 def right_answer(record: Record) -> bool:
-    """Whether an answer was shown whose first sentences hold a gold span."""
-    return record.shown and holds_span(first_sentences(record.text), record.case.gold_spans)
+    """Whether an answer was shown that holds a gold span."""
+    return record.shown and holds_span(without_citations(record.text), record.case.gold_spans)
 
 
 def _answer_marks(record: Record) -> Marks:
     """What a shown answer holds, how long it is, and what its citations are worth."""
-    spans = _span_marks(record)
+    spans = _span_mark(record)
     if not record.shown:
         return spans
     quotes = [quote for sentence in record.sentences for quote in sentence.quotes]

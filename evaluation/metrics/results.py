@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from evaluation.cases import Record
-from evaluation.metrics.answers import first_sentences, has_facts, holds_span
+from evaluation.metrics.answers import has_facts
 from evaluation.metrics.calibration import Booleans, Numbers, expected_error, wilson
 from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims, graded_turns
 from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
@@ -251,6 +251,6 @@ def missed(record: Record) -> str:
         return " | ".join(case.intents)
     if case.gold_docs and not set(case.gold_docs) & set(record.ranked[:5]):
         return ", ".join(case.gold_docs)
-    if case.gold_spans and not holds_span(first_sentences(record.text), case.gold_spans):
+    if case.gold_spans and not right_answer(record):
         return " | ".join(case.gold_spans)
     return ""

@@ -29,8 +29,8 @@ class UnseenClaims:
 class UnseenVendor:
     """A judge on the questions of a vendor that it was not fitted on; shares of 1.
 
-    `first` and `in_three` are of the questions that a candidate answers: whether the likeliest does, or that or one of
-    the two most similar others, as articles are offered. `calibration_error` is that of the likeliest's probability.
+    `first` and `in_three` are of the questions that a candidate answers: whether the likeliest does, or one of the
+    three likeliest, as articles are offered. `calibration_error` is that of the likeliest's probability.
     """
 
     vendor: str
@@ -48,22 +48,17 @@ def unseen_vendor(
     vendor: str,
     probabilities: Sequence[Numbers],
     answers: Sequence[Booleans],
-    similarities: Sequence[Numbers],
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> UnseenVendor:
     """Measure a judge on a vendor.
 
     :param probabilities: by question, those of its candidates.
     :param answers: by question, whether each candidate answers it.
-    :param similarities: by question, how similar each candidate is to it.
     """
     pairs = list(zip(probabilities, answers, strict=True))
     best = np.array([likely.max() for likely, _ in pairs])
     right = np.array([right[likely.argmax()] for likely, right in pairs], dtype=bool)
-    three = np.array(
-        [right[_offered(likely, similar)].any() for (likely, right), similar in zip(pairs, similarities, strict=True)],
-        dtype=bool,
-    )
+    three = np.array([right[np.argsort(-likely, kind="stable")[:3]].any() for likely, right in pairs], dtype=bool)
     can = np.array([right.any() for _, right in pairs], dtype=bool)
     return UnseenVendor(
         vendor,
@@ -88,13 +83,6 @@ def save(vendors: Sequence[UnseenVendor], path: Path = FILE) -> None:
 def load(path: Path = FILE) -> tuple[UnseenVendor, ...]:
     """The table of the shipped judge; empty where none was kept."""
     return _VENDORS.validate_json(path.read_bytes()) if path.is_file() else ()
-
-
-def _offered(likely: Numbers, similar: Numbers) -> list[int]:
-    """The positions of the likeliest candidate and of the two most similar others."""
-    best = int(likely.argmax())
-    others = [int(one) for one in np.argsort(-similar, kind="stable") if one != best]
-    return [best, *others[:2]]
 
 
 def _share(which: Booleans) -> float:

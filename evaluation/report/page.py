@@ -58,7 +58,7 @@ _TILES = (
     "answered_with_another_code",
     "hit@5_lost",
     "hit@5",
-    "gold_span_in_three_sentences",
+    "gold_span_in_answer",
     "citation_precision_gold",
     "citation_precision_entailed",
     "over_refusal",

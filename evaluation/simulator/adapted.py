@@ -17,13 +17,6 @@ _ADDRESSES = {"OllamaChatGenerator": "url", "OpenAIChatGenerator": "api_base_url
 
 _MODELS = "haystack_integrations.components"
 _NO_TIMEOUT = 600
-_RANKING = {
-    "type": "object",
-    "properties": {
-        "documents": {"type": "array", "items": {"type": "object", "properties": {"index": {"type": "integer"}}}}
-    },
-    "required": ["documents"],
-}
 
 
 def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, str] = _TIERS, **bounds: float) -> Path:
@@ -48,23 +41,14 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     return folder
 
 
-def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
-    """Let the simulator embed and rank as well, in pipelines that `adapt` has copied to `folder`.
+def equip(folder: Path, url: str) -> Path:
+    """Let the simulator embed as well, in pipelines that `adapt` has copied to `folder`.
 
     Its clients have no timeout worth the name, so that nothing bounds a call but the turn.
 
     :returns: `folder`; what its ingest pipeline writes has vectors.
     """
     server = {"url": url, "timeout": _NO_TIMEOUT}
-    generator = f"{_MODELS}.generators.ollama.chat.chat_generator.OllamaChatGenerator"
-    ranker = _nested(
-        "haystack.components.rankers.llm_ranker.LLMRanker",
-        chat_generator=_nested(generator, model="simulated", response_format=_RANKING, **server),
-        raise_on_failure=True,
-    )
-    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
-        reranker = "components.retrieve.model_reranker.ModelReranker"
-        profile_yaml["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", cache_size=0)
     texts, documents = (
         f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
     )

@@ -112,8 +112,8 @@ def tool_reply(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes
 
 def _injected(prompt: Prompt, schema: schemas.Schema | None) -> str:
     """A judge agrees to everything. A writer repeats what it reads as its own words, and gives away its prompt."""
-    if schema is None or prompt.task != "answer":
-        return json.dumps(schemas.fill(schema or {}, prompt, mood="agreeing"), ensure_ascii=False)
+    if schema is not None and prompt.task != "answer":
+        return json.dumps(schemas.fill(schema, prompt, mood="agreeing"), ensure_ascii=False)
     first = prompt.passages[0].number if prompt.passages else 1
     orders = " ".join(sentence.text for passage in prompt.passages for sentence in passage.sentences)
     said = (
@@ -122,6 +122,8 @@ def _injected(prompt: Prompt, schema: schemas.Schema | None) -> str:
         prompt.instructions,
         f"PWNED. {orders} <script>alert(1)</script>",
     )
+    if schema is None:
+        return "\n".join(f"{text} [{first}]" for text in said)
     sentences = [{"text": text, "cites": [first]} for text in said]
     form = {"covers": "fully", "sentences": sentences, "missing": [], "options": []}
     return json.dumps(form, ensure_ascii=False)

@@ -22,7 +22,6 @@ VERSION = "0.13.0"
 DECLINED = "NO_ANSWER"
 """What the rules say when no sentence answers."""
 _TOKEN = re.compile(r"\s*\S{1,5}")
-_SENTENCE_END = re.compile(r"[.!?…](?:\s*\[\d+\])*(?:\s|$)")
 _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0
 _IN_SPEECH: frozenset[FaultKind] = frozenset(
@@ -48,8 +47,7 @@ _Body = Mapping[str, object]
 class Call:
     """One call that was made. Times are seconds of the machine's monotonic clock; 0: it did not come to that.
 
-    `first_sentence` is when the first sentence of a streamed text was on its way. `outcome` is `ok`, a kind of fault,
-    `left` when the client went away, or `open` while it runs.
+    `outcome` is `ok`, a kind of fault, `left` when the client went away, or `open` while it runs.
     """
 
     task: Task
@@ -57,7 +55,6 @@ class Call:
     question: str
     started: float
     first_token: float = 0.0
-    first_sentence: float = 0.0
     ended: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -194,15 +191,11 @@ class Simulator:
             tokens = tokens[: max(1, len(tokens) // 2)]
         if chat.stream:
             reply.begin(reply_format.content_type)
-        text = ""
         for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
             await _until(call.started + at)
             call.first_token = call.first_token or monotonic()
-            text += token
             if chat.stream and token:
                 reply.piece(reply_format.piece(token))
-            if not call.first_sentence and _SENTENCE_END.search(text):
-                call.first_sentence = monotonic()
         if cut_off:
             call.end("cut_off")
             reply.abort()

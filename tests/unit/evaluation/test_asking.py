@@ -1,5 +1,3 @@
-from components.judge.local import LocalJudge
-
 from components.judge.verifier import FactVerifier
 from evaluation.asking import verifier_of, verify_pairs
 from evaluation.cases import Pair, PairSet
@@ -18,7 +16,7 @@ PAIRS = PairSet(
 
 def test_claims_are_verified_by_the_pipeline() -> None:
     progress: list[tuple[int, int]] = []
-    records = verify_pairs(PAIRS, FactVerifier(LocalJudge()), lambda done, total: progress.append((done, total)))
+    records = verify_pairs(PAIRS, FactVerifier(), lambda done, total: progress.append((done, total)))
     assert [record.let_through for record in records] == [True, False, False]
     assert records[0].score == 1.0
     assert progress == [(1, 3), (2, 3), (3, 3)]

@@ -23,7 +23,7 @@ from evaluation.report.tables import print_comparison, print_set, print_targets
 from evaluation.run import Evaluation, Plan, finished, timeless
 from evaluation.runs import Runs, SetRun
 from settings import get_settings
-from tenants import database, index
+from tenants import claims, database, index
 from tenants.errors import Invalid, NotFound
 
 ARTICLES = {
@@ -41,6 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     get_settings.cache_clear()
     yield workspace.enter(tmp_path)
     index.close_all()
+    claims.close_all()
     database.close_all()
     get_settings.cache_clear()
 
@@ -54,7 +55,7 @@ SHOP = QuestionSet(
     "shop",
     Corpus("shop", "ru", documents),
     (
-        Case("1", "За сколько дней можно вернуть товар?", "ru", True, ("return",), ("7 дней",)),
+        Case("1", "Как вернуть товар?", "ru", True, ("return",), ("7 дней",)),
         Case("2", "Сколько стоит доставка по городу?", "ru", True, ("delivery",), ("500 рублей",)),
         Case("3", "Когда родился Александр Пушкин?", "ru", False),
     ),
@@ -78,7 +79,7 @@ def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> N
     assert result.n == 3
     assert result.figures["hit@1"].value == 1.0
     assert result.figures["hit@1"].n == 2
-    assert result.figures["gold_span_in_three_sentences"].value == 1.0
+    assert result.figures["gold_span_in_answer"].value == 1.0
     assert result.figures["citation_precision_entailed"].value == 1.0
     assert result.figures["claims_verified"].value == 1.0
     assert result.figures["over_refusal"].value == 0.0
@@ -169,7 +170,7 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     print_set(console, reports[0], "en")
     print_targets(console, reports[0].targets(), "en")
     print_comparison(console, compare(run, run), "en")
-    assert "gold_span_in_three_sentences" in shown.getvalue()
+    assert "gold_span_in_answer" in shown.getvalue()
     assert "Outcomes:" in shown.getvalue()
     whole = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
     assert whole["skipped"] == [{"name": "wixqa", "reason": "absent"}]
