@@ -44,7 +44,7 @@ class AskEngine:
         self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
         for _, component in self.pipeline.walk():
             if hasattr(component, "run_async"):
-                # Each turn has an event loop of its own, and an async client is bound to the one that opened it.
+                # Each turn has its own event loop, and an async client works only on the loop that opened it.
                 vars(component)["run_async"] = None
         self._exit = str(definition["metadata"]["exit"])
         self._passes = _passes(self.pipeline)
@@ -105,7 +105,7 @@ def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:
 
 
 def _closable(holder: object) -> Iterator[Closable]:
-    """The parts of a component of ours that need closing: models, rankers, embedders."""
+    """The parts of our components that need closing: models, rankers, embedders."""
     if type(holder).__module__.startswith("components."):
         for part in getattr(holder, "__dict__", {}).values():
             if isinstance(part, Closable):
