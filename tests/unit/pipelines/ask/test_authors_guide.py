@@ -222,3 +222,13 @@ def test_a_chain_of_providers_survives_a_failure(
     ((old, new),) = _EDIT.findall(GUIDE)
     turn, _ = built(profile("builder").replace(f"{old}\n", new))(PUMP)
     assert (turn.outcome, simulator.calls[0].model) == ("answered", OLLAMA)
+
+
+def test_a_mistake_in_a_chain_of_providers_is_found(tmp_path: Path) -> None:
+    ((old, new),) = _EDIT.findall(GUIDE)
+    path = tmp_path / "ask" / "profiles" / "new.yaml"
+    path.parent.mkdir(parents=True)
+    (tmp_path / "ask" / "ask.yaml").write_bytes(ASK)
+    path.write_text(profile("builder").replace(f"{old}\n", new.replace("max_retries", "max_retry")), encoding="utf-8")
+    (finding,) = lint_file(path)
+    assert (finding.code, finding.where) == ("unknown_parameter", "components.llm.chat_generators.1")
