@@ -149,9 +149,15 @@ def _component_faults(where: str, spec: object) -> Iterator[Finding]:
         yield from (Finding("unknown_parameter", where, str(key)) for key in arguments if key not in names)
     required = [p.name for p in accepted if p.default is Parameter.empty and p.kind not in _ANY_NUMBER]
     yield from (Finding("missing_parameter", where, name) for name in required if name not in arguments)
+    restored = {p.name for p in accepted if "from_dict" in vars(cls) and "list[" in str(p.annotation)}
     for name, value in arguments.items():
         if _is_component(value):
             yield from _component_faults(f"{where}.{name}", value)
+        elif name in restored and isinstance(value, list):
+            # Haystack leaves components in a list alone; a class with such a parameter restores them itself.
+            for number, part in enumerate(value, start=1):
+                if _is_component(part):
+                    yield from _component_faults(f"{where}.{name}.{number}", part)
         elif any(_is_component(part) for part in _parts(value)):
             yield Finding("nested_too_deep", where, str(name))
 

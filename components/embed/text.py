@@ -3,6 +3,7 @@
 from haystack import component
 
 from components.embed.dense import EmbeddingFailed, embed_question
+from components.faults import degraded
 from components.language.encoder_settings import settings_from
 from tenants.index import open_collection
 
@@ -13,6 +14,9 @@ class IndexTextEmbedder:
 
     Uses the embedder that encoded the tenant's index. Any other text embedder of the same model serves as well.
 
+    The embedding is empty if the index has no dense vectors or the embedder fails. A hybrid search on our document
+    stores then goes by words, and a failure leaves the turn degraded (`embedder`).
+
     ```python
     IndexTextEmbedder().run("Can I return a gift?")["embedding"]
     ```
@@ -20,11 +24,12 @@ class IndexTextEmbedder:
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
-        """:returns: `embedding`.
-
-        :raises EmbeddingFailed: the index has no dense vectors, or the embedder fails.
-        """
+        """:returns: `embedding`."""
         dense = settings_from(open_collection().encoder).dense
         if dense is None:
-            raise EmbeddingFailed
-        return {"embedding": list(embed_question(text, dense))}
+            return {"embedding": []}
+        try:
+            return {"embedding": list(embed_question(text, dense))}
+        except EmbeddingFailed as error:
+            degraded("embedder", error)
+            return {"embedding": []}

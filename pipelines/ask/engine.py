@@ -42,6 +42,10 @@ class AskEngine:
         changed = {step: {"init_parameters": {"threshold": value}} for step, value in thresholds.items()}
         definition = with_overlay(load(path), {"components": changed})
         self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
+        for _, component in self.pipeline.walk():
+            if hasattr(component, "run_async"):
+                # Each turn has its own event loop, and an async client works only on the loop that opened it.
+                vars(component)["run_async"] = None
         self._exit = str(definition["metadata"]["exit"])
         self._passes = _passes(self.pipeline)
         self.digest = _digest(definition)
@@ -88,6 +92,7 @@ class AskEngine:
 
     def close(self) -> None:
         """Release the connections to models."""
+        self.pipeline.close()
         for _, component in self.pipeline.walk():
             for holder in _closable(component):
                 holder.close()
@@ -100,12 +105,13 @@ def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:
 
 
 def _closable(holder: object) -> Iterator[Closable]:
-    """The parts of a component that need closing: models, rankers, embedders."""
-    for part in getattr(holder, "__dict__", {}).values():
-        if isinstance(part, Closable):
-            yield part
-        elif type(part).__module__.startswith("components."):
-            yield from _closable(part)
+    """The parts of our components that need closing: models, rankers, embedders."""
+    if type(holder).__module__.startswith("components."):
+        for part in getattr(holder, "__dict__", {}).values():
+            if isinstance(part, Closable):
+                yield part
+            else:
+                yield from _closable(part)
 
 
 def _digest(definition: object) -> str:

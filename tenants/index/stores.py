@@ -8,8 +8,9 @@ would be a fault here (qdrant-haystack 13.1):
 - Reading never creates a collection. A lost index raises `IndexDamaged`, a tenant without documents has none.
 - `in []` matches nothing; the stock filter matches everything. Native Qdrant filters are refused.
 - Each half of a hybrid search brings `candidates` hits; the stock one brings ten.
+- An empty embedding finds nothing, and a hybrid search then goes by words.
 - Every document found with an embedding carries its cosine in `meta["scores"]`: reciprocal ranks say nothing about
-  relevance.
+  relevance. Its status is `superseded` if an edge says so.
 - Writing checks every vector, reaches the disk before it returns, and keeps the tenant's records, so that the next
   ingest run does not remove the chunks as orphans.
 - A retriever from YAML deserialises its store as a `QdrantDocumentStore`, whatever type is given; see `_from_dict`.
@@ -42,7 +43,7 @@ from haystack_integrations.document_stores.qdrant.filters import convert_filters
 from qdrant_client.http import models
 
 from tenants import documents as records
-from tenants import lexicon, writing
+from tenants import lexicon, relations, writing
 from tenants.documents import DocumentRecord
 from tenants.errors import InternalFault
 from tenants.index.access import open_collection
@@ -214,7 +215,7 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
     def _query_by_embedding(  # type: ignore[override]
         self, query_embedding: list[float], filters: Any = None, scale_score: bool = False, **parameters: Any
     ) -> list[Document]:
-        if not self._collection().dimensions:
+        if not (query_embedding and self._collection().dimensions):
             return []
         found = super()._query_by_embedding(query_embedding, native_filter(filters), scale_score=False, **parameters)
         documents = [_scored(document, cosine=document.score) for document in found]
@@ -245,7 +246,7 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
         sparse = models.SparseVector(indices=query_sparse_embedding.indices, values=query_sparse_embedding.values)
         per_vector = max(self.candidates, top_k)
         vectors: list[tuple[str, Any]] = [(SPARSE, sparse)]
-        if self._collection().dimensions:
+        if query_embedding and self._collection().dimensions:
             vectors.append((DENSE, query_embedding))
         request: dict[str, Any] = {
             "collection_name": self.index,
@@ -437,7 +438,10 @@ def _scored(document: Document, cosine: float | None = None) -> Document:
     scores = {"search": document.score or 0.0}
     if cosine is not None:
         scores["cosine"] = cosine
-    return replace(document, meta={**document.meta, "scores": scores})
+    meta = {**document.meta, "scores": scores}
+    if meta.get("status") == "active" and meta.get("doc_id") in relations.current().successors:
+        meta["status"] = "superseded"
+    return replace(document, meta=meta)
 
 
 def _scaled(score: float | None) -> float | None:

@@ -27,7 +27,9 @@ from components.ingest.document import SourceDocument
 from components.ingest.reconcile import compare, recount
 from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.passages import from_payload
-from pipelines.definition import ALLOWED_MODULES, load
+from components.turn import Turn
+from pipelines.ask.engine import YAML, AskEngine
+from pipelines.definition import ALLOWED_MODULES
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
 from settings import ROOT, get_settings
@@ -181,19 +183,26 @@ class TestRetrievers:
             "init_parameters": {"return_embedding": False, "candidates": 40},
         }
 
-    def test_the_pipeline_of_the_guide(self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_profile_of_the_guide(self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         guide = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
-        (text,) = re.findall(r"<!-- stock-retriever -->\n```yaml\n(.*?)```", guide, re.DOTALL)
-        (tmp_path / "stock.yaml").write_text(text.replace("EdgeDocumentStore", type(store).__name__))
-        assert lint_file(tmp_path / "stock.yaml") == []
-        pipeline = Pipeline.from_dict(load(tmp_path / "stock.yaml"), allowed_modules=ALLOWED_MODULES)
+        (text,) = re.findall(r"<!-- file: pipelines/ask/profiles/hybrid.yaml -->\n```yaml\n(.*?)```", guide, re.DOTALL)
+        profile = tmp_path / "ask" / "profiles" / "hybrid.yaml"
+        profile.parent.mkdir(parents=True)
+        (tmp_path / "ask" / "ask.yaml").write_bytes(YAML.read_bytes())
+        profile.write_text(text.replace("EdgeDocumentStore", type(store).__name__), encoding="utf-8")
+        assert lint_file(profile) == []
         dense = DenseSettings(space="tiny", dimensions=2, embedder={})
         open_collection(create=True, encoder=EncoderSettings(dense=dense).json_form, dimensions=2)
         store.write_documents(SparseDocumentEmbedder().run(DOCUMENTS)["documents"])
         monkeypatch.setattr("components.embed.text.embed_question", lambda *_: (1.0, 0.0))
-        found = pipeline.run({"text": "текст 2"})["retriever"]["documents"]
-        assert set(ids(found)) == {named(1), named(2), named(3)}
-        assert {one.id: round(one.meta["scores"]["cosine"], 2) for one in found}[named(3)] == 0.71
+        found = AskEngine(profile).run(Turn("t", "текст 2"))
+        cosines = {one.chunk_id: round(one.scores["cosine"], 2) for one in found.evidence.passages}
+        assert cosines == {named(1): 1.0, named(2): 0.0, named(3): 0.71}
+        assert found.degraded == ()
+        monkeypatch.setattr("components.embed.text.embed_question", lambda *_: ())
+        by_words = AskEngine(profile).run(Turn("t", "текст 2")).evidence.passages
+        assert by_words[0].chunk_id == named(2)
+        assert "cosine" not in by_words[0].scores
 
 
 class TestWriter:

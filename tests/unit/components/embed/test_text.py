@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from haystack import Document
 
-from components.embed.dense import EmbeddingFailed
 from components.embed.sparse import SparseDocumentEmbedder, SparseTextEmbedder
 from components.embed.text import IndexTextEmbedder
+from components.faults import collect_degraded
 from components.language.encoder import encode_passage, encode_query
-from components.language.encoder_settings import STANDARD, EncoderSettings
+from components.language.encoder_settings import STANDARD, DenseSettings, EncoderSettings
 from settings import Settings
 from tenants.context import Tenant, acting_as
 from tenants.index import open_collection
@@ -46,5 +46,12 @@ def test_a_document_is_encoded_with_its_title_and_heading() -> None:
 
 
 def test_an_index_without_dense_vectors_embeds_nothing() -> None:
-    with pytest.raises(EmbeddingFailed):
-        IndexTextEmbedder().run("Вернуть товар")
+    assert IndexTextEmbedder().run("Вернуть товар") == {"embedding": []}
+
+
+def test_a_failed_embedder_leaves_the_turn_degraded() -> None:
+    dense = DenseSettings(space="tiny", dimensions=2, embedder={})
+    open_collection(create=True, encoder=EncoderSettings(dense=dense).json_form, dimensions=2)
+    with collect_degraded() as failed:
+        assert IndexTextEmbedder().run("Вернуть товар") == {"embedding": []}
+    assert list(failed) == ["embedder"]

@@ -1,0 +1,234 @@
+"""Run the profiles of docs/authors.md over a small knowledge base."""
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+import yaml
+from haystack.tracing.tracer import disable_tracing
+
+from components.ingest.document import SourceDocument
+from components.models import breaker
+from components.turn import Turn
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.running import simulator_thread
+from evaluation.simulator.server import Simulator
+from pipelines.ask.engine import AskEngine
+from pipelines.ask.steps import record_steps
+from pipelines.ingest.usecase import Ingest
+from pipelines.lint import lint_file
+from settings import ROOT, get_settings
+from tenants import relations
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.registry import Registry
+from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
+
+Asked: TypeAlias = tuple[Turn, list[str]]
+"""A finished turn and the steps that it took, in order."""
+Ask: TypeAlias = Callable[[str], Asked]
+
+GUIDE = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
+INGEST = (ROOT / "pipelines" / "ingest" / "ingest.yaml").read_text(encoding="utf-8")
+ASK = (ROOT / "pipelines" / "ask" / "ask.yaml").read_bytes()
+_PROFILE = r"<!-- file: pipelines/ask/profiles/{}.yaml -->\n```yaml\n(.*?)```\n"
+_EDIT = re.compile(
+    r'<!-- edit: pipelines/ask/profiles/builder.yaml, instead of "([^"]+)" -->\n```yaml\n(.*?)```\n', re.DOTALL
+)
+OLLAMA, OPENAI = "qwen3:4b-instruct", "gpt-4.1-mini"
+ARTICLES = [
+    SourceDocument("gifts", "Подарки", "Подарки принимают назад в течение 14 дней.", meta={"updated_at": "2024-01-01"}),
+    SourceDocument(
+        "rules",
+        "Подарки: правила",
+        "Подарки принимают назад в течение 14 дней, если есть чек.",
+        meta={"updated_at": "2026-01-01"},
+    ),
+    SourceDocument("pump", "Насос", "Насос стиральной машины меняют в мастерской за 3 дня."),
+    SourceDocument("password", "Пароль", "Пароль меняют в профиле, в разделе безопасности."),
+    SourceDocument("delivery", "Доставка", "Доставка по городу занимает 2 дня."),
+]
+GIFTS = "Принимают ли подарки назад в течение 14 дней?"
+PUMP = "Насос стиральной машины меняют в мастерской?"
+
+
+def profile(name: str) -> str:
+    """A profile of the guide."""
+    (text,) = re.findall(_PROFILE.format(name), GUIDE, re.DOTALL)
+    return str(text)
+
+
+@pytest.fixture(scope="module")
+def shop(shared_installation: None) -> Iterator[Tenant]:
+    """A tenant in context whose embedded index is searched by words."""
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "anna", SCOPES)) as tenant:
+        Ingest().run(ARTICLES)
+        yield tenant
+
+
+@pytest.fixture
+def dense(shop: Tenant, tmp_path: Path) -> Iterator[Tenant]:
+    """The same with dense vectors of a tiny encoder."""
+    lay_out(tmp_path, ENCODER, encoder())
+    parameters = {"model": ENCODER, "dimensions": DIMENSIONS, "file": FILE, "cache_dir": str(tmp_path)}
+    embedder = {"type": "components.embed.fast.FastEmbedder", "init_parameters": parameters}
+    block = f"      embedder: {yaml.safe_dump(embedder, default_flow_style=True, width=1_000)}"
+    path = tmp_path / "ingest.yaml"
+    path.write_text(with_embedder(INGEST, block), encoding="utf-8")
+    Registry().add("dense")
+    with acting_as(Tenant("dense", "anna", SCOPES)) as tenant:
+        Ingest(path).run(ARTICLES)
+        yield tenant
+
+
+@pytest.fixture
+def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulator]:
+    """A simulated model server, at the addresses where profiles look for Ollama and OpenAI."""
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with simulator_thread(Knobs(models=(OLLAMA, OPENAI))) as (simulator, url):
+        monkeypatch.setenv("OPORA_OLLAMA_URL", url)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        get_settings.cache_clear()
+        yield simulator
+    get_settings.cache_clear()
+    disable_tracing()
+
+
+@pytest.fixture
+def built(shop: Tenant, tmp_path: Path) -> Iterator[Callable[[str], Ask]]:
+    """Lay a profile over the deployed pipeline, check it, and return a function that asks it."""
+    engines: list[AskEngine] = []
+
+    def build(text: str) -> Ask:
+        path = tmp_path / "ask" / "profiles" / "new.yaml"
+        path.parent.mkdir(parents=True)
+        (tmp_path / "ask" / "ask.yaml").write_bytes(ASK)
+        path.write_text(text, encoding="utf-8")
+        assert lint_file(path) == []
+        engine = AskEngine(path)
+        engines.append(engine)
+
+        def ask(question: str) -> Asked:
+            with record_steps() as steps:
+                return engine.run(Turn("t", question)), list(steps.milliseconds)
+
+        return ask
+
+    yield build
+    for engine in engines:
+        engine.close()
+
+
+def cited(turn: Turn) -> list[str]:
+    assert turn.draft is not None
+    return [citation.passage.doc_id for citation in turn.draft.citations if citation.origin == "primary"]
+
+
+def test_a_stock_ranker_orders_what_is_graded(shop: Tenant, built: Callable[[str], Ask]) -> None:
+    assert cited(AskEngine().run(Turn("t", GIFTS))) == ["gifts"]
+    turn, steps = built(profile("newest"))(GIFTS)
+    assert steps[steps.index("rank") : steps.index("grade")] == ["rank", "newest", "expand"]
+    assert cited(turn) == ["rules"]
+
+
+@pytest.mark.usefixtures("dense")
+def test_a_stock_retriever_searches_our_index(built: Callable[[str], Ask]) -> None:
+    ask = built(profile("hybrid"))
+    turn, steps = ask(PUMP)
+    assert (turn.outcome, cited(turn), turn.degraded) == ("answered", ["pump"], ())
+    assert {"words", "meaning", "hybrid"} <= set(steps)
+    assert "retrieve" not in steps
+    by_meaning, _ = ask("помпа")
+    assert by_meaning.evidence.passages[0].doc_id == "pump"
+    assert by_meaning.evidence.passages[0].scores["cosine"] > 0.9
+
+
+def test_a_cross_encoder_orders_what_is_graded(shop: Tenant, built: Callable[[str], Ask], tmp_path: Path) -> None:
+    lay_out(tmp_path, CROSS_ENCODER, cross_encoder())
+    known = f"{{model: {CROSS_ENCODER}, file: {FILE}, cache_dir: {tmp_path}}}"
+    question = "Насос, пароль, доставка: пароль"
+    assert AskEngine().run(Turn("t", question)).evidence.passages[0].doc_id == "delivery"
+    turn, steps = built(profile("reader").replace("{model: BAAI/bge-reranker-v2-m3-int8}", known))(question)
+    assert steps[steps.index("rank") : steps.index("grade")] == ["rank", "rerank", "expand"]
+    assert turn.evidence.passages[0].doc_id == "password"
+
+
+def test_a_stock_retriever_searches_by_words_without_vectors(built: Callable[[str], Ask]) -> None:
+    turn, _ = built(profile("hybrid"))(PUMP)
+    assert (turn.outcome, cited(turn), turn.degraded) == ("answered", ["pump"], ())
+    assert "cosine" not in turn.evidence.passages[0].scores
+
+
+def test_a_stock_retriever_returns_superseded_status(
+    built: Callable[[str], Ask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = relations.Relations(successors={"pump": "pump-new"})
+    monkeypatch.setattr(relations, "current", lambda: known)
+    turn, _ = built(profile("hybrid"))(PUMP)
+    statuses = {passage.doc_id: passage.status for passage in turn.evidence.passages}
+    assert statuses["pump"] == "superseded"
+    assert statuses["gifts"] == "active"
+
+
+@pytest.mark.usefixtures("simulator")
+def test_a_router_chooses_the_answerer_by_adequacy(built: Callable[[str], Ask]) -> None:
+    ask = built(profile("thrifty"))
+    strong, steps = ask(PUMP)
+    assert strong.evidence.adequacy >= 0.8
+    assert (strong.outcome, "answer" in steps, "write" in steps) == ("answered", True, False)
+    weak, steps = ask(GIFTS)
+    assert weak.evidence.adequacy < 0.8
+    assert ("answer" in steps, "write" in steps) == (False, True)
+    assert (weak.outcome, cited(weak)) == ("answered", ["gifts"])
+    assert weak.draft is not None
+    assert not weak.draft.quoted
+
+
+def test_a_stock_prompt_and_generator_answer(built: Callable[[str], Ask], simulator: Simulator) -> None:
+    ask = built(profile("builder"))
+    turn, steps = ask(PUMP)
+    assert steps[steps.index("prompt") :][:3] == ["prompt", "llm", "cite"]
+    assert (turn.outcome, turn.degraded, cited(turn)) == ("answered", (), ["pump"])
+    assert turn.reply.text == "Насос стиральной машины меняют в мастерской за 3 дня. [1]"
+    assert turn.draft is not None
+    assert (turn.draft.quoted, turn.draft.factuality_status) == (False, "checked")
+    assert simulator.calls[0].task == "answer"
+
+
+@pytest.mark.usefixtures("simulator")
+def test_a_stock_generator_serves_turns_at_the_same_time(built: Callable[[str], Ask]) -> None:
+    ask = built(profile("builder"))
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(copy_context().run, ask, question) for question in (PUMP, GIFTS) * 4]
+        turns = [one.result()[0] for one in asked]
+    assert [turn.outcome for turn in turns] == ["answered"] * 8
+
+
+def test_a_chain_of_providers_begins_with_the_first(built: Callable[[str], Ask], simulator: Simulator) -> None:
+    ((old, new),) = _EDIT.findall(GUIDE)
+    turn, _ = built(profile("builder").replace(f"{old}\n", new))(PUMP)
+    assert (turn.outcome, simulator.calls[0].model) == ("answered", OPENAI)
+
+
+def test_a_chain_of_providers_survives_a_failure(
+    built: Callable[[str], Ask], simulator: Simulator, nowhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://{nowhere}/v1")
+    ((old, new),) = _EDIT.findall(GUIDE)
+    turn, _ = built(profile("builder").replace(f"{old}\n", new))(PUMP)
+    assert (turn.outcome, simulator.calls[0].model) == ("answered", OLLAMA)
+
+
+def test_a_mistake_in_a_chain_of_providers_is_found(tmp_path: Path) -> None:
+    ((old, new),) = _EDIT.findall(GUIDE)
+    path = tmp_path / "ask" / "profiles" / "new.yaml"
+    path.parent.mkdir(parents=True)
+    (tmp_path / "ask" / "ask.yaml").write_bytes(ASK)
+    path.write_text(profile("builder").replace(f"{old}\n", new.replace("max_retries", "max_retry")), encoding="utf-8")
+    (finding,) = lint_file(path)
+    assert (finding.code, finding.where) == ("unknown_parameter", "components.llm.chat_generators.1")
