@@ -8,7 +8,9 @@ from haystack import Document
 from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.utterances import Utterances
+from components.language.injection import orders
 from components.language.marks import FENCE
+from components.language.sentences import sentence_spans
 from components.passages import to_passage
 from components.turn import Citation, Claim, Draft, Passage
 
@@ -95,7 +97,14 @@ def is_lead(claim: Claim) -> bool:
 
 
 def _citation(number: int, passage: Passage, quotes: Sequence[str]) -> Citation:
-    """The citation whose excerpt reaches from the first to the last of the quotes, the whole passage without any."""
+    """The citation whose excerpt reaches from the first to the last of the quotes, the whole passage without any.
+
+    The excerpt stops before a sentence that may not be quoted.
+    """
     places = [(at, at + len(quote)) for quote in quotes if quote and (at := passage.text.find(quote)) >= 0]
     start, end = (min(a for a, _ in places), max(b for _, b in places)) if places else (0, len(passage.text))
+    spans = sentence_spans(passage.text)
+    if len(passage.sentences) < len(spans):
+        withheld = (spans[place][0] for place in orders(passage.text, spans))
+        end = min((at for at in withheld if start < at < end), default=end)
     return Citation(number, passage, passage.text[start:end], (start, end))

@@ -2,23 +2,18 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from components.judge.appraiser import EvidenceAppraiser
-from components.judge.context import EvidenceContext
-from components.judge.local import LocalJudge
-from components.judge.reviewer import DraftReviewer
 
+from components.answer import suggestions
 from components.answer.suggestions import QuestionSuggester
-from components.judge.evaluator import RetrievalEvaluator
+from components.faults import collect_degraded
 from components.judge.grader import DocGrader
-from components.judge.llm import LlmJudge
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
-from components.retrieve.tools import ToolSearch
-from components.turn import Citation, Claim, Draft, Turn, Verdict
+from components.passages import to_passage
+from components.retrieve.related import EvidenceContext
 from components.understand.query_writer import LlmQueryWriter
 from components.understand.rewrite import QueryRewriter
 from tenants.context import SCOPES, Tenant, acting_as
@@ -26,55 +21,56 @@ from tenants.registry import Registry
 from tenants.relations import Relations
 from tests.installations import installed
 from tests.models import DOWN, ScriptedModels
-from tests.turns import BrokenJudge, passage, turn
+from tests.turns import FixedJudge, answer, document
 
-SECRET = "Секретный вопрос о гарантии"
-SOURCE = passage("Гарантия два года.", heading="Гарантия")
-OTHER = passage("Возврат 14 дней.", "c2", heading="Возврат")
-FOUND = turn(SECRET, SOURCE, OTHER)
-DRAFT = Draft("Гарантия два года. [1]", (Claim("Гарантия два года.", (1,)),), (Citation(1, SOURCE, "", (0, 18)),))
-WRITTEN = replace(FOUND, draft=DRAFT, verdict=Verdict("auto"))
-MODELS = ScriptedModels(appraise=DOWN, claims=DOWN, evaluate=DOWN, rewrite=DOWN)
-RETRIED = replace(FOUND, passes=1)
+QUESTION = "Секретный вопрос о гарантии"
+SOURCE = document("Гарантия два года.", heading="Гарантия")
+OTHER = document("Возврат 14 дней.", "c2", heading="Возврат")
+WRITTEN = answer("Гарантия длится два года.", of=to_passage(SOURCE))
+
+
+def fails(*_: object) -> None:
+    raise OSError("the provider's own words")
 
 
 def related_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise OSError("the database's own words")
-
-    monkeypatch.setattr("components.judge.context.related", fails)
-    monkeypatch.setattr("components.judge.context.rejected", lambda *_: ())
-    monkeypatch.setattr("components.judge.context.relations.current", Relations)
-
-
-def tools_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise OSError("the tool's own words")
-
-    monkeypatch.setattr(ToolSearch, "consult", fails)
+    monkeypatch.setattr("components.retrieve.related.relations.current", Relations)
+    monkeypatch.setattr(EvidenceContext, "_related", fails)
 
 
 def nothing(_: pytest.MonkeyPatch) -> None:
     """Break nothing more: the judge or the model is broken already."""
 
 
-Run = Callable[[Turn], dict[str, Turn]]
-REVIEWER = DraftReviewer(LlmJudge(MODELS))
-STEPS: dict[str, tuple[Run, Turn, Callable[[pytest.MonkeyPatch], None]]] = {
+Breaks = Callable[[pytest.MonkeyPatch], None]
+STEPS: dict[str, tuple[Callable[[], object], Breaks]] = {
     "grader": (
-        DocGrader(BrokenJudge("relevance")).run,
-        replace(FOUND, evidence=replace(FOUND.evidence, relevance_by_chunk={})),
+        lambda: DocGrader(0.5, judge=FixedJudge(broken=["grade"])).run(  # type: ignore[arg-type]
+            query=QUESTION, documents=[SOURCE], quality="thorough"
+        ),
         nothing,
     ),
-    "retrieval_evaluator": (RetrievalEvaluator(BrokenJudge("uncovered")).run, FOUND, nothing),
-    "tools": (RetrievalEvaluator(LocalJudge(), tools=ToolSearch()).run, FOUND, tools_fail),
-    "appraiser": (RetrievalEvaluator(LocalJudge(), appraiser=EvidenceAppraiser(LlmJudge(MODELS))).run, FOUND, nothing),
-    "related": (EvidenceContext().run, FOUND, related_fails),
-    "verifier": (FactVerifier(BrokenJudge("check_all")).run, WRITTEN, nothing),
-    "verifier, self_evaluator": (FactVerifier(LocalJudge(), reviewer=REVIEWER).run, WRITTEN, nothing),
-    "self_evaluator": (SelfEvaluator(BrokenJudge("evaluate")).run, WRITTEN, nothing),
-    "suggestions": (QuestionSuggester(BrokenJudge("relevance")).run, WRITTEN, nothing),
-    "rewriter": (QueryRewriter(writer=LlmQueryWriter(MODELS)).run, RETRIED, nothing),
+    "related": (lambda: EvidenceContext().run(query=QUESTION, documents=[SOURCE]), related_fails),
+    "verifier": (
+        lambda: FactVerifier(judge=FixedJudge(broken=["check"])).run(answers=[WRITTEN]),  # type: ignore[arg-type]
+        nothing,
+    ),
+    "self_evaluator": (
+        lambda: SelfEvaluator(judge=FixedJudge(broken=["evaluate"])).run(  # type: ignore[arg-type]
+            query=QUESTION, answers=[WRITTEN]
+        ),
+        nothing,
+    ),
+    "suggestions": (
+        lambda: QuestionSuggester().run(documents=[SOURCE, OTHER], answers=[WRITTEN]),
+        lambda monkeypatch: monkeypatch.setattr(suggestions, "_topics", fails),
+    ),
+    "rewriter": (
+        lambda: QueryRewriter(writer=LlmQueryWriter(ScriptedModels(rewrite=DOWN))).run(
+            query=QUESTION, missing=["срок"], attempt=1, documents=[SOURCE]
+        ),
+        nothing,
+    ),
 }
 
 
@@ -87,19 +83,17 @@ def _shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             yield
 
 
-@pytest.mark.parametrize("names", STEPS)
+@pytest.mark.parametrize("step", STEPS)
 def test_a_degraded_step_logs_the_cause(
-    names: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    step: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, given, breaks = STEPS[names]
+    run, breaks = STEPS[step]
     breaks(monkeypatch)
-    with caplog.at_level(logging.DEBUG):
-        ((_, after),) = run(given).items()
-    assert after.degraded == tuple(names.split(", "))
-    logged = [one.getMessage() for one in caplog.records if one.name == "opora.steps"]
-    assert len(logged) == len(after.degraded)
-    for step, message in zip(after.degraded, logged, strict=True):
-        assert message.startswith(f"turn t without {step}: ")
-        assert ".py:" in message, "where it came from"
+    with caplog.at_level(logging.DEBUG), collect_degraded() as degraded:
+        run()
+    assert list(degraded) == [step]
+    (logged,) = [one.getMessage() for one in caplog.records if one.name == "opora.steps"]
+    assert logged.startswith(f"without {step}: ")
+    assert ".py:" in logged, "where it came from"
     assert "own words" not in caplog.text
     assert "екретный" not in caplog.text
