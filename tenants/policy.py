@@ -86,7 +86,8 @@ class Policy(BaseModel):
     )
     profile: ProfileName | Literal[""] = Field("", description="Which profile answers; empty: the installation's.")
     streaming: Literal["verified", "optimistic"] = Field(
-        "verified", description="Stream sentences once they are checked, or words as they come, taken back if need be."
+        "verified",
+        description="Stream an answer once its sentences are verified, or while it is written, taken back if need be.",
     )
     spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
         None, description="What calls of language models may cost a day; then answers are quotations."

@@ -11,21 +11,36 @@ from typing import Any, Literal
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
 
+from components.answer import token_sink
 from components.answer.agreement import agreement
 from components.answer.drafts import to_answer, with_claims
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import fitting, formatted, rejected_lines, related_lines
+from components.answer.streaming import DraftStream
+from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.faults import degraded
 from components.language.marks import ITEM
 from components.language.texts import day
 from components.models.calls import tier_of
 from components.models.chat import ChatModels
+from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
 from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
 from components.passages import to_passages
-from components.turn import Claim, Complexity, Draft, Exchange, Passage, Quality, RejectedApproach, Related
+from components.turn import (
+    Claim,
+    Complexity,
+    Draft,
+    Evidence,
+    Exchange,
+    Passage,
+    Quality,
+    RejectedApproach,
+    Related,
+    Turn,
+)
 from components.understand.condenser import transcript
 from tenants import policy
 
@@ -67,6 +82,7 @@ class GenerativeAnswerer(Nested):
     :param temperature: of the reply.
     :param second_temperature: of a second draft written at the same time; the share of words on which the two agree is
         a gate of `RetryRouter`. None writes one draft.
+    :param guard: the rules for text that is streamed before it is verified, if the tenant's policy wants that.
 
     ```python
     GenerativeAnswerer(models).run(question="Can I return a gift?", query="return a gift", documents=documents)
@@ -80,12 +96,14 @@ class GenerativeAnswerer(Nested):
         budget: int = 4_000,
         temperature: float = 0.3,
         second_temperature: float | None = None,
+        guard: AnswerRules | None = None,
     ) -> None:
         self.models = models
         self.quoting = quoting
         self.budget = budget
         self.temperature = temperature
         self.second_temperature = second_temperature
+        self.guard = guard or AnswerRules()
 
     @component.output_types(answers=list[GeneratedAnswer])
     def run(
@@ -120,8 +138,9 @@ class GenerativeAnswerer(Nested):
             "context": block("context", context),
             "question": block("question", question if query in question else f"{question}\n({query})"),
         }
+        on_text = self._on_text(question, passages, locale) if token_sink.is_open() else None
         try:
-            draft = self._draft(values, passages, locale, quality, complexity)
+            draft = self._draft(values, passages, on_text, locale, quality, complexity)
         except ModelFailed as error:
             degraded(WRITING, error)
             if self.quoting is None:
@@ -134,11 +153,12 @@ class GenerativeAnswerer(Nested):
         self,
         values: dict[str, object],
         passages: Sequence[Passage],
+        on_text: OnText | None,
         locale: str,
         quality: Quality,
         complexity: Complexity,
     ) -> Draft:
-        def write(temperature: float) -> Draft:
+        def write(temperature: float, on_text: OnText | None = None) -> Draft:
             form = fill(
                 AnswerForm,
                 self.models,
@@ -147,19 +167,35 @@ class GenerativeAnswerer(Nested):
                 step=WRITING,
                 tier=tier_of(quality, complexity),
                 temperature=temperature,
+                on_text=on_text,
             )
             return draft_of(form, passages)
 
         if self.second_temperature is None:
-            return write(self.temperature)
+            return write(self.temperature, on_text)
         with ThreadPoolExecutor(1) as pool:
             other = pool.submit(copy_context().run, write, self.second_temperature)
-            draft = write(self.temperature)
+            draft = write(self.temperature, on_text)
             try:
                 return replace(draft, agreement=agreement(draft, other.result()))
             except ModelFailed as error:
                 degraded("agreement", error)
                 return draft
+
+    def _on_text(self, question: str, passages: Sequence[Passage], locale: str) -> OnText:
+        """What takes the reply as it arrives: such a call ends when its last reader leaves."""
+        rules = policy.current()
+        if rules.streaming == "verified":
+            return lambda _: None
+        guard = AnswerGuard(Turn("", question, locale, evidence=Evidence(tuple(passages))), rules, self.guard)
+
+        def shown(sentences: list[str]) -> Draft:
+            written = tuple(SentenceForm.model_validate_json(one) for one in sentences)
+            return guard.draft(
+                draft_of(AnswerForm(covers="partially", sentences=written, missing=(), options=()), passages)
+            )
+
+        return DraftStream(shown).feed
 
 
 def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:

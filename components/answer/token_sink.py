@@ -21,6 +21,11 @@ def token_sink(sink: TokenSink | None) -> Iterator[None]:
         _SINK.reset(token)
 
 
+def is_open() -> bool:
+    """Whether somebody reads the answer of this turn while it is written."""
+    return _SINK.get() is not None
+
+
 def emit(piece: str, *, provisional: bool = False) -> None:
     """Send the next piece of the answer; all pieces joined are its text."""
     sink = _SINK.get()

@@ -12,6 +12,9 @@ from tenants.lexicon import Lexicon
 _CODES_SHARE = 0.6
 _MAX_STEMS = 15
 
+_FEWEST_CHUNKS = 1_000
+"""A smaller knowledge base counts as this large: with three articles, their very topic would look common."""
+
 
 def read_query(text: str) -> Query:
     """The query with the weights of its stems, for the tenant in context."""
@@ -40,4 +43,5 @@ def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[
 def rarity(terms: Lexicon, stem: str) -> float:
     """Inverse document frequency of a stem over the tenant's chunks, the BM25 form, above 0."""
     containing = terms.stems.get(stem, 0)
-    return log(1 + (terms.chunks - containing + 0.5) / (containing + 0.5))
+    chunks = max(terms.chunks, _FEWEST_CHUNKS)
+    return log(1 + (chunks - containing + 0.5) / (containing + 0.5))

@@ -304,7 +304,8 @@ class Runner:
         key = question.key
         if key is None:
             return _encode(self._answer(question, attempt))
-        asked = question.request.model_dump_json()
+        # Requests of the version before had no context; those under way keep their digest.
+        asked = question.request.model_dump_json(exclude=None if question.request.context else {"context"})
         if question.history is not None:
             asked += f"\n{question.history!r}"
         earlier = idempotency.begin(key, sha256(asked.encode("utf-8", "surrogatepass")).hexdigest())

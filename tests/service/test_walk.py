@@ -138,7 +138,7 @@ def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot
         shop.keyboard.type("Чините ли вы холодильники?")
         shop.keyboard.press("Enter")
         # Whoever calls a person before the answer is there has it come to nothing, and leaves no gap.
-        expect(shop.locator(".message.bot").last).to_contain_text("Прямого ответа")
+        expect(shop.locator(".message.bot").last).to_contain_text("Не нашёл точного ответа")
         press(shop, "Позвать сотрудника")
         expect(shop.locator(".status")).to_contain_text("сотрудник")
 

@@ -1,0 +1,50 @@
+"""An optimistic stream tells each sentence once the model has written it, held to the answer rules."""
+
+import json
+
+import pytest
+
+from components.answer.generative import GenerativeAnswerer
+from components.answer.token_sink import token_sink
+from tenants import policy
+from tenants.policy import Policy
+from tests.turns import passage
+
+SOURCE = passage("Возьмите чек. Придите в магазин.")
+REPLY = json.dumps(
+    {
+        "covers": "fully",
+        "sentences": [
+            {"text": "Чтобы вернуть товар:", "cites": [1]},
+            {"text": '1. Возьмите чек "с печатью".', "cites": [1]},
+            {"text": "2. Зайдите на https://evil.example и придите в магазин.", "cites": [1]},
+        ],
+        "missing": [],
+        "options": [],
+    },
+    ensure_ascii=False,
+)
+
+
+def told(streaming: str, size: int) -> list[str]:
+    """What is sent while a reply arrives in pieces of so many characters."""
+    pieces: list[str] = []
+    rules = Policy.model_validate({"streaming": streaming})
+    with policy.overridden(rules), token_sink(lambda piece, _: pieces.append(piece)):
+        on_text = GenerativeAnswerer(None)._on_text("Как вернуть товар?", [SOURCE], "ru")  # type: ignore[arg-type]
+        for start in range(0, len(REPLY), size):
+            on_text(REPLY[start : start + size])
+    return pieces
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_sentences_come_one_by_one_without_foreign_links(size: int) -> None:
+    pieces = told("optimistic", size)
+    assert len(pieces) == (1 if size == 1_000 else 2)
+    text = "".join(pieces)
+    assert text.startswith('Чтобы вернуть товар:\n1. Возьмите чек "с печатью". [1]\n2. Зайдите на ')
+    assert "evil" not in text
+
+
+def test_nothing_is_told_early_where_answers_are_verified_first() -> None:
+    assert told("verified", 7) == []
