@@ -14,7 +14,7 @@ import yaml
 from settings import get_settings
 
 _COMMENT = re.compile(r"^ {6,}(?P<name>[\w-]+):.*?\s# (?P<text>.+)$")
-_STEP = re.compile(r"^ {2}(?P<name>[\w-]+):\s*$")
+_STEP = re.compile(r"^ {2}(?P<name>[\w-]+):\s*(?:#.*)?$")
 _ESCAPED = {"&": "#amp;", "<": "#lt;", ">": "#gt;", '"': "#quot;", "#": "#35;"}
 _KEYWORDS = frozenset(
     "call class classDef click default end flowchart graph href interpolate linkStyle style subgraph".split()

@@ -35,18 +35,23 @@ def test_every_step_every_number_and_every_connection_is_in_the_picture(name: st
         for parameter, value in (spec.get("init_parameters") or {}).items():
             assert f"{parameter}: {value if isinstance(value, int | float) else ''}" in node
     arrows = [line for line in lines if line.endswith(tuple(definition["components"])) and "->" in line]
-    assert len(arrows) == len(definition["connections"])
+    joined = {tuple(one[end].split(".")[0] for end in ("sender", "receiver")) for one in definition["connections"]}
+    assert len(arrows) == len(joined)
 
 
 def test_both_loops_lead_back_and_a_threshold_says_what_it_is_for() -> None:
     lines = drawn("ask").splitlines()
     assert [line.strip() for line in lines if ".->" in line] == [
-        "evaluate_retrieval -. retry .-> loop",
-        "retry_router -. retry .-> loop",
+        "rewrite -. query .-> search",
+        "rewrite -. queries .-> retrieve",
+        "rewrite -. seen, attempt .-> dedupe",
+        "rewrite -. seen .-> grade",
+        "rewrite -. best .-> retry_router",
     ]
-    assert "  guard -- blocked --> finish" in lines
-    assert "  verify --> self_evaluate" in lines
+    assert {"  evaluate_retrieval -- retry --> again", "  retry_router -- retry --> again"} <= set(lines)
+    assert "  guard -- blocked --> outcome" in lines
     assert any("least probability" in line for line in lines)
+    assert any(line.startswith("  transform") and "searched beside the query" in line for line in lines)
 
 
 def test_nothing_in_a_file_can_leave_its_box() -> None:
@@ -63,7 +68,7 @@ connections:
         "flowchart TD\n"
         '  end_["<b>end</b><br>First<br>words: #quot;]#lt;b#gt;#amp;#35;<br>weights: one 1, two 2<br>judge: Judge"]\n'
         '  a_b["<b>a-b</b><br>Last"]\n'
-        "  end_ --> a_b\n"
+        "  end_ -- turn --> a_b\n"
     )
 
 

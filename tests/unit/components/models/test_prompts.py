@@ -11,19 +11,23 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
-from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm
+from components.answer.generative import AnswerForm
+from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm
 from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.prompts import Prompt, block, prompt
 from components.models.structured import Form
 from components.retrieve.tool_chooser import ToolForm
+from components.understand.condenser import CondensedForm
 from components.understand.query_writer import QueriesForm
 from settings import get_settings
 
 FORMS: dict[str, type[Form]] = {
-    "appraise": AppraisalForm,
+    "answer": AnswerForm,
     "claims": ClaimsForm,
+    "condense": CondensedForm,
     "evaluate": EvaluationForm,
+    "grade": GradesForm,
     "rewrite": QueriesForm,
     "tool": ToolForm,
 }
@@ -68,7 +72,7 @@ def test_example_turns_stand_between_the_rules_and_what_is_asked() -> None:
         Prompt("p", "en", "Rules.\n--- user\nAsk\n--- assistant\nSay").messages()
 
 
-@pytest.mark.parametrize("name", ["answer", *FORMS])
+@pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("language", ["ru", "en"])
 def test_what_stands_before_the_question_is_the_same_in_every_turn(name: str, language: str) -> None:
     """Servers that cache prompts read it once."""
@@ -86,7 +90,7 @@ def test_example_replies_are_of_the_form_that_is_asked_for(name: str, language: 
 
 
 def _filled(name: str, language: str) -> list[ChatMessage]:
-    blocks = ("passages", "question", "related", "rejected", "claims", "answer", "missing", "tried", "tools")
+    blocks = "answer claims context history missing passages question rejected related tools tried".split()
     values = dict.fromkeys(blocks, "FILLED")
     return prompt(name, language).messages(company="Ф", today="today", most=3, hyde=True, **values)
 
