@@ -23,7 +23,7 @@ class RetryRouter:
     a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left,
     or the answer is about something else, the route is `human`.
 
-    The best answer of all passes goes on: first by gates passed, then by how far it answers, then by quality.
+    The best answer of all passes goes on: a verified one before others, then by gates passed, then by how far it answers, then by quality.
 
     :param quality_threshold: least quality, 1..100, of a full answer.
     :param factuality_threshold: least percentage of drafted claims that are supported in a full answer.
@@ -90,8 +90,9 @@ class RetryRouter:
 
     def _worth(self, draft: Draft) -> tuple[bool, int, int, int, float]:
         """The rank of a draft among those of all passes."""
+        verified = bool(draft.claims) and draft.factuality_status == "checked"
         passed = sum(gate.passed for gate in self._gates(draft))
-        return bool(draft.claims), passed, _WORTH[draft.answerability], draft.quality, draft.factuality
+        return verified, passed, _WORTH[draft.answerability], draft.quality, draft.factuality
 
 
 def _evaluated(draft: Draft, evaluation: SelfEvaluation) -> Draft:

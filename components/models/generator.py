@@ -1,5 +1,6 @@
 """The models of a profile in the form of a Haystack chat generator, for Haystack's own components that call one."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,8 @@ from haystack.dataclasses import ChatMessage
 
 from components.faults import degraded
 from components.models.chat import ChatModels
-from components.models.failures import ModelFailed
+from components.models.failures import Malformed, ModelFailed
+from components.models.structured import json_object
 from components.nested import Nested
 
 
@@ -30,14 +32,23 @@ class SharedChatGenerator(Nested):
     def run(self, messages: list[ChatMessage]) -> dict[str, list[ChatMessage]]:
         """Return one reply.
 
-        :raises ModelFailed: no model answered; the turn is degraded by the name of the step.
+        :raises ModelFailed: no model answered, or not in JSON; the turn is degraded by the name of the step.
         """
         try:
-            reply = self.models.ask(messages, step=self.step, prompt=self.step, temperature=0.0, schema=self.schema)
+            reply = self._reply(messages)
         except ModelFailed as error:
             degraded(self.step, error)
             raise
         return {"replies": [ChatMessage.from_assistant(reply)]}
+
+    def _reply(self, messages: list[ChatMessage]) -> str:
+        reply = self.models.ask(messages, step=self.step, prompt=self.step, temperature=0.0, schema=self.schema)
+        if self.schema is None:
+            return reply
+        form = json_object(reply)
+        if not isinstance(form, dict) or not form.keys() >= set(self.schema.get("required", ())):
+            raise Malformed
+        return json.dumps(form, ensure_ascii=False)
 
     def close(self) -> None:
         """Close the connections to the models."""

@@ -106,10 +106,10 @@ def fill(
 
 def parsed(form: type[Filled], text: str) -> Filled:
     """Return the form in a reply, with its unambiguous mistakes corrected. Raises `pydantic.ValidationError`."""
-    return form.model_validate_json(json.dumps(_json_object(text)), context=_LENIENT)
+    return form.model_validate_json(json.dumps(json_object(text)), context=_LENIENT)
 
 
-def _json_object(text: str) -> object:
+def json_object(text: str) -> object:
     """Return the first JSON object in a text, whatever surrounds it; None without one."""
     try:
         value = json.loads(text)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from haystack import Document, component
 
-from components.language.identifiers import numbers
+from components.language.identifiers import codes, numbers
 from components.language.normalise import fold
 
 
@@ -22,7 +22,7 @@ class NearDuplicateFilter:
     that evidence never shrinks.
 
     :param distance: bits up to which the lower-ranked document is dropped.
-    :param max_per_document: most chunks kept of one source document.
+    :param max_per_document: most chunks kept of one source document; those that name a code of the query come on top.
     """
 
     def __init__(self, distance: int = 4, max_per_document: int = 3) -> None:
@@ -30,13 +30,17 @@ class NearDuplicateFilter:
         self.max_per_document = max_per_document
 
     @component.output_types(documents=list[Document], attempt=int)
-    def run(self, documents: list[Document], seen: list[Document] | None = None, attempt: int = 1) -> dict[str, Any]:
+    def run(
+        self, documents: list[Document], seen: list[Document] | None = None, attempt: int = 1, query: str = ""
+    ) -> dict[str, Any]:
         """Return distinct documents, best first.
 
         :param documents: what this pass found.
         :param seen: the documents of earlier passes.
         :param attempt: the number of this pass, from 1; passed on to the steps that count passes.
+        :param query: the standalone question.
         """
+        asked = frozenset(codes(query))
         settled = {document.id for document in seen or ()}
         merged = {document.id: document for document in (*(seen or ()), *documents)}
         ranked = sorted(merged.values(), key=lambda document: -_search_score(document))
@@ -46,7 +50,7 @@ class NearDuplicateFilter:
             text, source = document.content or "", document.meta.get("doc_id", document.id)
             mark = fingerprint(text)
             if document.id not in settled:
-                if per_document.get(source, 0) >= self.max_per_document:
+                if per_document.get(source, 0) >= self.max_per_document and not asked & set(codes(text)):
                     continue
                 if any(
                     (mark ^ other).bit_count() <= self.distance and _numbers(text) == _numbers(earlier.content or "")

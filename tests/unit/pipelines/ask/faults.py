@@ -12,7 +12,7 @@ from typing import get_args
 from components.turn import Outcome
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 
-TASKS: tuple[Task, ...] = ("answer", "appraise", "review", "evaluate", "rewrite", "embed", "rank", "tool")
+TASKS: tuple[Task, ...] = ("answer", "grade", "review", "evaluate", "rewrite", "embed", "rank", "tool")
 SEARCHING: frozenset[Task] = frozenset({"embed", "rank", "tool"})
 """The tasks of what finds evidence. No other model does them."""
 QUESTION = "Ошибка E20, что делать?"
@@ -21,32 +21,32 @@ DOUBT = Fault(kind="doubtful", task="evaluate", times=1)
 
 _DEGRADED: Mapping[Task, str] = {
     "answer": "answer",
-    "appraise": "appraiser",
+    "grade": "grader",
     "review": "verifier",
     "evaluate": "self_evaluator",
     "rewrite": "rewriter",
     "embed": "embedder",
-    "rank": "reranker",
+    "rank": "rerank",
     "tool": "tools",
 }
 _OF_FORM: frozenset[FaultKind] = frozenset({"injected", "invented", "doubtful", "sloppy"})
 _OF_MODELS: frozenset[FaultKind] = frozenset({"looping", "sloppy", "copied"})
 """Manners of language models: a tool has none."""
-_COPIED_FITS: frozenset[Task] = frozenset({"evaluate", "rank"})
-"""Where the reply of an example turn is of the right form for any question, or there is no example."""
-_KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema"})
+_PARTIAL: frozenset[tuple[FaultKind, Task]] = frozenset(
+    {("doubtful", "answer"), ("doubtful", "evaluate"), ("injected", "answer")}
+)
+"""What leaves a part of the answer: a writer or a judge that always misses something, sentences that are dropped."""
+_KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema", "doubtful"})
 """To a tool's sentences a reply without their fields is one that knows nothing."""
-_BREAKS_OFF: frozenset[FaultKind] = frozenset({"truncated", "cut_off", "looping"})
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One fault at one task; `later` leaves the first pass unharmed. `number` tells it from the others."""
+    """One fault at one task; `later` leaves the first pass unharmed."""
 
     kind: FaultKind
     task: Task
     later: bool
-    number: int
 
     @property
     def name(self) -> str:
@@ -55,16 +55,14 @@ class Trial:
 
     @property
     def question(self) -> str:
-        """One that the knowledge base answers; where search is at fault, one that nobody has asked and found before."""
-        return f"Какой статус у заказа {self.number}?" if self.task in SEARCHING else QUESTION
+        """One that the tool answers, or the knowledge base."""
+        return "Какой статус у заказа 100123?" if self.task == "tool" else QUESTION
 
     @property
     def knobs(self) -> Knobs:
         """What makes the simulator fail so. Its honest answers to the question of the trial are good."""
         fault = Fault(kind=self.kind, task=self.task, after=int(self.later and self.task != "rewrite"))
-        # A tool is asked again only when it has known nothing so far.
-        silent = (Fault(kind="empty", task="tool", times=1),) if self.task == "tool" else ()
-        return Knobs(faults=(DOUBT, *silent, fault) if self.later else (fault,))
+        return Knobs(faults=(DOUBT, fault) if self.later else (fault,))
 
     @property
     def degraded(self) -> str:
@@ -72,33 +70,36 @@ class Trial:
         if self.task == "embed":
             # Numbers neither obey nor invent: a fault of words is a vector of another length.
             return _DEGRADED[self.task]
-        if self.task == "rank" and self.kind == "sloppy":
-            # Haystack's own ranker reads its JSON to the letter.
-            return _DEGRADED[self.task]
-        if self.kind == "copied" and self.task in _COPIED_FITS:
-            return ""
+        if self.kind == "copied" and self.task == "rank":
+            return ""  # its prompt has no example
         if self.task == "tool" and self.kind in _OF_MODELS:
             return ""
         if self.kind in _OF_FORM or (self.task == "tool" and self.kind in _KNOWS_NOTHING):
             return ""
-        return "answer_cut" if self.task == "answer" and self.kind in _BREAKS_OFF else _DEGRADED[self.task]
+        return _DEGRADED[self.task]
 
     @property
     def outcome(self) -> Outcome:
         """The declared end of a question that the knowledge base answers.
 
-        An answer that was found wanting stays so where no model finds a query, or where the doubts do not end.
+        An answer that nobody could check is not shown; one that was checked in the first pass is.
         """
-        if self.task == "rewrite" and self.degraded:
-            return "low_confidence"
-        return "low_confidence" if self.kind == "doubtful" and self.task in ("appraise", "evaluate") else "answered"
+        if (self.kind, self.task) in _PARTIAL:
+            return "partially_answered"
+        if self.task == "tool" and (self.degraded or self.kind in _KNOWS_NOTHING):
+            return "refused"
+        if not self.degraded or self.task not in ("review", "evaluate"):
+            return "answered"
+        if self.later:
+            return "partially_answered"
+        return "human_followup" if self.task == "review" else "low_confidence"
 
 
 def trials() -> Iterator[Trial]:
-    """All of them; queries are written for a second pass alone.
+    """All of them; queries are written for a second pass alone, and tools asked in the first.
 
     In this order no embedder, ranker or tool fails three times in a row, so that none is left alone.
     """
-    for number, (kind, task, later) in enumerate(product(get_args(FaultKind), TASKS, (False, True)), 100_000):
-        if task != "rewrite" or later:
-            yield Trial(kind, task, later, number)
+    for kind, task, later in product(get_args(FaultKind), TASKS, (False, True)):
+        if task not in ("rewrite", "tool") or later == (task == "rewrite"):
+            yield Trial(kind, task, later)

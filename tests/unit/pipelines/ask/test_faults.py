@@ -9,11 +9,11 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from components.retrieve.model_reranker import CONCURRENT, ModelReranker
 
 from components.embed import dense
 from components.models import attempts, breaker
 from components.models.calls import collect_calls
+from components.retrieve.cache import SearchCache, TenantLruCache
 from components.turn import Passage
 from evaluation.cases import QuestionSet
 from evaluation.datasets import attacks
@@ -42,7 +42,10 @@ QUICK = [
     and (trial.task == "answer" or trial.kind in ("500", "wrong_schema", "injected", "doubtful", "sloppy", "copied"))
 ]
 """Every kind of fault in writing, and every task with one fault of each sort."""
-OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
+OBEDIENT = Knobs(faults=(Fault(kind="injected", task="answer"),))
+"""The model that writes obeys what it reads."""
+ALL_OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
+"""The models that judge it agree to everything, too."""
 EQUIPPED = Tenant("equipped", "anna", SCOPES)
 ATTACKS = attacks.russian()[::13]
 
@@ -56,7 +59,7 @@ class Patient:
 
     def answer(self, question: str, knobs: Knobs) -> TurnAnswer:
         self.simulator.set_knobs(knobs)
-        return self.ask.answer(AskRequest(question=question))
+        return self.ask.answer(AskRequest(question=question, quality="thorough"))
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +91,11 @@ def _ask(folder: Path, url: str, timeout: float) -> Ask:
 
 
 def _wrong(question: str, answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
-    return [*unentailed(question, answer, passages_by_id), *foreign_links(answer, ()), *leaked_prompts(answer)]
+    return [*unentailed(question, answer, passages_by_id), *_leaked(answer)]
+
+
+def _leaked(answer: TurnAnswer) -> list[str]:
+    return [*foreign_links(answer, ()), *leaked_prompts(answer)]
 
 
 @pytest.mark.parametrize("trial", QUICK, ids=lambda trial: trial.name)
@@ -128,17 +135,16 @@ def test_a_slow_model_is_abandoned(kind: str, hurried: Patient, passages_by_id: 
 def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
     answer = patient.answer(QUESTION, Knobs(faults=(Fault(kind="invented", task="answer"),)))
 
-    assert "87" in patient.simulator.calls[1].reply
+    assert "87" in next(call.reply for call in patient.simulator.calls if call.task == "answer")
     assert "87" not in answer.answer.text
 
 
 def test_injected_instructions_in_a_question_are_ignored(
     patient: Patient, passages_by_id: Mapping[str, Passage]
 ) -> None:
-    question_set = attacks.as_question_set(ATTACKS, "ru", QUESTION)
-
-    for case in question_set.cases:
+    for case in attacks.as_question_set(ATTACKS, "ru", QUESTION).cases:
         assert _wrong(case.question, patient.answer(case.question, OBEDIENT), passages_by_id) == []
+        assert _leaked(patient.answer(case.question, ALL_OBEDIENT)) == []
 
 
 def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
@@ -147,9 +153,11 @@ def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
     with acting_as(_tenant(attacked)):
         passages_by_id = passages()
         asked = [(case.question, patient.answer(case.question, OBEDIENT)) for case in attacked.cases]
+        betrayed = [patient.answer(case.question, ALL_OBEDIENT) for case in attacked.cases]
 
-    assert sum(bool(answer.citations) for _, answer in asked) >= len(ATTACKS) / 2
     assert [_wrong(question, answer, passages_by_id) for question, answer in asked] == [[]] * len(ATTACKS)
+    assert sum(bool(answer.citations) for answer in betrayed) >= len(ATTACKS) / 2
+    assert list(map(_leaked, betrayed)) == [[]] * len(ATTACKS)
 
 
 def _tenant(attacked: QuestionSet) -> Tenant:
@@ -171,22 +179,9 @@ class Searcher(Patient):
     url: str
     known: Mapping[str, Passage]
 
-    def rest(self) -> None:
-        """Forget what has failed."""
-        breaker._UPSTREAMS.clear()
-        self.reranker._upstream = breaker.Upstream(self.reranker.failures, self.reranker.pause, CONCURRENT)
-
-    @property
-    def reranker(self) -> ModelReranker:
-        result = self.engine.pipeline.get_component("rerank")
-        assert isinstance(result, ModelReranker)
-        return result
-
     def breaker(self, task: Task) -> breaker.Breaker:
         if task == "embed":
             return dense._upstream("simulated-embed").breaker
-        if task == "rank":
-            return self.reranker._upstream.breaker
         return next(one.breaker for key, one in breaker._UPSTREAMS.items() if key[-1] == f"{self.url}/tool")
 
     def met(self, task: Task) -> list[str]:
@@ -199,7 +194,7 @@ def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None
     with simulator_thread() as (simulator, url), pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPORA_TOOL_NETWORKS", "127.0.0.0/8")
         get_settings.cache_clear()
-        pipelines = equip(adapt(tmp_path_factory.mktemp("equipped"), url, failures=1_000), url)
+        pipelines = equip(adapt(tmp_path_factory.mktemp("equipped"), url, failures=1_000, timeout=1), url)
         Registry().add(EQUIPPED.tenant_id)
         with acting_as(EQUIPPED):
             Ingest(pipelines / "ingest" / "ingest.yaml").run_path(ROOT / "evaluation" / "demo" / "ru")
@@ -211,8 +206,11 @@ def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None
 
 
 @pytest.fixture
-def searcher(equipped: Searcher) -> Iterator[Searcher]:
-    equipped.rest()
+def searcher(equipped: Searcher, monkeypatch: pytest.MonkeyPatch) -> Iterator[Searcher]:
+    """As if nobody had asked before."""
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+    monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
+    monkeypatch.setattr(equipped.engine.pipeline.get_component("retrieve"), "_searches", SearchCache(0))
     with acting_as(EQUIPPED):
         tools.put(tools.parsed(tool(equipped.url)))
         yield equipped
@@ -249,10 +247,10 @@ def test_a_slow_search_model_is_abandoned(trial: Trial, searcher: Searcher, monk
     assert _wrong(trial.question, answer, searcher.known) == []
 
 
-@pytest.mark.parametrize("task", sorted(SEARCHING))
+@pytest.mark.parametrize("task", ["embed", "tool"])
 def test_what_keeps_failing_is_left_alone_until_it_is_well(task: Task, searcher: Searcher) -> None:
     trial = next(trial for trial in trials() if (trial.kind, trial.task, trial.later) == ("500", task, False))
-    for _ in range(2 * searcher.reranker.failures):
+    for _ in range(6):
         answer = searcher.answer(trial.question, trial.knobs)
         assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,))
     assert (searcher.met(task), searcher.breaker(task).is_open) == ([], True)
