@@ -74,7 +74,8 @@ def main(
             save(tables)
     if write:
         function_words = _function_words(list(vendors.values()))
-        content = {"columns": COLUMNS, "fitted_on": VENDORS, **fitted, "function_words": function_words}
+        about = {"columns": COLUMNS, "encoder": stored["encoder"], "fitted_on": VENDORS}
+        content = {**about, **fitted, "function_words": function_words}
         FILE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     _print_vkcloud(data)
 

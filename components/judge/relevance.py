@@ -59,14 +59,21 @@ class RelevanceScore:
     evidence: Mapping[str, float]
 
 
-def judge(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
+def is_fitted(space: str) -> bool:
+    """Whether the weights hold for the cosines of an encoder: those of another one lie in another range."""
+    encoder: str = _models()["encoder"]
+    return encoder in space
+
+
+def judge(query: Query, passages: Sequence[Passage], by_meaning: bool = True) -> list[RelevanceScore]:
     """Return the probability of each passage; 0 where the query names codes and the passage holds none of them.
 
     :param passages: the candidates, best first by search.
+    :param by_meaning: whether to go by the cosines, if there are any.
     """
     if not passages:
         return []
-    has_vectors = all(COSINE in passage.scores for passage in passages)
+    has_vectors = by_meaning and all(COSINE in passage.scores for passage in passages)
     signals = measure(_weights(query), passages)
     odds = log_odds(signals, "vectors" if has_vectors else "words")
     strict = 0 < len(query.codes) <= STRICT_CODES

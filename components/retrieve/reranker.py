@@ -2,10 +2,12 @@
 
 from haystack import Document, component
 
-from components.judge.relevance import SCORE, judge
+from components.judge.relevance import COSINE, SCORE, is_fitted, judge
 from components.judge.terms import read_query
+from components.language.encoder_settings import settings_from
 from components.passages import to_passage, with_meta
 from components.turn import Passage
+from tenants.index import open_collection
 
 _STATUS_PENALTY = {"active": 0.0, "superseded": 0.40, "deprecated": 0.40, "archived": 0.60}
 _TRUST_BONUS = {"accepted": 0.02, "auto": 0.0, "raw": -0.02}
@@ -20,6 +22,9 @@ class FeatureRanker:
     `meta["relevance"]` and its evidence in `meta["scores"]`. Trust: a superseded or deprecated document loses 0.40, an
     archived one 0.60; each of 100 priority points adds 0.001; accepted documents gain and raw ones lose 0.02. All of it
     times `trust_weight`, so that trust settles near ties and never outweighs relevance.
+
+    Cosines count if the index was encoded by the encoder that the judge was fitted for. Any other one finds documents,
+    which are then judged by their words.
 
     :param trust_weight: factor on the trust part; 0 ignores trust.
     :param top_k: documents returned at most; None: all.
@@ -37,7 +42,8 @@ class FeatureRanker:
     def run(self, query: str, documents: list[Document]) -> dict[str, list[Document]]:
         """Return the documents in final order, each with its `score`."""
         passages = [to_passage(document) for document in documents]
-        judged = judge(read_query(query), passages)
+        by_meaning = any(COSINE in passage.scores for passage in passages) and _is_encoder_fitted()
+        judged = judge(read_query(query), passages, by_meaning)
         scored = []
         for document, passage, judgement in zip(documents, passages, judged, strict=True):
             trust = self.trust_weight * trust_of(passage)
@@ -46,6 +52,11 @@ class FeatureRanker:
             scored.append(with_meta(document, score, relevance=judgement.probability, scores=scores))
         scored.sort(key=lambda document: -(document.score or 0.0))
         return {"documents": scored[: self.top_k]}
+
+
+def _is_encoder_fitted() -> bool:
+    dense = settings_from(open_collection().encoder).dense
+    return dense is not None and is_fitted(dense.space)
 
 
 def trust_of(passage: Passage) -> float:

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from components.language.texts import LOCALES, keys
 from components.turn import PASSES

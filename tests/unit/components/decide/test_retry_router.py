@@ -79,6 +79,13 @@ def test_an_earlier_pass_is_kept_if_the_later_one_fails() -> None:
     assert outputs["verdict"].route == "auto"
 
 
+def test_a_verified_part_is_kept_if_nobody_could_verify_the_later_pass() -> None:
+    earlier = replace(CHECKED, answerability="partially", quality=50, missing=("возврат",))
+    unchecked = replace(CHECKED, factuality_status="failed", factuality=0.0)
+    outputs = routed(unchecked, EVALUATED, attempt=2, best=to_answer(earlier, "гарантия"))
+    assert (accepted(outputs), outputs["verdict"].route) == (earlier, "auto")
+
+
 def test_drafts_that_disagree_fail_a_gate() -> None:
     assert "agreement" in routed(replace(CHECKED, agreement=0.2), attempt=2)["verdict"].reasons
 

@@ -61,6 +61,12 @@ def test_passages_of_one_document_are_limited() -> None:
     assert left(*many, other, most=1) == ["c0", "x"]
 
 
+def test_passages_that_name_a_code_of_the_query_come_on_top() -> None:
+    many = [document(f"Ошибка E1{number}", f"c{number}", doc_id="d") for number in range(5)]
+    outputs = NearDuplicateFilter().run(documents=many, query="Ошибка Е14, что делать?")
+    assert [one.id for one in outputs["documents"]] == ["c0", "c1", "c2", "c4"]
+
+
 chunks = st.lists(
     st.tuples(st.integers(0, 9), st.sampled_from("de"), st.sampled_from([TEN, "вода", "фильтр насоса", ""])),
     unique_by=lambda chunk: chunk[0],

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.relevance import RelevanceScore
+from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.retrieve import reranker
 from components.retrieve.reranker import FeatureRanker
 from components.turn import DocumentStatus, Passage, Query, Trust
@@ -17,9 +18,9 @@ from tenants.lexicon import Lexicon
 from tests.turns import document
 
 
-def by_search(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
+def by_search(query: Query, passages: Sequence[Passage], by_meaning: bool) -> list[RelevanceScore]:
     """Take the search score for the probability that a passage answers."""
-    return [RelevanceScore(one.scores["search"], {"cover": 0.5}) for one in passages]
+    return [RelevanceScore(one.scores["search"], {"cover": 0.5, "by_meaning": by_meaning}) for one in passages]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -125,3 +126,23 @@ def test_round_trip() -> None:
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["rerank"]["init_parameters"] == {"trust_weight": 0.25, "top_k": 7}
+
+
+class Shelf:
+    """A collection that was encoded by an encoder of this name."""
+
+    def __init__(self, space: str) -> None:
+        dense = DenseSettings(space=space, dimensions=2, embedder={}) if space else None
+        self.encoder = EncoderSettings(dense=dense).json_form
+
+
+@pytest.mark.parametrize(
+    ("space", "by_meaning"),
+    [("opora/e5-small 'query: '", True), ("intfloat/multilingual-e5-small", True), ("bge-m3", False), ("", False)],
+)
+def test_only_cosines_that_the_judge_was_fitted_for_count(
+    space: str, by_meaning: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reranker, "open_collection", lambda: Shelf(space))
+    (one,) = ranked(document("Текст", scores={"search": 0.5, "cosine": 0.5}))
+    assert scores(one)["by_meaning"] == by_meaning

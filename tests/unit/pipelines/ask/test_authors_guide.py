@@ -137,7 +137,8 @@ def test_a_stock_ranker_orders_what_is_graded(shop: Tenant, built: Callable[[str
 
 
 @pytest.mark.usefixtures("dense")
-def test_a_stock_retriever_searches_our_index(built: Callable[[str], Ask]) -> None:
+def test_a_stock_retriever_searches_our_index(built: Callable[[str], Ask], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.retrieve.reranker.is_fitted", lambda space: ENCODER in space)
     ask = built(profile("hybrid"))
     turn, steps = ask(PUMP)
     assert (turn.outcome, cited(turn), turn.degraded) == ("answered", ["pump"], ())

@@ -193,6 +193,7 @@ class Searcher(Patient):
 def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None) -> Iterator[Searcher]:
     with simulator_thread() as (simulator, url), pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPORA_TOOL_NETWORKS", "127.0.0.0/8")
+        patch.setenv("OPORA_RERANK", "true")
         get_settings.cache_clear()
         pipelines = equip(adapt(tmp_path_factory.mktemp("equipped"), url, failures=1_000, timeout=1), url)
         Registry().add(EQUIPPED.tenant_id)

@@ -219,6 +219,15 @@ def test_the_guide_swaps_the_provider(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {call.provider for call in model_calls} == {"openai"}
 
 
+def test_the_guide_grades_in_every_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes, profile = (yaml.safe_load(text) for text in (guide("thorough"), PROFILE))
+    for step, change in changes.items():
+        profile["components"][step]["init_parameters"] |= change["init_parameters"]
+    _, turn, made = followed(yaml.safe_dump(profile, allow_unicode=True), tmp_path, monkeypatch)
+    assert (turn.outcome, steps(made)) == ("answered", ["answer", "claims", "evaluate", "grade"])
+    assert ("factuality", 80) in {(gate.name, gate.threshold) for gate in turn.verdict.gates}
+
+
 @pytest.fixture
 def rerank(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPORA_RERANK", "true")
