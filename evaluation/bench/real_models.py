@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from time import monotonic, perf_counter
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import httpx
 import numpy as np
@@ -57,6 +57,8 @@ _PROFILE = "openai"
 _TIERS = ("fast", "strong")
 _PATIENCE = 1_000
 _WIDTH = 150
+
+Sets: TypeAlias = Annotated[list[str], typer.Option("--set", help="Data set of `opora evaluate`, or a part of one.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Asked:
 
 
 def main(
-    sets: Annotated[list[str], typer.Option("--set", help="Data set of `opora evaluate`, or one part of it.")],
+    sets: Sets = ["fixture"],  # noqa: B006 - Typer copies defaults
     url: Annotated[str, typer.Option(help="Of the server, without /v1; the simulator if empty.")] = "",
     limit: Annotated[int, typer.Option(help="Questions of each set, spread over all of it; 0: all.")] = 0,
     concurrent: Annotated[int, typer.Option(min=1, help="Questions at once.")] = 1,
