@@ -81,7 +81,7 @@ def main(
 
 
 def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
-    """What the judge measures on the graded candidates of a vendor's questions."""
+    """Return the signals of the graded candidates of a vendor's questions."""
     graded = [case.key.passages if case.key else () for case in cases]
     texts = list(dict.fromkeys(map(_text, (passage for passages in graded for passage in passages))))
     embedded = embedder.passages(texts)

@@ -51,8 +51,8 @@ BOUNDS: Mapping[str, float] = {
     "cpu_ms_per_streamed_turn": 60,
     "healthz_ms_highest": 100,
 }
-"""The most that each figure may be. The first words have no bound of their own: one call writes the whole answer and
-one checks it before any of it is shown, so they come when the calls are over."""
+"""The most that each figure may be. The first words have no bound: one call writes the whole answer and one checks it
+before any of it is shown, so they come when the calls are over."""
 _APART_SECONDS = 3 * PACE.call_ms / 1_000 / CLIENTS
 """Visitors come one after another: the last of them when the first is about to have its answer."""
 _TOKEN_SECONDS = 3_600

@@ -1,4 +1,4 @@
-"""`python -m evaluation.bench.real_models --url URL --set NAME`: what a real model makes of whole turns.
+"""`python -m evaluation.bench.real_models --url URL --set NAME`: measure whole turns with a real model.
 
 Questions of any data set of `opora evaluate` go through the profile `openai` to a server of OpenAI's protocol; without
 `--url` the simulator is asked. A queue that a person answers takes `--seconds 7000 --concurrent 40`. Every turn is a
@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from time import monotonic, perf_counter
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import httpx
 import numpy as np
@@ -58,13 +58,15 @@ _TIERS = ("fast", "strong")
 _PATIENCE = 1_000
 _WIDTH = 150
 
+Sets: TypeAlias = Annotated[list[str], typer.Option("--set", help="Data set of `opora evaluate`, or a part of one.")]
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One finished turn.
+    """A finished turn.
 
-    `right` is by the answer key: None without one. `reached` says whether a labelled passage was in a prompt: None if
-    the question has none.
+    `right` is by the answer key, None without a key. `reached` says whether a labelled passage was in a prompt, None
+    without labelled passages.
     """
 
     case: Case
@@ -84,7 +86,7 @@ class Asked:
 
     @property
     def hidden(self) -> str:
-        """The draft that the visitor does not see; empty if there is none."""
+        """The draft that the visitor does not see; empty without such a draft."""
         return self.turn.draft.text if self.turn.draft and not self.shown else ""
 
     @property
@@ -93,7 +95,7 @@ class Asked:
         return len(critical_path([Interval(one.started, one.started + one.milliseconds / 1_000) for one in self.calls]))
 
     def line(self) -> dict[str, object]:
-        """What `--out` holds of it."""
+        """The turn as a line of `--out`."""
         return {
             "id": self.case.case_id,
             "question": self.case.question,
@@ -122,7 +124,7 @@ class Asked:
 
 
 def main(
-    sets: Annotated[list[str], typer.Option("--set", help="Data set of `opora evaluate`, or one part of it.")],
+    sets: Sets = ["fixture"],  # noqa: B006 - Typer copies defaults
     url: Annotated[str, typer.Option(help="Of the server, without /v1; the simulator if empty.")] = "",
     limit: Annotated[int, typer.Option(help="Questions of each set, spread over all of it; 0: all.")] = 0,
     concurrent: Annotated[int, typer.Option(min=1, help="Questions at once.")] = 1,
@@ -145,9 +147,9 @@ def main(
         lines = stack.enter_context(out.open("w", encoding="utf-8"))
         writing = Lock()
 
-        def write(one: Asked) -> None:
+        def write(asked: Asked) -> None:
             with writing:
-                lines.write(json.dumps(one.line(), ensure_ascii=False) + "\n")
+                lines.write(json.dumps(asked.line(), ensure_ascii=False) + "\n")
                 lines.flush()
 
         ask = stack.enter_context(closing(Ask(AskEngine(profile))))
@@ -200,9 +202,9 @@ def _ask_all(
     ask: Ask, chosen: QuestionSet, concurrent: int, seconds: float, write: Callable[[Asked], None]
 ) -> list[Asked]:
     def work(case: Case) -> Asked:
-        one = _asked(ask, case, seconds, known)
-        write(one)
-        return one
+        asked = _asked(ask, case, seconds, known)
+        write(asked)
+        return asked
 
     with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)), ThreadPoolExecutor(concurrent) as pool:
         known = passages()

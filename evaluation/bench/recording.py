@@ -34,7 +34,7 @@ FORMS: Mapping[str, type[Form]] = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of a model. `usable` says that the reply is the form requested, after repair where that is possible."""
+    """A call of a model. `usable`: the reply is the form requested, after repair if it needs any."""
 
     step: str
     outcome: CallOutcome

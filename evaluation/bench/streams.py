@@ -46,7 +46,7 @@ class StreamedTurn:
 
     @property
     def text(self) -> str:
-        """What is before the visitor at the end: the tokens, replaced and taken back as the events say."""
+        """The text that the visitor sees at the end: the tokens, replaced and taken back by later events."""
         text = ""
         for event in self.events:
             if event.name == "token":
@@ -65,7 +65,7 @@ class StreamedTurn:
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong with the stream: events lost, out of order or of another turn, no end, another text."""
+        """The faults of the stream: events lost, out of order or of another turn, no end, another text."""
         if not self.events:
             return [f"no event, status {self.status}"]
         faults = []
@@ -105,7 +105,7 @@ def stream_turn(port: int, token: str, question: str, *, until: str = "", **more
 
 
 def protocol_faults(port: int, token: str, question: str) -> Iterator[str]:
-    """What a reader of the other protocols is shown beside what the result says, or twice."""
+    """Yield where the other protocols show another text than that of the result, or show it twice."""
     chat = {"messages": [{"role": "user", "content": question}], "stream": True, "model": "ask"}
     said = ""
     result: Mapping[str, object] = {}
@@ -129,8 +129,10 @@ def _differences(path: str, said: str, result: Mapping[str, object], *, footnote
         yield f"{path}: no result"
         return
     answer = TurnAnswer.model_validate(result)
-    whole = "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data, footnotes=footnotes))
-    if said != whole:
+    expected = "".join(
+        part for name, data in Narrator().end(answer) for part in text_of(name, data, footnotes=footnotes)
+    )
+    if said != expected:
         yield f"{path}: text and result differ"
     if said.count(answer.answer.text) != 1:
         yield f"{path}: the answer is not shown once"

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from components.ingest.document import SourceDocument
 from components.turn import Citation, Claim, Draft, Evidence, Passage, Reply, Turn
-from evaluation import workspace
 from evaluation.asking import REJECTED, recorded
 from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
 from evaluation.compare import compare
@@ -23,7 +22,6 @@ from evaluation.report.tables import print_comparison, print_set, print_targets
 from evaluation.run import Evaluation, Plan, finished, timeless
 from evaluation.runs import Runs, SetRun
 from settings import get_settings
-from tenants import claims, database, index
 from tenants.errors import Invalid, NotFound
 
 ARTICLES = {
@@ -31,19 +29,6 @@ ARTICLES = {
     "return": ("Как вернуть товар", "Вернуть товар можно в течение 7 дней после покупки. Деньги вернутся на карту."),
     "delivery": ("Сколько стоит доставка", "Доставка по городу стоит 500 рублей. Курьер приедет на следующий день."),
 }
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    for name in ("DATA_DIR", "DATABASE_URL", "QDRANT_URL", "RATE_LIMIT_PER_MINUTE", "RATE_LIMIT_PER_DAY"):
-        monkeypatch.setenv(f"OPORA_{name}", "1")  # remembered, so that what `enter` sets is undone
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
-    get_settings.cache_clear()
-    yield workspace.enter(tmp_path)
-    index.close_all()
-    claims.close_all()
-    database.close_all()
-    get_settings.cache_clear()
 
 
 def documents() -> Iterator[SourceDocument]:

@@ -24,7 +24,7 @@ def terms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(change: tuple[str, str] = ("", "")) -> list[str]:
-    """What is found wrong with a quotation of which a part was changed after it was checked."""
+    """Return the faults of a quotation of which a part was changed after it was checked."""
     found = [document(SOURCE)]
     with policy.overridden(Policy()):
         answers = FactVerifier().run(answers=ExtractiveAnswerer().run(query=QUESTION, documents=found)["answers"])

@@ -9,7 +9,8 @@ import ollama
 import openai
 import pytest
 
-from components.answer.generative import AnswerForm
+from components.answer.generative import AnswerForm, SentenceForm
+from components.models.structured import parsed
 from components.understand.condenser import CondensedForm
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
@@ -237,17 +238,17 @@ def test_a_broken_reply_is_an_error_of_the_client(simulator: Simulator, native: 
 def test_a_reply_can_have_wrong_content(simulator: Simulator, native: ollama.Client) -> None:
     honest = chat_text(native, prompt(), ANSWER)
     texts = {}
-    for kind in ("truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented"):
+    for kind in ("truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented", "sloppy"):
         simulator.set_knobs(Knobs.model_validate({"faults": [{"kind": kind}]}))
         texts[kind] = chat_text(native, prompt(), ANSWER)
 
-    assert len({honest, *texts.values()}) == 8
+    assert len({honest, *texts.values()}) == 9
     assert honest.startswith(texts["truncated"])
     assert texts["empty"] == ""
     assert "evil.example" in texts["injected"]
     (said,) = json.loads(honest)["sentences"]
-    assert said in json.loads(texts["invented"])["sentences"]
-    assert "87" in texts["invented"]
+    assert [one == said for one in json.loads(texts["invented"])["sentences"]] == [False, True, False]
+    assert parsed(AnswerForm, texts["sloppy"]).sentences.count(SentenceForm(**said)) == 2
 
 
 def evaluated(client: ollama.Client, inputs: str) -> object:

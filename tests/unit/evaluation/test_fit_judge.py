@@ -1,0 +1,57 @@
+"""The fit of the judge, on made-up vendors."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from components.judge.relevance import Kind
+from evaluation.cases import AnswerKey, Case, LabelledPassage
+from evaluation.fit_judge import COLUMNS, KINDS, Vendor, fit, read_vendor
+
+TOPICS = ("возврат товара", "доставка заказа", "гарантия машины", "оплата картой", "чистка фильтра", "смена пароля")
+
+
+class WordEmbedder:
+    """Vectors with a dimension for each topic."""
+
+    dimensions = len(TOPICS)
+
+    def passages(self, texts: Sequence[str]) -> list[list[float]]:
+        return [self.question(text) for text in texts]
+
+    def question(self, text: str) -> list[float]:
+        return [float(topic in text) for topic in TOPICS]
+
+
+@pytest.fixture(scope="module")
+def vendor() -> Vendor:
+    cases = []
+    for place, topic in enumerate(TOPICS):
+        passages = tuple(
+            LabelledPassage(f"d{n}", other, "", f"Статья про то, что есть {other}.", int(n == place) * 2)
+            for n, other in enumerate(TOPICS)
+        )
+        cases.append(Case(str(place), f"Как устроена {topic}?", key=AnswerKey("howto", "yes", (), passages)))
+    return read_vendor(cases, WordEmbedder())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_passages_that_answer_are_told_by_the_columns_of_the_kind(kind: Kind, vendor: Vendor) -> None:
+    weights, bias = fit([vendor, vendor], kind)
+    assert {name for name, weight in zip(COLUMNS, weights, strict=True) if weight} == set(KINDS[kind])
+    for columns, answers in zip(vendor.columns, vendor.answers, strict=True):
+        odds = columns @ weights + bias
+        assert (odds > 0).tolist() == answers.tolist()
+
+
+def test_each_vendor_counts_the_same(vendor: Vendor) -> None:
+    wrong = Vendor(vendor.columns, [~answers for answers in vendor.answers], vendor.function_words)
+    twice = Vendor(wrong.columns * 5, wrong.answers * 5, wrong.function_words)
+    weights, bias = fit([vendor, twice], "vectors")
+    assert np.abs(weights).max() == pytest.approx(0.0, abs=1e-4)
+    assert bias == pytest.approx(0.0, abs=1e-4)
+
+
+def test_function_words_have_the_rarity_of_the_passages(vendor: Vendor) -> None:
+    assert vendor.function_words == pytest.approx(dict.fromkeys(("про", "то", "что", "есть"), 0.07))
