@@ -48,6 +48,11 @@ class FeatureRanker:
         return {"documents": scored[: self.top_k]}
 
 
+def precedence(passage: Passage) -> tuple[float, str]:
+    """Order passages that contradict each other: the trusted one is greater, then the newer."""
+    return trust_of(passage), passage.updated_at
+
+
 def trust_of(passage: Passage) -> float:
     """What the status, trust and priority of a source add to the score of its passages."""
     return (
