@@ -75,7 +75,7 @@ class EvidenceContext:
             degraded("related", error)
             conflicts = []
         return {
-            "documents": _trusted_first(documents, conflicts),
+            "documents": _trusted_first(documents, conflicts, known.successors),
             "related": found,
             "rejected": self._rejected(read, known),
             "conflicts": conflicts,
@@ -189,14 +189,17 @@ def _statement(side: Side, chunk: Passage, owners: Mapping[str, Document]) -> St
     return Statement(chunk, (side.start, side.end))
 
 
-def _trusted_first(documents: list[Document], conflicts: Sequence[Conflict]) -> list[Document]:
-    """The documents, the trusted one of a conflict moved before the other."""
+def _trusted_first(
+    documents: list[Document], conflicts: Sequence[Conflict], successors: Mapping[str, str]
+) -> list[Document]:
+    """The documents, each moved before one that it supersedes or that contradicts it and is less trusted."""
     ordered = list(documents)
-    for conflict in conflicts:
-        places = {to_passage(document).chunk_id: place for place, document in enumerate(ordered)}
-        trusted, other = (places.get(side.passage.chunk_id) for side in (conflict.trusted, conflict.other))
-        if trusted is not None and other is not None and trusted > other:
-            ordered.insert(other, ordered.pop(trusted))
+    pairs = [(conflict.trusted.passage.doc_id, conflict.other.passage.doc_id) for conflict in conflicts]
+    pairs += [(newer, older) for older, newer in successors.items()]
+    for first, second in pairs:
+        places = {to_passage(document).doc_id: place for place, document in reversed([*enumerate(ordered)])}
+        if first in places and second in places and places[first] > places[second]:
+            ordered.insert(places[second], ordered.pop(places[first]))
     return ordered
 
 
