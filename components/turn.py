@@ -181,13 +181,18 @@ class RejectedApproach(Frozen):
 class Statement(Frozen):
     """One sentence of a passage; `span` are character offsets into the passage's text."""
 
-    chunk_id: str
+    passage: Passage
     span: tuple[int, int]
+
+    @property
+    def text(self) -> str:
+        """The sentence as written."""
+        return self.passage.text[slice(*self.span)]
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict(Frozen):
-    """Two documents that answer the question differently. `trusted` is the statement to go by, `other` the one not."""
+    """Two documents that contradict each other. `trusted` is the statement to go by, `other` the one not."""
 
     kind: ConflictKind
     trusted: Statement

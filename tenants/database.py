@@ -30,7 +30,7 @@ from tenants.errors import CallerError, InternalFault, TryAgain
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0019"
+HEAD = "0020"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

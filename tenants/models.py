@@ -164,6 +164,24 @@ class AgreementRow(Base):
     at: Mapped[datetime]
 
 
+class ContradictionRow(Base):
+    """Two sentences of two documents that contradict each other, the smaller chunk id first."""
+
+    __tablename__ = "contradictions"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY)
+    other_doc_id: Mapped[str] = mapped_column(KEY)
+    kind: Mapped[str] = mapped_column(String(16))
+    start: Mapped[int]
+    end: Mapped[int]
+    other_start: Mapped[int]
+    other_end: Mapped[int]
+    at: Mapped[datetime]
+
+
 class ToolRow(Base):
     """An HTTP tool of a tenant's assistant. `headers` are secret."""
 

@@ -1,4 +1,4 @@
-"""What a question needs to know of edges and rejected approaches: all of a tenant's, in memory, read when they change.
+"""A tenant's edges, rejected approaches and contradictions, kept in memory and read again when they change.
 
 The registry's record of the tenant, which is in memory anyway, carries their revision. A tenant that never had any
 costs a question nothing, one that has them a look-up.
@@ -12,8 +12,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from settings import get_settings
-from tenants import agreements, context, database, edges, registry, rejected
+from tenants import agreements, context, contradictions, database, edges, registry, rejected
 from tenants.cache import Key
+from tenants.contradictions import Contradiction
 from tenants.edges import SUPERSEDES, Edge
 from tenants.models import DocumentRow
 from tenants.rejected import Rejected
@@ -21,18 +22,19 @@ from tenants.rejected import Rejected
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """A tenant's edges and rejected approaches.
+    """A tenant's edges, rejected approaches and contradictions.
 
     :param edges: by either of its documents, weightiest first; switched off ones are left out.
     :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
         is not among them.
-    :param agreed: pairs of chunks that do not contradict each other, whatever they look like.
+    :param contradictions: by either of their documents, without pairs of which one document supersedes the other, and
+        without those that people found not to contradict each other.
     """
 
     edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
     successors: Mapping[str, str] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()
-    agreed: frozenset[frozenset[str]] = frozenset()
+    contradictions: Mapping[str, tuple[Contradiction, ...]] = field(default_factory=dict)
 
 
 NONE = Relations()
@@ -73,6 +75,7 @@ def forget(session: Session, doc_ids: Sequence[str]) -> None:
         removed |= edges.forget(session, some)
         removed |= rejected.forget(session, some)
         removed |= agreements.forget(session, some)
+        removed |= contradictions.forget(session, some)
     if removed:
         registry.count_relation_change(session)
 
@@ -92,8 +95,21 @@ def _load() -> Relations:
         {doc_id: tuple(edges) for doc_id, edges in by_document.items()},
         {doc_id: by for doc_id, by in successors.items() if doc_id not in decided},
         rejected.all(),
-        frozenset(frozenset((pair.chunk_id, pair.other_chunk_id)) for pair in agreements.all()),
+        _undecided_contradictions(successors),
     )
+
+
+def _undecided_contradictions(successors: Mapping[str, str]) -> Mapping[str, tuple[Contradiction, ...]]:
+    agreed = {(pair.chunk_id, pair.other_chunk_id) for pair in agreements.all()}
+    by_document: dict[str, list[Contradiction]] = defaultdict(list)
+    for pair in contradictions.all():
+        one, other = pair.one.doc_id, pair.other.doc_id
+        if successors.get(one) == other or successors.get(other) == one:
+            continue
+        if (pair.one.chunk_id, pair.other.chunk_id) not in agreed:
+            by_document[one].append(pair)
+            by_document[other].append(pair)
+    return {doc_id: tuple(pairs) for doc_id, pairs in by_document.items()}
 
 
 def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:

@@ -84,6 +84,7 @@ RULES: Mapping[str, Rule] = {
     "edges": Rule(_DOCUMENT),
     "rejected": Rule(_DOCUMENT),
     "agreements": Rule(_DOCUMENT),
+    "contradictions": Rule(_DOCUMENT),
     "articles": Rule("until it is removed"),
     "tools": Rule("until it is removed"),
     "generations": Rule("the one in use and the one before it"),

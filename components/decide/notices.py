@@ -1,29 +1,31 @@
 """Notices next to an answer: a contradicting document, an outdated source, a rejected approach."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from textwrap import shorten
 
 from components.judge.approaches import proposed
 from components.language.texts import day, text
+from components.language.words import stems
 from components.turn import Citation, Conflict, Draft, Origin, Passage, RejectedApproach, Statement, Turn
 
 _MAX_QUOTE_LENGTH = 200
 _MAX_CONFLICTS = 2
 _MAX_RELATED = 3
+_STATED = 0.7
+"""Share of a statement's words that a claim must have to state the same."""
 
 
 def with_context_citations(draft: Draft, turn: Turn) -> Draft:
     """The draft with further citations after its own: passages that contradict it, and related documents to read.
 
-    No [N] in the text refers to them. Only a sentence that the draft quotes can be contradicted; each document is added
+    No [N] in the text refers to them. Only a sentence that the draft states can be contradicted; each document is added
     once.
     """
-    passages = {passage.chunk_id: passage for passage in turn.evidence.passages}
     for conflict in turn.evidence.conflicts:
-        other = _other_side(conflict, draft, passages)
+        other = _other_side(conflict, draft)
         if other is not None and _count(draft, "conflicting") < _MAX_CONFLICTS:
-            draft = _with_citation(draft, passages[other.chunk_id], other.span, "conflicting")
+            draft = _with_citation(draft, other.passage, other.span, "conflicting")
     for related in turn.evidence.related:
         if related.passage.sentences and _count(draft, "related") < _MAX_RELATED:
             draft = _with_citation(draft, related.passage, related.passage.sentences[0], "related")
@@ -49,22 +51,21 @@ def rejections(draft: Draft | None, turn: Turn) -> Iterator[str]:
         yield _rejected(approach, turn.locale)
 
 
-def _other_side(conflict: Conflict, draft: Draft, passages: Mapping[str, Passage]) -> Statement | None:
-    """The side of a conflict that the draft does not quote; None when it quotes neither side."""
-    if _quotes(draft, conflict.trusted, passages[conflict.trusted.chunk_id]):
+def _other_side(conflict: Conflict, draft: Draft) -> Statement | None:
+    """The side of a conflict that the draft does not state; None if it states neither."""
+    if _states(draft, conflict.trusted):
         return conflict.other
-    return conflict.trusted if _quotes(draft, conflict.other, passages[conflict.other.chunk_id]) else None
+    return conflict.trusted if _states(draft, conflict.other) else None
 
 
-def _quotes(draft: Draft, statement: Statement, source: Passage) -> bool:
-    """Whether the draft quotes a statement, also by a citation that begins in a chunk before."""
-    start, end = statement.span
-    stated = source.text[start:end]
+def _states(draft: Draft, statement: Statement) -> bool:
+    """Whether a claim that cites the document has most of the statement's words."""
+    cited = {one.index for one in draft.citations if one.passage.doc_id == statement.passage.doc_id}
+    stated = frozenset(stems(statement.text))
     return any(
-        (citation.passage.chunk_id == statement.chunk_id and citation.span[0] < end and start < citation.span[1])
-        or (citation.passage.doc_id == source.doc_id and stated in citation.excerpt)
-        for citation in draft.citations
-        if citation.origin == "primary"
+        len(stated.intersection(stems(claim.text))) >= _STATED * len(stated)
+        for claim in draft.claims
+        if not cited.isdisjoint(claim.citations)
     )
 
 

@@ -1,4 +1,4 @@
-"""What a tenant has related to the evidence: documents one edge away, and rejected approaches."""
+"""What a tenant has related to the evidence: documents one edge away, rejected approaches, contradictions."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
@@ -8,28 +8,33 @@ from haystack import Document, component
 from components.faults import degraded
 from components.judge.approaches import coverage
 from components.judge.terms import read_query
-from components.passages import from_payload, to_passage
+from components.passages import from_payload, in_force, to_passage
+from components.retrieve.reranker import precedence
 from components.retrieve.retriever import TenantRetriever
-from components.turn import EdgeKind, Passage, Query, RejectedApproach, Related
+from components.turn import Conflict, ConflictKind, EdgeKind, Passage, Query, RejectedApproach, Related, Statement
 from tenants import documents as records
 from tenants import relations
+from tenants.contradictions import Side
 from tenants.edges import SUPERSEDES, Edge
 from tenants.index import open_collection
 from tenants.relations import Relations
 
 _KINDS: Mapping[str, EdgeKind] = {kind: kind for kind in get_args(EdgeKind)}
+_CONFLICTS: Mapping[str, ConflictKind] = {kind: kind for kind in get_args(ConflictKind)}
 
 
 @component
 class EvidenceContext:
-    """Find what an answer should know of beside its evidence: related documents and rejected approaches.
+    """Find what an answer should know of beside its evidence: related documents, rejected approaches, contradictions.
 
-    A tenant without edges and rejected approaches costs a look-up in memory and no query. If related documents cannot
-    be read, the turn goes on without them and is degraded (`related`).
+    Contradictions are those that were found when documents changed. Of two documents of the evidence that contradict
+    each other the more trusted, then the newer one goes first. A tenant without any of this costs a look-up in memory
+    and no query. If the other documents cannot be read, the turn goes on without them and is degraded (`related`).
 
     :param max_edges: edges followed from the documents of the evidence, heaviest first.
     :param min_coverage: share of the question that a rejected approach must cover.
     :param max_rejected: rejected approaches, best first.
+    :param max_conflicts: contradictions of the evidence, those of the best document first.
     :param retriever: finds the best passage of a related document; its weights should be those of the pipeline.
     """
 
@@ -38,29 +43,69 @@ class EvidenceContext:
         max_edges: int = 20,
         min_coverage: float = 0.4,
         max_rejected: int = 3,
+        max_conflicts: int = 3,
         retriever: TenantRetriever | None = None,
     ) -> None:
         self.max_edges = max_edges
         self.min_coverage = min_coverage
         self.max_rejected = max_rejected
+        self.max_conflicts = max_conflicts
         self.retriever = retriever or TenantRetriever()
 
-    @component.output_types(related=list[Related], rejected=list[RejectedApproach])
+    @component.output_types(
+        documents=list[Document], related=list[Related], rejected=list[RejectedApproach], conflicts=list[Conflict]
+    )
     def run(self, query: str, documents: list[Document], filters: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the `related` documents of the evidence and the `rejected` approaches close to the query.
+        """Return the `documents`, what is `related` to them, the `rejected` approaches close to the query, `conflicts`.
 
         :param documents: the accepted evidence, best first.
         """
         known = relations.current()
         if known is relations.NONE:
-            return {"related": [], "rejected": []}
+            return {"documents": documents, "related": [], "rejected": [], "conflicts": []}
         read = read_query(query)
         try:
             found = self._related(query, [to_passage(document) for document in documents], known, filters)
         except Exception as error:
             degraded("related", error)
             found = []
-        return {"related": found, "rejected": self._rejected(read, known)}
+        try:
+            conflicts = self._conflicts(documents, known, anywhere=not filters)
+        except Exception as error:
+            degraded("related", error)
+            conflicts = []
+        return {
+            "documents": _trusted_first(documents, conflicts, known.successors),
+            "related": found,
+            "rejected": self._rejected(read, known),
+            "conflicts": conflicts,
+        }
+
+    def _conflicts(self, documents: Sequence[Document], known: Relations, *, anywhere: bool) -> list[Conflict]:
+        """The contradictions of the evidence, each with the sentences of both sides.
+
+        Costs one look-up of their chunks if there are any.
+
+        :param anywhere: the other side may be a document outside the evidence; not so where filters hold.
+        """
+        owners = {chunk_id: document for document in documents for chunk_id in _chunk_ids(document)}
+        pairs = dict.fromkeys(
+            pair
+            for document in documents
+            for pair in known.contradictions.get(str(document.meta.get("doc_id")), ())
+            if (pair.one.chunk_id in owners) + (pair.other.chunk_id in owners) >= (1 if anywhere else 2)
+        )
+        chosen = list(pairs)[: self.max_conflicts]
+        wanted = [side.chunk_id for pair in chosen for side in (pair.one, pair.other)]
+        hits = open_collection().fetch(wanted) if wanted else ()
+        chunks = {hit.id: in_force(to_passage(from_payload(hit.payload, 0.0, {})), known.successors) for hit in hits}
+        conflicts = []
+        for pair in chosen:
+            if pair.one.chunk_id in chunks and pair.other.chunk_id in chunks:
+                sides = [_statement(side, chunks[side.chunk_id], owners) for side in (pair.one, pair.other)]
+                other, trusted = sorted(sides, key=lambda side: precedence(side.passage))
+                conflicts.append(Conflict(_CONFLICTS[pair.kind], trusted, other))
+        return conflicts
 
     def _rejected(self, query: Query, known: Relations) -> list[RejectedApproach]:
         """The rejected approaches that cover enough of the question, best first."""
@@ -126,6 +171,36 @@ class EvidenceContext:
         if not filters:
             best.update((passage.doc_id, passage) for passage in _first_passages(set(both) - best.keys()))
         return best
+
+
+def _chunk_ids(document: Document) -> Sequence[str]:
+    """The chunks that a document holds: those of its section, or its own alone."""
+    return document.meta.get("chunk_ids") or (document.id,)
+
+
+def _statement(side: Side, chunk: Passage, owners: Mapping[str, Document]) -> Statement:
+    """The sentence in the document of the evidence that holds it, else in its chunk."""
+    stated = chunk.text[side.start : side.end]
+    if side.chunk_id in owners:
+        passage = to_passage(owners[side.chunk_id])
+        at = passage.text.find(stated)
+        if at >= 0:
+            return Statement(passage, (at, at + len(stated)))
+    return Statement(chunk, (side.start, side.end))
+
+
+def _trusted_first(
+    documents: list[Document], conflicts: Sequence[Conflict], successors: Mapping[str, str]
+) -> list[Document]:
+    """The documents, each moved before one that it supersedes or that contradicts it and is less trusted."""
+    ordered = list(documents)
+    pairs = [(conflict.trusted.passage.doc_id, conflict.other.passage.doc_id) for conflict in conflicts]
+    pairs += [(newer, older) for older, newer in successors.items()]
+    for first, second in pairs:
+        places = {to_passage(document).doc_id: place for place, document in reversed([*enumerate(ordered)])}
+        if first in places and second in places and places[first] > places[second]:
+            ordered.insert(places[second], ordered.pop(places[first]))
+    return ordered
 
 
 def _first_passages(doc_ids: Collection[str]) -> Iterator[Passage]:

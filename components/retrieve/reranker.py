@@ -59,6 +59,11 @@ def _is_encoder_fitted() -> bool:
     return dense is not None and is_fitted(dense.space)
 
 
+def precedence(passage: Passage) -> tuple[float, str]:
+    """Order passages that contradict each other: the trusted one is greater, then the newer."""
+    return trust_of(passage), passage.updated_at
+
+
 def trust_of(passage: Passage) -> float:
     """What the status, trust and priority of a source add to the score of its passages."""
     return (

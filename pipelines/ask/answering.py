@@ -244,7 +244,11 @@ def _beside(evidence: turns.Evidence) -> BesidePart:
             for approach in evidence.rejected
         ),
         conflicts=tuple(
-            ConflictPart(kind=conflict.kind, trusted=conflict.trusted.chunk_id, other=conflict.other.chunk_id)
+            ConflictPart(
+                kind=conflict.kind,
+                trusted=conflict.trusted.passage.chunk_id,
+                other=conflict.other.passage.chunk_id,
+            )
             for conflict in evidence.conflicts
         ),
     )

@@ -1,4 +1,4 @@
-"""Once a night: every tenant's records, index and lexicon compared, and put right where they differ."""
+"""Once a night: every tenant's records, index and lexicon compared, and put right where they differ; contradictions."""
 
 import logging
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from time import monotonic
 
+from components.ingest.comparison import compare_some
 from pipelines.ingest.library import Library
 from tenants import claims
 from tenants.context import Tenant, acting_as
@@ -72,6 +73,7 @@ class NightlyCheck:
         try:
             with acting_as(Tenant(tenant_id, "nightly")):
                 findings = self._library.check(mend=True)
+                compare_some()
         except TryAgain as busy:
             log.info("nightly check of %r left out: %s", tenant_id, busy.code)
         except Exception as error:

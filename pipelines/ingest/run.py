@@ -18,6 +18,7 @@ from typing import TypeAlias
 from haystack import Pipeline
 
 from components.ingest.changes import SeenDocuments
+from components.ingest.comparison import compare
 from components.ingest.document import Flagged, Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
@@ -107,6 +108,7 @@ class Run:
         self._flagged: list[Flagged] = []
         self._healed = False
         self._counts: Counter[str] = Counter()
+        self._written: list[str] = []
 
     def steps(self, *, patience: float | None = None) -> Generator[Progress, None, None]:
         """Each step writes a batch or waits a moment for one, and tells how far the run is; at the end all is in place.
@@ -131,6 +133,7 @@ class Run:
             if self._prunes:
                 self._prune()
             self._remove(self._dropped_documents())
+        compare(self._written)
 
     def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
         """Take all steps."""
@@ -194,6 +197,7 @@ class Run:
         self._refusals.extend(batch.refusals)
         written = self._stages.writer.run(revisions=batch.revisions, prepared=batch.prepared)["written"]
         self._flagged.extend(written.flagged)
+        self._written.extend(revision.document.doc_id for revision in batch.revisions)
         self._counts["unchanged"] += batch.unchanged
         for name in ("added", "updated", "chunks_written", "chunks_removed"):
             self._counts[name] += getattr(written, name)

@@ -31,12 +31,12 @@ def contradiction_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fa
         from pipelines.ask.articles import contradictions
         from pipelines.ask.articles.contradiction_routes import ContradictionsAnswer
 
-        answer = ContradictionsAnswer(contradictions=contradictions.met())
+        answer = ContradictionsAnswer(contradictions=contradictions.undecided())
     if as_json:
         print_json(answer.model_dump(mode="json")["contradictions"])
         return
     for one in answer.contradictions:
-        typer.echo(message("pair.met", kind=one.kind, times=one.times, question=one.question))
+        typer.echo(message("pair.found", kind=one.kind, day=f"{one.at:%F}"))
         for side in (one.trusted, one.other):
             typer.echo(f"  {side.chunk_id} {side.doc_id}: {' '.join(side.text.split())}")
 

@@ -29,7 +29,7 @@ class PairRequest(BaseModel):
 
 
 class ContradictionsAnswer(BaseModel):
-    """Those that the last answers met and nobody has decided on, the most frequent first."""
+    """Contradictions that nobody has decided on, the newest first."""
 
     contradictions: tuple[Contradiction, ...]
 
@@ -53,7 +53,7 @@ router = APIRouter(tags=["relations"])
 @router.get(_CONTRADICTIONS)
 def list_contradictions() -> ContradictionsAnswer:
     """Documents that contradict each other."""
-    return ContradictionsAnswer(contradictions=contradictions.met())
+    return ContradictionsAnswer(contradictions=contradictions.undecided())
 
 
 @router.get(_AGREEMENTS)

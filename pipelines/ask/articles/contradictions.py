@@ -1,7 +1,6 @@
-"""Documents that contradict each other: the pairs of passages that the last answers met.
+"""Documents that contradict each other: the pairs of passages that were found when documents changed.
 
-What two passages say is compared when a question is answered from both. A pair leaves the list when somebody decides
-on it, or when either passage is written anew.
+A pair leaves the list when a person decides on it, or when either passage is written anew.
 """
 
 import re
@@ -9,44 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from components.ingest.terms import stored_meta
-from pipelines.ask.contract import SHOWN, ConflictPart
+from components.passages import from_payload, in_force, to_passage
+from components.retrieve.reranker import precedence
+from components.turn import Passage
 from tenants import agreements, edges, relations
-from tenants.audit import search
-from tenants.audit.search import Record, TurnQuery
 from tenants.edges import SUPERSEDES, Edge
 from tenants.errors import NotFound
 from tenants.index import open_collection
-from tenants.index.protocol import Hit
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-LOOKED_AT = 500
-"""The newest answers of each kind whose contradictions are listed."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Beside(_Part):
-    conflicts: tuple[ConflictPart, ...] = ()
-
-
-class _Meta(_Part):
-    beside: _Beside = _Beside()
-
-
-class _Answer(_Part):
-    """The part of a recorded answer that is looked at; an older record may lack it."""
-
-    meta: _Meta = _Meta()
 
 
 @dataclass(frozen=True, slots=True)
 class SidePassage:
-    """One side of a contradiction as it stands in the knowledge base now."""
+    """One side of a contradiction; `sentence` is the one that contradicts the other side."""
 
     chunk_id: str
     doc_id: str
@@ -55,6 +30,7 @@ class SidePassage:
     text: str
     trust: str
     updated_at: str
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +38,28 @@ class Contradiction:
     """Two passages that say different things.
 
     :param kind: what they differ in: `number`, `date`, `code`, `negation`.
-    :param trusted: the side that answers went by.
-    :param times: in how many of the answers looked at they met; `turn_id` and `at` are the last of them.
+    :param trusted: the side that answers go by.
+    :param at: when the pair was found.
     """
 
     kind: str
     trusted: SidePassage
     other: SidePassage
-    times: int
-    turn_id: str
     at: datetime
-    question: str
 
 
-def met() -> tuple[Contradiction, ...]:
-    """The undecided contradictions that the last answers met, the most frequent first."""
+def undecided() -> tuple[Contradiction, ...]:
+    """The contradictions that nobody has decided on, the newest first."""
     known = relations.current()
-    found: dict[frozenset[str], tuple[ConflictPart, Record, int]] = {}
-    for record in _answers():
-        for conflict in _conflicts(record):
-            pair = frozenset((conflict.trusted, conflict.other))
-            if len(pair) == 2 and pair not in known.agreed:
-                newest, last, times = found.get(pair, (conflict, record, 0))
-                found[pair] = newest, last, times + 1
-    passages = _passages({chunk_id for pair in found for chunk_id in pair})
+    pairs = dict.fromkeys(pair for pairs in known.contradictions.values() for pair in pairs)
+    passages = _passages({side.chunk_id for pair in pairs for side in (pair.one, pair.other)})
     listed = []
-    for conflict, record, times in found.values():
-        trusted, other = passages.get(conflict.trusted), passages.get(conflict.other)
-        if trusted is None or other is None or _superseded(known.successors, trusted, other):
-            continue
-        listed.append(
-            Contradiction(conflict.kind, trusted, other, times, record.turn_id, record.at, record.question or "")
-        )
-    return tuple(sorted(listed, key=lambda one: (-one.times, one.trusted.chunk_id)))
+    for pair in pairs:
+        if pair.one.chunk_id in passages and pair.other.chunk_id in passages:
+            sides = [(passages[side.chunk_id], side.start, side.end) for side in (pair.one, pair.other)]
+            other, trusted = sorted(sides, key=lambda side: precedence(in_force(side[0], known.successors)))
+            listed.append(Contradiction(pair.kind, _side(*trusted), _side(*other), pair.at))
+    return tuple(sorted(listed, key=lambda one: (one.at, one.trusted.chunk_id), reverse=True))
 
 
 def supersede(newer: str, older: str) -> None:
@@ -114,38 +79,22 @@ def passage(chunk_id: str) -> SidePassage:
     found = _passages({chunk_id}).get(chunk_id) if _ID.fullmatch(chunk_id) else None
     if found is None:
         raise NotFound("pair_unknown")
-    return found
+    return _side(found)
 
 
-def _answers() -> list[Record]:
-    """The last answers of each kind, the newest first."""
-    answers = [record for kind in SHOWN for record in search.find(TurnQuery(outcome=kind), limit=LOOKED_AT)]
-    return sorted(answers, key=lambda record: -record.sequence)
+def _passages(chunk_ids: set[str]) -> Mapping[str, Passage]:
+    hits = open_collection().fetch(sorted(chunk_ids)) if chunk_ids else ()
+    return {hit.id: to_passage(from_payload(hit.payload, 0.0, {})) for hit in hits}
 
 
-def _conflicts(record: Record) -> tuple[ConflictPart, ...]:
-    try:
-        return _Answer.model_validate((record.content or {}).get("answer", {})).meta.beside.conflicts
-    except ValidationError:
-        return ()
-
-
-def _passages(chunk_ids: set[str]) -> Mapping[str, SidePassage]:
-    return {hit.id: _side(hit) for hit in open_collection().fetch(sorted(chunk_ids))} if chunk_ids else {}
-
-
-def _side(hit: Hit) -> SidePassage:
-    meta = stored_meta(hit)
+def _side(found: Passage, start: int = 0, end: int = 0) -> SidePassage:
     return SidePassage(
-        chunk_id=hit.id,
-        doc_id=str(meta["doc_id"]),
-        title=str(meta["title"]),
-        heading=str(meta["heading"]),
-        text=str(hit.payload["content"]),
-        trust=str(meta["trust"]),
-        updated_at=str(meta["updated_at"]),
+        chunk_id=found.chunk_id,
+        doc_id=found.doc_id,
+        title=found.title,
+        heading=found.heading,
+        text=found.text,
+        trust=found.trust,
+        updated_at=found.updated_at,
+        sentence=found.text[start:end],
     )
-
-
-def _superseded(successors: Mapping[str, str], one: SidePassage, other: SidePassage) -> bool:
-    return successors.get(one.doc_id) == other.doc_id or successors.get(other.doc_id) == one.doc_id

@@ -70,10 +70,9 @@ def _add_contradictions(endpoints: APIRouter, desk: Desk) -> None:
             "doubts/contradictions.html",
             section="gaps",
             tabs=knowledge.tabs("contradictions"),
-            pairs=contradictions.met()[:_SHOWN],
+            pairs=contradictions.undecided()[:_SHOWN],
             agreed=agreements.all()[:_SHOWN],
             people=conversation.names(operators.all()),
-            looked_at=contradictions.LOOKED_AT,
         )
 
     @endpoints.post(_SETTLE)

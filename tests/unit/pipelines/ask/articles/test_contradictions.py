@@ -1,22 +1,26 @@
-"""Contradictions that answers met: listed with both passages, settled for good, gone once a text is mended."""
+"""Contradictions between documents: found by ingest and at night, listed, settled, gone once a text is mended."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from datetime import datetime, tzinfo
+from typing import ClassVar, NoReturn
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import cli
+from components.ingest import comparison
+from components.ingest.comparison import compare, compare_some
 from components.ingest.document import SourceDocument
 from pipelines.ask.articles import contradictions
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
+from pipelines.ingest.library import Library
+from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants import agreements, relations
-from tenants.audit import search
-from tenants.audit.search import TurnQuery
+from tenants import agreements, documents, registry, relations
+from tenants import contradictions as stored
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import NotFound
 from tenants.registry import Registry
@@ -27,66 +31,118 @@ FAQ = SourceDocument(
 )
 
 
+class Calendar:
+    """A clock whose day a test sets."""
+
+    day = 0
+    seen: ClassVar[set[str]] = set()
+
+    @classmethod
+    def now(cls, zone: tzinfo) -> datetime:
+        return datetime(2026, 1, 1 + cls.day, tzinfo=zone)
+
+
 @pytest.fixture
 def shelf(installation: Settings) -> Iterator[Ask]:
-    """A tenant two of whose documents contradict each other, and that was asked about it twice."""
+    """A tenant two of whose documents contradict each other."""
     Registry().add("acme")
     with acting_as(Tenant("acme", "anna", SCOPES)):
         Ingest().run([OLD, FAQ, *FILLERS])
         ask = Ask()
-        for _ in range(2):
-            ask.answer(AskRequest(question=QUESTION))
-        ask.recorder.collect()
         yield ask
         ask.close()
 
 
 def beside(ask: Ask) -> int:
-    """How many contradictions an answer meets now."""
+    """Return how many contradictions an answer shows."""
     return len(ask.turn(AskRequest(question=QUESTION)).evidence.conflicts)
 
 
 def test_a_pair_is_listed_with_both_passages(shelf: Ask) -> None:
-    [pair] = contradictions.met()
-    assert (pair.kind, pair.times, pair.question) == ("number", 2, QUESTION)
+    [pair] = contradictions.undecided()
+    assert pair.kind == "number"
     assert (pair.trusted.doc_id, pair.other.doc_id) == ("faq.md", "old.md")
-    assert "30 дней" in pair.trusted.text
-    assert "14 дней" in pair.other.text
+    assert pair.trusted.sentence == "Посуду можно вернуть в течение 30 дней."
+    assert pair.other.sentence == "Посуду можно вернуть в течение 14 дней."
+    assert "Сохраните чек" in pair.other.text
 
 
 def test_the_newer_one_wins(shelf: Ask) -> None:
-    [pair] = contradictions.met()
+    [pair] = contradictions.undecided()
     contradictions.supersede(pair.trusted.doc_id, pair.other.doc_id)
-    assert contradictions.met() == ()
+    assert contradictions.undecided() == ()
+    assert beside(shelf) == 0
     assert relations.current().successors == {"old.md": "faq.md"}
 
 
-def test_a_pair_that_does_not_contradict_is_not_shown_to_anybody_until_that_is_taken_back(shelf: Ask) -> None:
-    [pair] = contradictions.met()
+def test_a_settled_pair_is_hidden_until_taken_back(shelf: Ask) -> None:
+    [pair] = contradictions.undecided()
     assert beside(shelf) == 1
     contradictions.agree(pair.other.chunk_id, pair.trusted.chunk_id)
-    assert contradictions.met() == ()
+    assert contradictions.undecided() == ()
     assert beside(shelf) == 0
     [settled] = agreements.all()
     assert settled.decided_by == "anna"
+    Ingest().run([OLD])
+    compare_some()
+    assert contradictions.undecided() == ()
     agreements.remove(pair.trusted.chunk_id, pair.other.chunk_id)
-    assert contradictions.met() == (pair,)
+    assert contradictions.undecided() == (pair,)
     assert beside(shelf) == 1
-
-
-def test_the_newest_answer_that_met_a_pair_stands_for_it(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = search.find(TurnQuery(), limit=9)
-    partial = [replace(one, sequence=one.sequence + 100, turn_id=f"newer-{one.turn_id}") for one in whole]
-    by_outcome = {"answered": whole, "partially_answered": partial}
-    monkeypatch.setattr(search, "find", lambda query, limit: by_outcome[query.outcome][:limit])
-    [pair] = contradictions.met()
-    newest = max(partial, key=lambda one: one.sequence)
-    assert (pair.times, pair.turn_id) == (4, newest.turn_id)
 
 
 def test_a_pair_goes_with_the_text_that_made_it(shelf: Ask) -> None:
     Ingest().run([SourceDocument("old.md", "Вернуть посуду", "Посуду можно вернуть в течение 30 дней.")])
-    assert contradictions.met() == ()
+    assert contradictions.undecided() == ()
+    assert beside(shelf) == 0
+
+
+def test_a_pair_goes_with_its_document(shelf: Ask) -> None:
+    Library(Ingest().rewrite).delete("old.md")
+    assert contradictions.undecided() == stored.all() == ()
+
+
+def test_an_unchanged_pair_stays_as_it_is(shelf: Ask) -> None:
+    before, revision = stored.all(), registry.current().relations
+    compare(["old.md", "faq.md"])
+    assert (stored.all(), registry.current().relations) == (before, revision)
+
+
+def test_the_nightly_comparison_finds_what_no_run_has_found(shelf: Ask) -> None:
+    stored.replace(["old.md"], [])
+    assert contradictions.undecided() == ()
+    NightlyCheck(Library(Ingest().rewrite), 3).check_all()
+    assert len(contradictions.undecided()) == 1
+
+
+def test_a_run_compares_a_bounded_number_of_passages(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr(comparison, "_BATCH", 1)
+    monkeypatch.setattr(comparison, "_pairs", lambda record: compared.append(record.doc_id) or ())
+    compare(["old.md", "faq.md", "filler-1.md"], passages=2)
+    assert compared == ["old.md", "faq.md"]
+
+
+def test_each_night_compares_another_part(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: set[str] = set()
+    monkeypatch.setattr(comparison, "_pairs", lambda record: compared.add(record.doc_id) or ())
+    monkeypatch.setattr(comparison, "datetime", Calendar)
+    nights = []
+    for Calendar.day in range(5):
+        compared.clear()
+        compare_some(2)
+        nights.append(len(compared))
+        Calendar.seen |= compared
+    assert nights == [2] * 5
+    assert Calendar.seen == {record.doc_id for record in documents.all()}
+
+
+def test_a_failed_comparison_fails_no_run(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(record: object) -> NoReturn:
+        raise OSError
+
+    monkeypatch.setattr(comparison, "_pairs", broken)
+    assert Ingest().run([SourceDocument("new.md", "Новое", "Новый текст.")]).added == 1
 
 
 def test_the_command_line_lists_and_settles_them(shelf: Ask) -> None:
