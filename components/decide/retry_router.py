@@ -23,7 +23,8 @@ class RetryRouter:
     a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left,
     or the answer is about something else, the route is `human`.
 
-    The best answer of all passes goes on: first a verified one, then by gates passed, by how far it answers, by quality.
+    The best answer of all passes goes on: a verified one first, then by gates passed, by how far it answers, by
+    quality.
 
     :param quality_threshold: least quality, 1..100, of a full answer.
     :param factuality_threshold: least percentage of drafted claims that are supported in a full answer.

@@ -62,7 +62,7 @@ def test_a_file_in_the_folder_is_a_profile_and_nothing_else_is(tmp_path: Path, m
         policy.change(profile="../../etc")
 
 
-BASE = {
+BASE: definition.Definition = {
     "components": {
         "a": {"type": "x.A", "init_parameters": {"one": 1, "two": {"deep": 2}}},
         "b": {"type": "x.B", "init_parameters": {"one": 1}},

@@ -138,8 +138,8 @@ def test_stages_and_sources_are_told_after_the_relevance_gate() -> None:
         ("stage", "evaluate_retrieval", 2),
         ("sources-early", None, None),
     ]
-    (source,) = told[-1][1]["citations"]  # type: ignore[misc]
-    assert (source["chunk_id"], source["title"], source["snippet"]) == ("c7", "Статья", "Ответ.")
+    assert isinstance(citations := told[-1][1]["citations"], list)
+    assert [(one["chunk_id"], one["title"], one["snippet"]) for one in citations] == [("c7", "Статья", "Ответ.")]
     assert [name for name, _ in narrator.step("answer", {"answers": []})] == ["stage"]
     refused = answer_of(finished("cannot_answer"))
     assert [name for name, _ in narrator.end(refused)] == ["retract", "result"]

@@ -85,8 +85,7 @@ def test_each_pass_and_the_outcome_are_events(retried: Trace) -> None:
 def test_each_step_shows_what_it_sent_on(retried: Trace) -> None:
     for step, span in zip(retried.steps.finished, spans(retried)[1:], strict=True):
         assert step.outputs is not None
-        sent = set(output(span)) if "output.value" in span.attributes else set()
-        assert sent <= set(step.outputs)
+        assert "output.value" not in span.attributes or set(output(span)) <= set(step.outputs)
     sent = output(by_name(spans(retried))["evaluate_retrieval"])
     assert sent["gate"] == {"name": "relevance", "passed": True, "score": sent["gate"]["score"], "threshold": 0.45}  # type: ignore[index]
     assert output(by_name(spans(retried))["again"]) == {"value": ["E30"]}
