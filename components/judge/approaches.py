@@ -9,7 +9,7 @@ from components.language.relatives import Families, families, relatives
 from components.language.words import stems
 from components.turn import RejectedApproach
 
-_NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
+NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
 _WORD = re.compile(r"[\w']+")
 _DERIVED_CREDIT = 0.6
 _PROPOSED = 0.75
@@ -31,7 +31,7 @@ def coverage(weights: Mapping[str, float], text: str) -> float:
 def negated(text: str) -> bool:
     """Whether the text contains a negation."""
     text_words = _WORD.findall(fold(text).replace("’", "'"))
-    return any(word in _NEGATIONS or word.endswith("n't") for word in text_words)
+    return any(word in NEGATIONS or word.endswith("n't") for word in text_words)
 
 
 def proposed(sentence: str, approach: RejectedApproach) -> bool:

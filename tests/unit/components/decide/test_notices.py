@@ -27,8 +27,7 @@ NEW = replace(
 OLD = replace(
     passage("Вернуть можно за 14 дней.", "old", doc_id="old.md", title="Старые правила"), updated_at="2024-01-10"
 )
-WHOLE_OLD = Statement("old", (0, len(OLD.text)))
-CONFLICT = Conflict("number", Statement("new", (0, 25)), WHOLE_OLD)
+CONFLICT = Conflict("number", Statement(NEW, (0, 25)), Statement(OLD, (0, len(OLD.text))))
 RESET = RejectedApproach("r", "Сбросить плату кнопкой питания", "стирается калибровка.", "2025-05-05")
 
 
@@ -36,7 +35,7 @@ def quoting(source: Passage, *spans: tuple[int, int]) -> Draft:
     cited = tuple(
         Citation(index, source, source.text[slice(*span)], span) for index, span in enumerate(spans or [(0, 25)], 1)
     )
-    return Draft("Вернуть можно. [1]", (Claim("Вернуть можно.", (1,)),), cited)
+    return Draft("Вернуть можно. [1]", tuple(Claim(one.excerpt, (one.index,)) for one in cited), cited)
 
 
 def beside(**evidence: object) -> Turn:
@@ -59,21 +58,28 @@ def test_a_conflict_names_both_documents_and_both_dates(locale: str) -> None:
         assert part in notice
 
 
-def test_a_conflict_between_unquoted_sentences_is_not_mentioned() -> None:
+def test_a_conflict_between_sentences_that_are_not_stated_is_not_mentioned() -> None:
     given_turn = beside(conflicts=(CONFLICT,))
     draft = quoting(NEW, (26, len(NEW.text)))
     assert with_context_citations(draft, given_turn) == draft
     assert list(source_notices(draft, given_turn)) == []
 
 
-def test_the_side_that_is_not_quoted_is_cited() -> None:
+def test_the_side_that_is_not_stated_is_cited() -> None:
     given_turn = beside(conflicts=(CONFLICT,))
     assert with_context_citations(quoting(OLD), given_turn).citations[1].passage is NEW
 
 
+def test_a_side_stated_in_other_words_is_contradicted() -> None:
+    draft = quoting(NEW)
+    written = replace(draft, claims=(Claim("Да, вернуть товар можно за 30 дней.", (1,)),))
+    cited = with_context_citations(written, beside(conflicts=(CONFLICT,))).citations
+    assert [one.passage.doc_id for one in cited] == ["new.md", "old.md"]
+
+
 def test_each_document_is_added_once_up_to_a_limit() -> None:
     others = tuple(replace(OLD, chunk_id=f"o{n}", doc_id=f"o{n}.md") for n in range(5))
-    conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(f"o{n}", (0, 25))) for n in range(5))
+    conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(one, (0, 25))) for one in others)
     related = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
     base_turn = turn("За сколько?", NEW, *others)
     given_turn = replace(
@@ -107,8 +113,8 @@ def test_an_outdated_source_names_its_successor() -> None:
 
 
 def test_an_outdated_contradiction_is_announced_as_outdated() -> None:
-    base_turn = turn("За сколько?", NEW, replace(OLD, status="archived"))
-    given_turn = replace(base_turn, evidence=replace(base_turn.evidence, conflicts=(CONFLICT,)))
+    archived = Statement(replace(OLD, status="archived"), CONFLICT.other.span)
+    given_turn = beside(conflicts=(replace(CONFLICT, other=archived),))
     (notice,) = source_notices(with_context_citations(quoting(NEW), given_turn), given_turn)
     assert "уже не действует" in notice
 

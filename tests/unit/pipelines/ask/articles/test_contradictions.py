@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -22,6 +22,8 @@ from settings import Settings
 from tenants import agreements, documents, registry, relations
 from tenants import contradictions as stored
 from tenants.context import SCOPES, Tenant, acting_as
+from tenants.contradictions import Contradiction
+from tenants.documents import DocumentRecord
 from tenants.errors import NotFound
 from tenants.registry import Registry
 from tests.unit.pipelines.ask.test_ask_relations import FILLERS, OLD, QUESTION
@@ -35,7 +37,6 @@ class Calendar:
     """A clock whose day a test sets."""
 
     day = 0
-    seen: ClassVar[set[str]] = set()
 
     @classmethod
     def now(cls, zone: tzinfo) -> datetime:
@@ -56,6 +57,18 @@ def shelf(installation: Settings) -> Iterator[Ask]:
 def beside(ask: Ask) -> int:
     """Return how many contradictions an answer shows."""
     return len(ask.turn(AskRequest(question=QUESTION)).evidence.conflicts)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Compare nothing, and return the ids of the documents that would have been compared, as they come."""
+    compared: list[str] = []
+
+    def pairs(record: DocumentRecord) -> tuple[Contradiction, ...]:
+        compared.append(record.doc_id)
+        return ()
+
+    monkeypatch.setattr(comparison, "_pairs", pairs)
+    return compared
 
 
 def test_a_pair_is_listed_with_both_passages(shelf: Ask) -> None:
@@ -99,7 +112,8 @@ def test_a_pair_goes_with_the_text_that_made_it(shelf: Ask) -> None:
 
 def test_a_pair_goes_with_its_document(shelf: Ask) -> None:
     Library(Ingest().rewrite).delete("old.md")
-    assert contradictions.undecided() == stored.all() == ()
+    assert contradictions.undecided() == ()
+    assert stored.all() == ()
 
 
 def test_an_unchanged_pair_stays_as_it_is(shelf: Ask) -> None:
@@ -116,25 +130,23 @@ def test_the_nightly_comparison_finds_what_no_run_has_found(shelf: Ask) -> None:
 
 
 def test_a_run_compares_a_bounded_number_of_passages(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[str] = []
+    compared = counted(monkeypatch)
     monkeypatch.setattr(comparison, "_BATCH", 1)
-    monkeypatch.setattr(comparison, "_pairs", lambda record: compared.append(record.doc_id) or ())
     compare(["old.md", "faq.md", "filler-1.md"], passages=2)
     assert compared == ["old.md", "faq.md"]
 
 
 def test_each_night_compares_another_part(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: set[str] = set()
-    monkeypatch.setattr(comparison, "_pairs", lambda record: compared.add(record.doc_id) or ())
+    compared = counted(monkeypatch)
     monkeypatch.setattr(comparison, "datetime", Calendar)
-    nights = []
+    nights, seen = [], set[str]()
     for Calendar.day in range(5):
         compared.clear()
         compare_some(2)
         nights.append(len(compared))
-        Calendar.seen |= compared
+        seen.update(compared)
     assert nights == [2] * 5
-    assert Calendar.seen == {record.doc_id for record in documents.all()}
+    assert seen == {record.doc_id for record in documents.all()}
 
 
 def test_a_failed_comparison_fails_no_run(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
