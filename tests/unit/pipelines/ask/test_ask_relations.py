@@ -109,6 +109,22 @@ def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shel
     assert cited(turn)[0] == "new.md"
 
 
+def test_a_newer_document_of_two_sections_answers_instead_of_the_one_that_it_replaces(
+    engine: AskEngine, shelf: Tenant
+) -> None:
+    sections = (
+        ("Сколько дней на возврат", "Посуду можно вернуть в течение 30 дней. Дни считаем со дня получения заказа."),
+        ("Куда нести", "Отнесите посуду в магазин на Речной улице или отдайте курьеру, он выдаст квитанцию."),
+    )
+    padding = " ".join(["Продавец осмотрит вещи при вас и ответит на вопросы в тот же день."] * 5)
+    text = "\n\n".join(f"## {heading}\n\n{said} {padding}" for heading, said in sections)
+    newer = document("newer.md", "Правила обмена", text, updated_at="2026-02-01", supersedes="old.md")
+    ingest(OLD, newer)
+    turn = ask(engine)
+    assert cited(turn)[0] == "newer.md"
+    assert "30 дней" in turn.reply.text or turn.outcome != "answered"
+
+
 def test_a_document_says_itself_what_it_replaces_and_an_operator_may_object(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, declaring(NEW, supersedes="old.md"))
     assert ranks(ask(engine)) == ["new.md", "old.md"]
