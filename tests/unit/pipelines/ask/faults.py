@@ -35,14 +35,14 @@ _OF_MODELS: frozenset[FaultKind] = frozenset({"looping", "sloppy", "copied"})
 _PARTIAL: frozenset[tuple[FaultKind, Task]] = frozenset(
     {("doubtful", "answer"), ("doubtful", "evaluate"), ("injected", "answer")}
 )
-"""What leaves a part of the answer: a writer or a judge that always misses something, sentences that are dropped."""
+"""Faults that leave a part of the answer: a writer or judge that misses something, or dropped sentences."""
 _KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema", "doubtful"})
 """To a tool's sentences a reply without their fields is one that knows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One fault at one task; `later` leaves the first pass unharmed."""
+    """A fault at a task; `later` leaves the first pass unharmed."""
 
     kind: FaultKind
     task: Task
@@ -55,7 +55,7 @@ class Trial:
 
     @property
     def question(self) -> str:
-        """One that the tool answers, or the knowledge base."""
+        """A question that the tool or the knowledge base answers."""
         return "Какой статус у заказа 100123?" if self.task == "tool" else QUESTION
 
     @property
@@ -82,7 +82,7 @@ class Trial:
     def outcome(self) -> Outcome:
         """The declared end of a question that the knowledge base answers.
 
-        An answer that nobody could check is not shown; one that was checked in the first pass is.
+        An answer that could not be checked is not shown; a checked answer of the first pass is.
         """
         if (self.kind, self.task) in _PARTIAL:
             return "partially_answered"

@@ -53,7 +53,7 @@ class RelevanceRanker:
 
 @component
 class Unexpanded:
-    """Leaves documents as they are: the script has no sections."""
+    """Returns its documents: the script has no sections."""
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:

@@ -1,4 +1,4 @@
-"""The ask pipeline as it is deployed, over a real embedded index: the promised outcomes, in time and in a stream."""
+"""The deployed ask pipeline over a real embedded index: the promised outcomes, steps and streams."""
 
 import logging
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def logged(engine: AskEngine, question: str, quality: Quality = "balanced") -> t
         return ask(engine, question, quality=quality), steps
 
 
-def told(engine: AskEngine, question: str) -> list[NamedEvent]:
+def streamed(engine: AskEngine, question: str) -> list[NamedEvent]:
     """The events of a streamed turn between `accepted` and `done`."""
     narrator, sent = Narrator(), list[NamedEvent]()
 
@@ -143,11 +143,11 @@ def test_a_fixed_reply_searches_nothing(engine: AskEngine, question: str, outcom
 
 @pytest.mark.parametrize("question", ["Какой рецепт борща?", "Ошибка E401", "Позовите человека"])
 def test_a_stream_without_an_answer_has_its_result_alone(engine: AskEngine, question: str) -> None:
-    assert [name for name, _ in told(engine, question)] == ["result"]
+    assert [name for name, _ in streamed(engine, question)] == ["result"]
 
 
 def test_a_stream_tells_sources_before_the_text_of_the_answer(engine: AskEngine) -> None:
-    sent = told(engine, E20)
+    sent = streamed(engine, E20)
     names = [name for name, _ in sent]
     stages = [str(data["node"]) for name, data in sent if name == "stage"]
     assert sorted(stages[: names.index("sources-early")]) == sorted([*BEFORE_SEARCH, *AFTER_SEARCH])

@@ -208,7 +208,7 @@ def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None
 
 @pytest.fixture
 def searcher(equipped: Searcher, monkeypatch: pytest.MonkeyPatch) -> Iterator[Searcher]:
-    """As if nobody had asked before."""
+    """The searcher with empty caches and closed breakers."""
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
     monkeypatch.setattr(equipped.engine.pipeline.get_component("retrieve"), "_searches", SearchCache(0))

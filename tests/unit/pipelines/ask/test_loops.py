@@ -1,4 +1,4 @@
-"""Retrieval passes: never more than the budget, none after one that found nothing new, and nothing found is lost."""
+"""Retrieval passes: within the budget, ended by a pass that finds nothing new, and no document is lost."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ PARTLY = {"why": "", "answerability": "partially", "relevance": 100, "quality": 
 
 
 def models(**said: Said) -> ScriptedModels:
-    """Models that answer well unless a step is told otherwise; every passage is graded YES."""
+    """Models that answer well unless `said` replaces a step; every passage is graded YES."""
 
     def grades(messages: Sequence[ChatMessage]) -> Reply:
         numbers = re.findall(r"^\[(\d+)\]", messages[-1].text or "", re.MULTILINE)

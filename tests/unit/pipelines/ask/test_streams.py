@@ -33,7 +33,7 @@ from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
 ANNA = Tenant("acme", "anna", frozenset({"ask"}))
 PASSED = {"enough": [document("Ответ.", "c7", title="Статья")]}
-"""What a step sends on behind the relevance gate."""
+"""The output of the relevance gate."""
 
 
 async def events(stream: Stream, after: int = 0) -> list[Event]:
