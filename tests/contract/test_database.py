@@ -54,8 +54,8 @@ def test_every_thread_that_computes_has_a_connection(postgres_url: str) -> None:
     """SQLAlchemy's own pool has fifteen, and whoever is the sixteenth would wait in vain."""
     settings = Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 1, "workers": 20})
     with ExitStack() as held:
-        for _ in range(20):
-            held.enter_context(database.engine(settings).connect())
+        connections = [held.enter_context(database.engine(settings).connect()) for _ in range(20)]
+        assert all(connection.scalar(text("SELECT 1")) == 1 for connection in connections)
     database.close_all()
 
 

@@ -55,10 +55,13 @@ def undecided() -> tuple[Contradiction, ...]:
     passages = _passages({side.chunk_id for pair in pairs for side in (pair.one, pair.other)})
     listed = []
     for pair in pairs:
+        one, other = pair.one.doc_id, pair.other.doc_id
+        if known.successors.get(one) == other or known.successors.get(other) == one:
+            continue
         if pair.one.chunk_id in passages and pair.other.chunk_id in passages:
             sides = [(passages[side.chunk_id], side.start, side.end) for side in (pair.one, pair.other)]
-            other, trusted = sorted(sides, key=lambda side: precedence(in_force(side[0], known.successors)))
-            listed.append(Contradiction(pair.kind, _side(*trusted), _side(*other), pair.at))
+            less, trusted = sorted(sides, key=lambda side: precedence(in_force(side[0], known.successors)))
+            listed.append(Contradiction(pair.kind, _side(*trusted), _side(*less), pair.at))
     return tuple(sorted(listed, key=lambda one: (one.at, one.trusted.chunk_id), reverse=True))
 
 
