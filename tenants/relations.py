@@ -27,8 +27,7 @@ class Relations:
     :param edges: by either of its documents, weightiest first; switched off ones are left out.
     :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
         is not among them.
-    :param contradictions: by either of their documents, without pairs of which one document supersedes the other, and
-        without those that people found not to contradict each other.
+    :param contradictions: by either of their documents, without pairs that people found not to contradict each other.
     """
 
     edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
@@ -95,20 +94,17 @@ def _load() -> Relations:
         {doc_id: tuple(edges) for doc_id, edges in by_document.items()},
         {doc_id: by for doc_id, by in successors.items() if doc_id not in decided},
         rejected.all(),
-        _undecided_contradictions(successors),
+        _contradictions(),
     )
 
 
-def _undecided_contradictions(successors: Mapping[str, str]) -> Mapping[str, tuple[Contradiction, ...]]:
+def _contradictions() -> Mapping[str, tuple[Contradiction, ...]]:
     agreed = {(pair.chunk_id, pair.other_chunk_id) for pair in agreements.all()}
     by_document: dict[str, list[Contradiction]] = defaultdict(list)
     for pair in contradictions.all():
-        one, other = pair.one.doc_id, pair.other.doc_id
-        if successors.get(one) == other or successors.get(other) == one:
-            continue
         if (pair.one.chunk_id, pair.other.chunk_id) not in agreed:
-            by_document[one].append(pair)
-            by_document[other].append(pair)
+            by_document[pair.one.doc_id].append(pair)
+            by_document[pair.other.doc_id].append(pair)
     return {doc_id: tuple(pairs) for doc_id, pairs in by_document.items()}
 
 

@@ -49,9 +49,18 @@ class Contradiction:
 
 
 def undecided() -> tuple[Contradiction, ...]:
-    """The contradictions that nobody has decided on, the newest first."""
+    """The contradictions that nobody has decided on, the newest first.
+
+    If one document supersedes the other, that is decided; answers go on to name the other one.
+    """
     known = relations.current()
-    pairs = dict.fromkeys(pair for pairs in known.contradictions.values() for pair in pairs)
+    pairs = dict.fromkeys(
+        pair
+        for pairs in known.contradictions.values()
+        for pair in pairs
+        if known.successors.get(pair.one.doc_id) != pair.other.doc_id
+        and known.successors.get(pair.other.doc_id) != pair.one.doc_id
+    )
     passages = _passages({side.chunk_id for pair in pairs for side in (pair.one, pair.other)})
     listed = []
     for pair in pairs:
