@@ -27,7 +27,7 @@ class Relations:
     :param edges: by either of its documents, weightiest first; switched off ones are left out.
     :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
         is not among them.
-    :param contradictions: by either of their documents, without those that people found not to contradict each other.
+    :param contradictions: by either of their documents, without pairs that people found not to contradict each other.
     """
 
     edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)

@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from settings import Settings
-from tenants import agreements, contradictions, documents, edges, registry, relations
+from tenants import agreements, contradictions, documents, registry, relations
 from tenants.context import Tenant, acting_as
 from tenants.contradictions import Contradiction, Side
 from tenants.documents import DocumentRecord
-from tenants.edges import Edge
 from tenants.registry import Registry
 
 ACME, OTHER = Tenant("acme", "anna"), Tenant("other", "eve")
@@ -60,12 +59,10 @@ def test_the_same_pairs_again_change_nothing() -> None:
         assert registry.current().relations == before
 
 
-def test_a_pair_that_agrees_is_hidden_and_gone_with_its_document() -> None:
+def test_a_pair_is_hidden_once_it_is_settled_and_gone_with_its_document() -> None:
     with acting_as(ACME):
         contradictions.replace(["a", "b", "c"], [pair("1", "a", "2", "b"), pair("2", "b", "3", "c")])
         agreements.put("2", "b", "1", "a")
         assert set(relations.current().contradictions) == {"b", "c"}
-        edges.put(Edge("b", "supersedes", "c"))
-        assert set(relations.current().contradictions) == {"b", "c"}, "an answer still says what was superseded"
         documents.remove("c")
         assert len(contradictions.all()) == 1

@@ -49,19 +49,25 @@ class Contradiction:
 
 
 def undecided() -> tuple[Contradiction, ...]:
-    """The contradictions that nobody has decided on, the newest first."""
+    """The contradictions that nobody has decided on, the newest first.
+
+    If one document supersedes the other, that is decided; answers go on to name the other one.
+    """
     known = relations.current()
-    pairs = dict.fromkeys(pair for pairs in known.contradictions.values() for pair in pairs)
+    pairs = dict.fromkeys(
+        pair
+        for pairs in known.contradictions.values()
+        for pair in pairs
+        if known.successors.get(pair.one.doc_id) != pair.other.doc_id
+        and known.successors.get(pair.other.doc_id) != pair.one.doc_id
+    )
     passages = _passages({side.chunk_id for pair in pairs for side in (pair.one, pair.other)})
     listed = []
     for pair in pairs:
-        one, other = pair.one.doc_id, pair.other.doc_id
-        if known.successors.get(one) == other or known.successors.get(other) == one:
-            continue
         if pair.one.chunk_id in passages and pair.other.chunk_id in passages:
             sides = [(passages[side.chunk_id], side.start, side.end) for side in (pair.one, pair.other)]
-            less, trusted = sorted(sides, key=lambda side: precedence(in_force(side[0], known.successors)))
-            listed.append(Contradiction(pair.kind, _side(*trusted), _side(*less), pair.at))
+            other, trusted = sorted(sides, key=lambda side: precedence(in_force(side[0], known.successors)))
+            listed.append(Contradiction(pair.kind, _side(*trusted), _side(*other), pair.at))
     return tuple(sorted(listed, key=lambda one: (one.at, one.trusted.chunk_id), reverse=True))
 
 
