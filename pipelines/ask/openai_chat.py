@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from components.turn import Exchange
 from pipelines import problems, shutdown
 from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
-from pipelines.ask.events import EventName, Narrator
+from pipelines.ask.events import EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from pipelines.gate import Route
@@ -104,33 +104,25 @@ def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
 
 def readable(answer: TurnAnswer) -> str:
     """The answer as a reader sees it."""
-    return "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data))
+    return "".join(text_of("result", answer.model_dump(mode="json")))
 
 
 def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:
-    """The text of an event for a reader; `footnotes` list the sources of the marks [N] below the text."""
-    if name == "notice":
-        yield f"{data['text']}\n\n"
-    elif name == "token":
-        yield str(data["text"])
-    elif name == "revise":
-        # Such a client cannot take back text that it has shown.
-        yield f"\n\n{data['notice']}\n\n{data['text']}"
-    elif name == "retract" and data["what"] == "answer":
-        yield f"\n\n{data['notice']}\n\n"
-    elif name == "result":
-        if data["outcome"] not in SHOWN:
-            yield from _text(data)
-            yield from _articles(data)
-        if footnotes:
-            yield from _notes(data)
+    """The text of an event for a reader, all of it with the result: such clients cannot take text back.
 
-
-def _text(result: Mapping[str, object]) -> Iterator[str]:
-    """The text of an answer that was not streamed."""
-    answer = result["answer"]
+    :param footnotes: list the sources of the marks [N] below the text.
+    """
+    if name != "result":
+        return
+    answer = data["answer"]
     if isinstance(answer, Mapping):
+        if answer["notice"] and data["outcome"] in SHOWN:
+            yield f"{answer['notice']}\n\n"
         yield str(answer["text"])
+    if data["outcome"] not in SHOWN:
+        yield from _articles(data)
+    if footnotes:
+        yield from _notes(data)
 
 
 def _articles(result: Mapping[str, object]) -> Iterator[str]:
