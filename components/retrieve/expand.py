@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import groupby
 
 from haystack import Document, component
@@ -19,6 +21,11 @@ _CHUNKS_AROUND = 6
 _MAX_REPEATED = 12
 """Sentences that a chunk repeats of the one before it, at most."""
 _WORD = re.compile(r"\w+")
+
+_PATIENCE_SECONDS = 0.5
+"""How long a turn waits for the records: if they hang, it goes on with the chunks alone."""
+
+_READERS = ThreadPoolExecutor(8, "sections")
 
 
 @component
@@ -78,7 +85,8 @@ class SectionExpander:
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
         """The chunks of each document's section in reading order: one read of the records, one of the index."""
         passages = {document.id: to_passage(document) for document in documents}
-        stored = records.find(sorted({passage.doc_id for passage in passages.values()}))
+        doc_ids = sorted({passage.doc_id for passage in passages.values()})
+        stored = _READERS.submit(copy_context().run, records.find, doc_ids).result(_PATIENCE_SECONDS)
         wanted: dict[str, tuple[str, ...]] = {}
         for passage in passages.values():
             record = stored.get(passage.doc_id)
