@@ -84,8 +84,8 @@ $(PHOENIX)/.ready: requirements/phoenix.txt $(BIN)/uv
 	@touch $@
 
 bench: setup
-	$(BIN)/python -m evaluation.bench.speed
-	$(BIN)/python -m evaluation.bench.models
+	$(BIN)/python -m evaluation.benchmarks.speed
+	$(BIN)/python -m evaluation.benchmarks.models
 
 evaluate: $(RUN)
 	$(BIN)/opora evaluate fixture

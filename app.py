@@ -27,55 +27,17 @@ from hayhooks.server.app import create_app as create_host
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
-from pipelines import api_docs, host, metrics, problems, shutdown, token_routes
-from pipelines.ask import (
-    feedback_routes,
-    insight_routes,
-    mcp_tool,
-    openai_chat,
-    playground_routes,
-    records_routes,
-    settings_routes,
-    stream_routes,
-    tool_routes,
-    ui_messages,
-)
-from pipelines.ask.articles import contradiction_routes
-from pipelines.ask.articles import routes as article_routes
+from pipelines import metrics, problems, shutdown
+from pipelines.ask import openai_chat
 from pipelines.ask.articles.usecase import Articles
-from pipelines.ask.chats import (
-    desk_routes,
-    file_routes,
-    hours_routes,
-    session_routes,
-    site_routes,
-    visitor_routes,
-    webhook_routes,
-)
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.desk import (
-    account_pages,
-    chat_pages,
-    document_pages,
-    first_run_pages,
-    gap_section,
-    job_pages,
-    live,
-    operator_routes,
-    sso_pages,
-    tenant_pages,
-)
-from pipelines.ask.desk.insights import all_pages as insight_pages
-from pipelines.ask.desk.settings import all_pages as settings_pages
-from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, address_of, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Route, Shares
-from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
@@ -83,13 +45,56 @@ from pipelines.ingest.mending import Mender
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import claims, database, index, installation, notices, quotas, registry
+from tenants import index
+from tenants.access import installation, quotas
+from tenants.access.tokens import TokenVerifier
+from tenants.accounts import registry
 from tenants.chats import sites
 from tenants.chats.visitors import Visitors
-from tenants.errors import Busy, NotFound, TryAgain, trail
-from tenants.tokens import TokenVerifier
-from ui import desk as desk_assets
+from tenants.core.errors import Busy, NotFound, TryAgain, trail
+from tenants.storage import database, notices
+from tenants.work import claims
 from ui import pages
+from ui.api import (
+    api_docs,
+    contradiction,
+    feedback,
+    file,
+    host,
+    hours,
+    insight,
+    job,
+    mcp_tool,
+    operators,
+    playground,
+    records,
+    relation,
+    session,
+    site,
+    stream,
+    token,
+    tool,
+    ui_messages,
+    visitor,
+    webhook,
+)
+from ui.api import articles as article_routes
+from ui.api import desk as desk_routes
+from ui.api import index as index_routes
+from ui.api import library as library_routes
+from ui.api import settings as settings_routes
+from ui.desk import account as account_pages
+from ui.desk import assets as desk_assets
+from ui.desk import chat as chat_pages
+from ui.desk import document as document_pages
+from ui.desk import first_run as first_run_pages
+from ui.desk import gap_section, live
+from ui.desk import job as job_pages
+from ui.desk import sso as sso_pages
+from ui.desk import tenant as tenant_pages
+from ui.desk.insights import all as insight_pages
+from ui.desk.settings import all as settings_pages
+from ui.desk.view import Desk
 
 log = logging.getLogger("opora.service")
 
@@ -140,31 +145,31 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *(api_docs.ROUTES if settings.api_docs else ()),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
-        *stream_routes.routes(settings),
+        *stream.routes(settings),
         *ui_messages.routes(settings),
         *openai_chat.routes(settings),
         *mcp_tool.routes(settings),
         *library_routes.routes(settings),
-        *feedback_routes.ROUTES,
-        *playground_routes.routes(settings),
-        *records_routes.ROUTES,
-        *insight_routes.ROUTES,
-        *job_routes.routes(settings),
+        *feedback.ROUTES,
+        *playground.routes(settings),
+        *records.ROUTES,
+        *insight.ROUTES,
+        *job.routes(settings),
         *index_routes.ROUTES,
-        *relation_routes.ROUTES,
-        *contradiction_routes.ROUTES,
-        *tool_routes.ROUTES,
-        *token_routes.ROUTES,
+        *relation.ROUTES,
+        *contradiction.ROUTES,
+        *tool.ROUTES,
+        *token.ROUTES,
         *metrics.routes(settings),
-        *session_routes.ROUTES,
-        *visitor_routes.ROUTES,
-        *file_routes.ROUTES,
+        *session.ROUTES,
+        *visitor.ROUTES,
+        *file.ROUTES,
         *desk_routes.ROUTES,
-        *hours_routes.ROUTES,
-        *site_routes.ROUTES,
-        *webhook_routes.ROUTES,
+        *hours.ROUTES,
+        *site.ROUTES,
+        *webhook.ROUTES,
         *settings_routes.ROUTES,
-        *operator_routes.ROUTES,
+        *operators.ROUTES,
         *account_pages.ROUTES,
         *chat_pages.ROUTES,
         *document_pages.ROUTES,
@@ -216,29 +221,29 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     ingest = Ingest()
     library = Library(ingest.rewrite)
     mcp = host.offer_ask(app)
-    app.include_router(stream_routes.router(asking.runner))
+    app.include_router(stream.router(asking.runner))
     app.include_router(ui_messages.router(asking.runner))
-    app.include_router(feedback_routes.router(asking.runner.ask))
+    app.include_router(feedback.router(asking.runner.ask))
     app.include_router(library_routes.router(library))
-    app.include_router(job_routes.router())
+    app.include_router(job.router())
     app.include_router(index_routes.router(ingest.encoder))
-    app.include_router(playground_routes.router(asking.runner))
-    app.include_router(records_routes.router)
-    app.include_router(insight_routes.router)
-    app.include_router(relation_routes.router)
-    app.include_router(tool_routes.router)
-    app.include_router(token_routes.router)
+    app.include_router(playground.router(asking.runner))
+    app.include_router(records.router)
+    app.include_router(insight.router)
+    app.include_router(relation.router)
+    app.include_router(tool.router)
+    app.include_router(token.router)
     if metrics.routes(settings):
         app.include_router(metrics.router(settings, lambda: asking.runner.waiting))
-    app.include_router(session_routes.router(asking.runner, visitors))
-    app.include_router(visitor_routes.router(conversations))
-    app.include_router(file_routes.router(conversations))
+    app.include_router(session.router(asking.runner, visitors))
+    app.include_router(visitor.router(conversations))
+    app.include_router(file.router(conversations))
     app.include_router(desk_routes.router(conversations))
-    app.include_router(hours_routes.router())
-    app.include_router(site_routes.router)
-    app.include_router(webhook_routes.router)
+    app.include_router(hours.router())
+    app.include_router(site.router)
+    app.include_router(webhook.router)
     app.include_router(settings_routes.router)
-    app.include_router(operator_routes.router)
+    app.include_router(operators.router)
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
     for section in _desk(desk, limiter, conversations, articles, library):
         app.include_router(section)
@@ -268,7 +273,7 @@ def _desk(
     yield live.router
     yield first_run_pages.router(desk, conversations.runner)
     yield article_routes.router(articles)
-    yield contradiction_routes.router
+    yield contradiction.router
     yield gap_section.router(desk, articles)
     yield insight_pages.router(desk, conversations.runner)
     yield settings_pages.router(desk)

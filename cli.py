@@ -1,4 +1,4 @@
-"""The command line: the same use cases as HTTP, for people and scripts. `pipelines.terminal` holds what they share."""
+"""The command line: the same use cases as HTTP, for people and scripts. `ui.cli.terminal` holds what they share."""
 
 import os
 import socket
@@ -11,35 +11,28 @@ from pydantic import ValidationError
 
 from components.language.texts import terminal_locale, text
 from evaluation.commands import app as evaluate_app
-from pipelines.ask.articles.commands import article_app
-from pipelines.ask.articles.contradiction_commands import agreement_app, contradiction_app
-from pipelines.ask.chats.chat_commands import chat_app
-from pipelines.ask.chats.site_commands import site_app
-from pipelines.ask.chats.webhook_commands import webhook_app
-from pipelines.ask.desk.operator_commands import operator_app
-from pipelines.ask.feedback_commands import feedback_app
-from pipelines.ask.insight_commands import insight_app
-from pipelines.ask.records_commands import audit_app, gap_app, person_app
-from pipelines.ask.replay_commands import replay
-from pipelines.ask.tool_commands import tool_app
-from pipelines.commands import app as pipelines_app
-from pipelines.ingest.commands import ingest, job_app
-from pipelines.ingest.document_commands import app as document_app
-from pipelines.ingest.index_commands import app as index_app
-from pipelines.ingest.relation_commands import edge_app, rejected_app
-from pipelines.installation_commands import (
-    backup,
-    doctor,
-    restore,
-    tenant_invite,
-    tenant_remove,
-    tenant_resume,
-    tenant_suspend,
-)
-from pipelines.model_commands import app as models_app
-from pipelines.model_commands import fetch_encoder
-from pipelines.policy_commands import changes_command, policy_command, sign_in_command
-from pipelines.terminal import (
+from tenants.backup import restoring
+from tenants.core.errors import CallerError, Invalid
+from tenants.storage import database, sealed
+from ui.cli.articles import article_app
+from ui.cli.chat import chat_app
+from ui.cli.contradiction import agreement_app, contradiction_app
+from ui.cli.document import app as document_app
+from ui.cli.feedback import feedback_app
+from ui.cli.index import app as index_app
+from ui.cli.ingest import ingest, job_app
+from ui.cli.insight import insight_app
+from ui.cli.installation import backup, doctor, restore, tenant_invite, tenant_remove, tenant_resume, tenant_suspend
+from ui.cli.model import app as models_app
+from ui.cli.model import fetch_encoder
+from ui.cli.operators import operator_app
+from ui.cli.pipelines import app as pipelines_app
+from ui.cli.policy import changes_command, policy_command, sign_in_command
+from ui.cli.records import audit_app, gap_app, person_app
+from ui.cli.relation import edge_app, rejected_app
+from ui.cli.replay import replay
+from ui.cli.site import site_app
+from ui.cli.terminal import (
     DEFAULT_TENANT,
     SUBJECT,
     Group,
@@ -55,10 +48,9 @@ from pipelines.terminal import (
     progress_bar,
     terminal_console,
 )
-from pipelines.token_commands import keys_app, token_app
-from tenants import database, sealed
-from tenants.backup import restoring
-from tenants.errors import CallerError, Invalid
+from ui.cli.token import keys_app, token_app
+from ui.cli.tool import tool_app
+from ui.cli.webhook import webhook_app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,7 +133,7 @@ def demo() -> None:
     from pipelines.ask.usecase import Ask
     from pipelines.ingest.usecase import Ingest
     from settings import get_settings
-    from tenants import policy
+    from tenants.accounts import policy
 
     fetch_encoder()
     tenants = {locale: f"demo-{locale}" for locale in questions().shops}
@@ -240,7 +232,7 @@ def tenant_add(
     locale: LocaleOption = "",
 ) -> None:
     """Register a tenant."""
-    from tenants.registry import Registry
+    from tenants.accounts.registry import Registry
 
     Registry().add(tenant_id, name=name, locale=checked_locale(locale))
     typer.echo(message("tenant.added", tenant_id=tenant_id))
@@ -251,9 +243,9 @@ def tenant_list(as_json: Json = False) -> None:
     """Print every registered tenant."""
     from dataclasses import asdict
 
-    from tenants import totals
-    from tenants.registry import Registry
-    from tenants.totals import TenantSize
+    from tenants.accounts.registry import Registry
+    from tenants.insight import totals
+    from tenants.insight.totals import TenantSize
 
     tenants, sizes = Registry().list(), totals.by_tenant()
     if as_json:
@@ -295,8 +287,8 @@ def tenant_token(
     subject: Annotated[str, typer.Option(help=message("help.subject"))] = SUBJECT,
 ) -> None:
     """Print a signed token for a registered tenant, and nothing else, so that scripts can capture it."""
-    from tenants import issued_tokens
-    from tenants.context import SCOPES
+    from tenants.access import issued_tokens
+    from tenants.core.context import SCOPES
 
     for name in scope:
         if name not in SCOPES:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from tenants.errors import trail
+from tenants.core.errors import trail
 
 log = logging.getLogger("opora.steps")
 

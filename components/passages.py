@@ -8,7 +8,7 @@ from haystack import Document
 
 from components.language.sentences import sentence_spans
 from components.turn import DocumentStatus, Passage, Trust
-from tenants.index.protocol import Json
+from tenants.core.json import Json
 
 _TRUST = get_args(Trust)
 _STATUS = get_args(DocumentStatus)

@@ -17,7 +17,8 @@ from evaluation.terminal import (
     message,
     show_run,
 )
-from pipelines.terminal import (
+from tenants.core.errors import Invalid
+from ui.cli.terminal import (
     DEFAULT_TENANT,
     Json,
     LocaleOption,
@@ -29,7 +30,6 @@ from pipelines.terminal import (
     shown_by,
     terminal_console,
 )
-from tenants.errors import Invalid
 
 if TYPE_CHECKING:
     from evaluation.metrics.claims import GradedClaim

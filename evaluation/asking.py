@@ -22,7 +22,7 @@ from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.tracing.trace import Trace
 from pipelines.ask.usecase import Ask, begin
-from tenants import traces
+from tenants.insight import traces
 
 REJECTED = "rejected"
 """What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""

@@ -19,7 +19,8 @@ from evaluation.terminal import (
     message,
     show_run,
 )
-from pipelines.terminal import (
+from tenants.core.errors import Invalid
+from ui.cli.terminal import (
     DEFAULT_TENANT,
     Group,
     Json,
@@ -31,7 +32,6 @@ from pipelines.terminal import (
     shown_by,
     terminal_console,
 )
-from tenants.errors import Invalid
 
 if TYPE_CHECKING:
     from typer._click.core import Context

@@ -22,8 +22,9 @@ from evaluation.runs import IndexState, Run, SetRun
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.usecase import Ask
 from settings import ROOT, get_settings
-from tenants import lexicon, registry
-from tenants.context import SCOPES, Tenant, acting_as, current
+from tenants.accounts import registry
+from tenants.core.context import SCOPES, Tenant, acting_as, current
+from tenants.knowledge import lexicon
 
 if TYPE_CHECKING:  # it brings the libraries of models, which no run without a judge should pay for
     from evaluation.metrics.judging import Judge

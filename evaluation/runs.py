@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from evaluation.cases import PairRecord, Record
 from pipelines import definition
 from settings import ROOT, Settings
-from tenants.errors import Invalid, NotFound
+from tenants.core.errors import Invalid, NotFound
 
 SCHEMA = "evaluation.v2"
 _CODE = ("components", "pipelines", "tenants")

@@ -7,10 +7,10 @@ from evaluation.metrics.claims import points_at_shares
 from evaluation.metrics.results import SetReport, reported
 from evaluation.runs import Run
 from evaluation.workspace import SUBJECT
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
-from tenants.models import JsonObject
+from tenants.storage.models import JsonObject
 
 SCHEMA = "evaluation.summary.v1"
 

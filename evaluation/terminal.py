@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from components.language.texts import terminal_locale, text
-from pipelines.terminal import print_json, terminal_console
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
+from ui.cli.terminal import print_json, terminal_console
 
 if TYPE_CHECKING:
     from evaluation.runs import Run

@@ -13,9 +13,10 @@ from evaluation.cases import Corpus
 from evaluation.metrics.reference import Reference, ReferenceChunk
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.index import Hit, Json, open_collection
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.json import Json
+from tenants.index import Hit, open_collection
 
 _MAKES_CHUNKS = (
     "components/embed",
@@ -27,7 +28,7 @@ _MAKES_CHUNKS = (
     "components/language/words.py",
     "pipelines/ingest",
     "tenants/index",
-    "evaluation/bench/synthetic.py",
+    "evaluation/benchmarks/synthetic.py",
 )
 _MAX_AGE_SECONDS = 86_400
 SUBJECT = "evaluation"

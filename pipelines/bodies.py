@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipelines import problems
-from tenants.errors import Malformed, TooLarge, UnsupportedMedia
+from tenants.core.errors import Malformed, TooLarge, UnsupportedMedia
 
 PARSED = "opora.body"
 """The key of an ASGI scope under which the endpoint finds what the gate has parsed."""

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenants.chats import sites
-from tenants.errors import trail
+from tenants.core.errors import trail
 
 log = logging.getLogger("opora.gate")
 

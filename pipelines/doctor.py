@@ -10,8 +10,9 @@ from ipaddress import ip_address, ip_network
 import httpx
 
 from settings import Settings
-from tenants import database, keys, sealed
-from tenants.errors import CallerError, OporaError
+from tenants.access import keys
+from tenants.core.errors import CallerError, OporaError
+from tenants.storage import database, sealed
 
 _FORGED = "192.0.2.1"
 """An address reserved for documentation (RFC 5737)."""

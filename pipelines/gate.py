@@ -23,14 +23,14 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import bodies, pages, problems
-from tenants import revocations, token_uses
+from tenants.access import revocations, token_uses
+from tenants.access.quotas import RateLimiter, RefusalLimiter
+from tenants.access.tokens import MAX_TOKEN_BYTES
 from tenants.chats import sites
 from tenants.chats.visitors import KID, Visitors, check_origin
 from tenants.chats.visitors import SCOPE as VISIT
-from tenants.context import Tenant, acting_as
-from tenants.desk import sessions
-from tenants.desk.sessions import SignedIn
-from tenants.errors import (
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import (
     Busy,
     CallerError,
     Forbidden,
@@ -46,9 +46,9 @@ from tenants.errors import (
     UnsupportedMedia,
     trail,
 )
-from tenants.quotas import RateLimiter, RefusalLimiter
-from tenants.seats import may_take_more
-from tenants.tokens import MAX_TOKEN_BYTES
+from tenants.desk import sessions
+from tenants.desk.sessions import SignedIn
+from tenants.work.seats import may_take_more
 
 log = logging.getLogger("opora.gate")
 

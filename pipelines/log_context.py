@@ -2,7 +2,7 @@
 
 from contextvars import ContextVar
 
-from tenants import traces
+from tenants.insight import traces
 
 _TURN: ContextVar[str] = ContextVar("opora_log_turn", default="")
 

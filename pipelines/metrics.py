@@ -24,8 +24,9 @@ from components.models import breaker
 from pipelines.gate import Route
 from pipelines.measures import REGISTRY
 from settings import Settings
-from tenants import index, totals
-from tenants.errors import OporaError, Unauthenticated
+from tenants import index
+from tenants.core.errors import OporaError, Unauthenticated
+from tenants.insight import totals
 
 PATH = "/metrics"
 _FRESH_SECONDS = 10.0

@@ -21,10 +21,10 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 
 from pipelines.connections import address_of
+from tenants.core.errors import Forbidden, Invalid, OporaError
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import LONGEST, SignedIn
-from tenants.errors import Forbidden, Invalid, OporaError
 
 COOKIE = "__Host-opora-desk"
 SIGN_IN = "/desk/sign-in"

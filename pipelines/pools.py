@@ -13,8 +13,8 @@ from contextvars import copy_context
 from functools import partial
 from typing import TypeVar
 
-from tenants.errors import Busy
-from tenants.seats import Seats
+from tenants.core.errors import Busy
+from tenants.work.seats import Seats
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from components.language.texts import LOCALES, text
-from tenants.errors import CallerError, Invalid, Malformed, OporaError, RateLimited
+from tenants.core.errors import CallerError, Invalid, Malformed, OporaError, RateLimited
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1

@@ -1,9 +1,9 @@
 """Every table of the records. `Base` alone knows those that somebody has imported."""
 
-from tenants import changes, shared_tables  # noqa: F401
 from tenants.chats import tables as _chats  # noqa: F401
 from tenants.desk import providers  # noqa: F401
 from tenants.desk import tables as _desk  # noqa: F401
-from tenants.models import Base
+from tenants.storage import shared_tables  # noqa: F401
+from tenants.storage.models import Base
 
 __all__ = ["Base"]

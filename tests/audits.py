@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from tenants.audit.entry import Entry, canonical
-from tenants.gaps import Miss
+from tenants.knowledge.gaps import Miss
 
 AT = datetime(2024, 11, 1, 12, tzinfo=UTC)
 

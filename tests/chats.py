@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from secrets import token_hex
 
-from tenants import context, database
 from tenants.chats.tables import WebhookRow
+from tenants.core import context
+from tenants.storage import database
 
 
 def webhook(*events: str) -> str:

@@ -10,16 +10,16 @@ from lxml import html
 from sqlalchemy import update
 
 from pipelines import pages
-from tenants import database
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, HandoffRequest
 from tenants.chats.tables import ChatRow
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.json import Json
 from tenants.desk import evaluations, operators, sessions
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
-from tenants.index.protocol import Json
-from tenants.models import JsonObject
+from tenants.storage import database
+from tenants.storage.models import JsonObject
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
 PASSWORD = "снег идёт над рекой"

@@ -5,25 +5,28 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from settings import Settings
-from tenants import agreements, database, documents, feedback, gaps, issued_tokens, policy, rejected
+from tenants.access import issued_tokens
+from tenants.accounts import policy
+from tenants.accounts.hours import Hours
+from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry, canonical
 from tenants.chats import sites, store
 from tenants.chats.change import changing
 from tenants.chats.records import Body, HandoffRequest
 from tenants.chats.tables import OutboxRow, WebhookRow
-from tenants.context import Tenant, acting_as
-from tenants.desk import articles, evaluations, invitations, operators, providers, replies, sessions
+from tenants.core.context import Tenant, acting_as
+from tenants.core.json import Json
+from tenants.desk import articles, evaluations, feedback, invitations, operators, providers, replies, sessions
 from tenants.desk.articles import Draft
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator
 from tenants.desk.tables import OperatorRow
-from tenants.gaps import Miss
-from tenants.hours import Hours
-from tenants.index.protocol import Json
-from tenants.models import JobRow, ToolRow
-from tenants.registry import Registry
-from tenants.rejected import Rejected
+from tenants.knowledge import agreements, documents, gaps, rejected
+from tenants.knowledge.gaps import Miss
+from tenants.knowledge.rejected import Rejected
+from tenants.storage import database
+from tenants.storage.models import JobRow, ToolRow
 from tests import desk
 from tests.audits import entry
 from tests.browser.payloads import PAYLOADS

@@ -6,22 +6,25 @@ from datetime import UTC, datetime, timedelta
 
 from pipelines.ask.chats.clock import ChatClock
 from settings import Settings
-from tenants import agreements, database, documents, feedback, issued_tokens, policy, rejected, tools
+from tenants.access import issued_tokens
+from tenants.accounts import policy
+from tenants.accounts.hours import Hours
+from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry
 from tenants.chats import sites, store
 from tenants.chats.records import Chat
 from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
-from tenants.context import Tenant, acting_as
-from tenants.desk import articles, invitations, operators, providers, replies
+from tenants.core.context import Tenant, acting_as
+from tenants.core.json import Json
+from tenants.desk import articles, feedback, invitations, operators, providers, replies
 from tenants.desk.articles import Draft
 from tenants.desk.operators import Operator
-from tenants.gaps import Miss
-from tenants.hours import Hours
-from tenants.index.protocol import Json
-from tenants.models import JobRow, JsonObject
-from tenants.registry import Registry
-from tenants.rejected import Rejected
+from tenants.knowledge import agreements, documents, rejected, tools
+from tenants.knowledge.gaps import Miss
+from tenants.knowledge.rejected import Rejected
+from tenants.storage import database
+from tenants.storage.models import JobRow, JsonObject
 from tests import desk
 from tests.audits import miss
 from tests.browser.turns import citation, turn

@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from settings import Settings, get_settings
-from tenants import claims, database, index
+from tenants import index
+from tenants.storage import database
+from tenants.work import claims
 
 
 @contextmanager

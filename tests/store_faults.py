@@ -19,15 +19,17 @@ from qdrant_edge import EdgeShard
 from redis import Redis
 from sqlalchemy import Engine, create_engine, event, make_url, text
 
-from evaluation.bench.server import serving
+from evaluation.benchmarks.server import serving
 from settings import get_settings
-from tenants import claims, database, index, storage, uploads
+from tenants import index
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
 from tenants.audit.spool import Spool
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.errors import InternalFault
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import InternalFault
 from tenants.index.edge import EdgeCollection
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.storage import database, disk
+from tenants.work import claims, uploads
 from tests import fake_qdrant
 from tests.fake_qdrant import FakeQdrant
 from tests.gateway import Gateway, Mode
@@ -341,7 +343,7 @@ def _edge(fault: Fault, stage: Stage) -> Iterator[None]:
             # Before it is repaired, which takes a moment.
             stack.enter_context(patch("pipelines.ingest.session.repair", _later(released)))
         elif fault == "full":
-            stack.enter_context(patch.object(storage, "free", lambda _folder: -1))
+            stack.enter_context(patch.object(disk, "free", lambda _folder: -1))
         elif fault == "read-only":
             stack.enter_context(patch.object(EdgeCollection, "_writable_shard", read_only))
         else:

@@ -29,11 +29,14 @@ from pipelines.ask import runner
 from pipelines.ingest import runner as job_runner
 from pipelines.ingest import tenant_jobs
 from settings import get_settings
-from tenants import cache, claims, database, index, quotas
+from tenants import index
+from tenants.access import quotas
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
 from tenants.audit import recorder
-from tenants.context import SCOPES
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.core.context import SCOPES
+from tenants.storage import cache, database
+from tenants.work import claims
 
 Store: TypeAlias = Literal["sqlite", "postgresql", "edge", "qdrant", "redis", "spool", "uploads"]
 Fault: TypeAlias = Literal["refused", "hangs", "slow", "full", "read-only", "corrupt", "killed"]

@@ -3,10 +3,10 @@
 import asyncio
 
 from settings import Settings
-from tenants import revocations
-from tenants.context import acting_as
-from tenants.errors import Unauthenticated
-from tenants.tokens import TokenVerifier
+from tenants.access import revocations
+from tenants.access.tokens import TokenVerifier
+from tenants.core.context import acting_as
+from tenants.core.errors import Unauthenticated
 
 
 def refused(raw: str, settings: Settings) -> bool:

@@ -42,7 +42,7 @@ from components.turn import (
     Turn,
 )
 from components.understand.condenser import transcript
-from tenants import policy
+from tenants.accounts import policy
 
 WRITING = "answer"
 """The step that answers, as calls and degraded turns name it."""

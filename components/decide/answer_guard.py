@@ -27,7 +27,7 @@ from components.language.texts import text as said_in
 from components.models.prompts import FOLDER
 from components.nested import Nested
 from components.turn import Article, Citation, Claim, Draft, Passage, Reply, Turn
-from tenants.policy import Policy
+from tenants.accounts.policy import Policy
 
 _AROUND = re.compile(r"\A(?:[-*•]|\d+[.)])\s+|(?:\s*\[\d+\])+\s*\Z")
 _NO_LANGUAGE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S+(?://|\[//\])\S+", re.DOTALL)

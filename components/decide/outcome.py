@@ -33,8 +33,8 @@ from components.turn import (
     Verdict,
 )
 from components.understand.intent import FIXED, Reading
-from tenants import policy
-from tenants.policy import Policy
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
 
 _SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
 _ABSENT: frozenset[Reason] = frozenset({"no_relevant_context", "insufficient_context"})

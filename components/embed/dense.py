@@ -13,8 +13,8 @@ from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
 from components.nested import from_description
 from components.retrieve.cache import TenantLruCache
-from tenants import fairness
-from tenants.errors import TryAgain
+from tenants.core import fairness
+from tenants.core.errors import TryAgain
 from tenants.index import Dense
 
 log = logging.getLogger("opora.embed")

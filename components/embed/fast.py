@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from components.embed.onnx import loading, models_folder
 from components.nested import Nested
 from tenants.index import Dense
-from tenants.seats import Seats
+from tenants.work.seats import Seats
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding

@@ -18,7 +18,7 @@ from zipfile import BadZipFile
 import httpx
 
 from settings import ROOT
-from tenants.errors import TryAgain
+from tenants.core.errors import TryAgain
 
 log = logging.getLogger("opora.embed")
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from tenants.index import Dense, Json
+from tenants.core.json import Json
+from tenants.index import Dense
 
 
 class Embedder(Protocol):

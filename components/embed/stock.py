@@ -6,7 +6,8 @@ from haystack import Document, default_from_dict, default_to_dict
 from haystack.components.embedders.types.protocol import DocumentEmbedder, TextEmbedder
 from haystack.core.serialization import component_to_dict
 
-from tenants.index import Dense, Json
+from tenants.core.json import Json
+from tenants.index import Dense
 
 
 class StockEmbedder:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from pydantic import StrictStr
 
 from components.ingest.sandbox import Answer, Form, Workers
-from tenants.errors import CallerError, Invalid, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 
 SECONDS = 2.0
 """For one file: its sender waits for it, and so do those who come after."""

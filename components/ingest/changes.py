@@ -10,8 +10,8 @@ from haystack import component
 from components.ingest.document import Refusal, SourceDocument
 from components.ingest.files import RawArticle
 from components.turn import Frozen
-from tenants import documents as stored_documents
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
+from tenants.knowledge import documents as stored_documents
 
 
 class SeenDocuments:

@@ -10,13 +10,15 @@ from components.language.encoder import encode_query
 from components.language.encoder_settings import settings_from
 from components.passages import from_payload, to_passage
 from components.turn import Passage
-from tenants import contradictions as stored
-from tenants import documents, fairness
-from tenants.contradictions import Contradiction, Side
-from tenants.documents import DocumentRecord
-from tenants.errors import trail
+from tenants.core import fairness
+from tenants.core.errors import trail
+from tenants.core.points import Hit, Vector
 from tenants.index import DENSE, SPARSE, open_collection
-from tenants.index.protocol import Collection, Hit, Vector
+from tenants.index.protocol import Collection
+from tenants.knowledge import contradictions as stored
+from tenants.knowledge import documents
+from tenants.knowledge.contradictions import Contradiction, Side
+from tenants.knowledge.documents import DocumentRecord
 
 log = logging.getLogger("opora.ingest")
 

@@ -19,7 +19,7 @@ from protego import Protego
 from components.ingest.document import Refusal
 from components.ingest.fetch import AGENT, Fetcher, Response, canonical, same_site
 from components.ingest.files import RawArticle
-from tenants.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
 
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _MAP = re.compile(

@@ -17,10 +17,10 @@ from components.language.captions import HEADING_SEPARATOR
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
-from tenants import fairness
+from tenants.core import fairness
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
 NAMELESS = "…"

@@ -15,10 +15,10 @@ from typing import get_args
 from components.ingest.document import SourceDocument
 from components.ingest.metadata import MAX_ID_LENGTH, day
 from components.turn import EdgeKind
-from tenants.edges import Edge
-from tenants.errors import Invalid
-from tenants.index.protocol import Json
-from tenants.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
+from tenants.core.errors import Invalid
+from tenants.core.json import Json
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 REJECTED = "rejected"
 _KINDS = get_args(EdgeKind)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from components.ingest.formats.parsed import Markup
 from components.turn import Frozen
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 
 @dataclass(frozen=True, slots=True)

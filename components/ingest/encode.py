@@ -8,9 +8,10 @@ import numpy as np
 from components.embed.dense import embed_passages, passage_text
 from components.ingest.analysis import Analysed, Text
 from components.language.encoder_settings import EncoderSettings
-from tenants import fairness
+from tenants.core import fairness
+from tenants.core.json import Json
+from tenants.core.points import Dense, Point, Sparse, Vector
 from tenants.index import DENSE, SPARSE
-from tenants.index.protocol import Dense, Json, Point, Sparse, Vector
 
 
 def embedded(

@@ -10,8 +10,8 @@ from haystack import component
 from components.ingest.document import Chunk, Revision
 from components.ingest.metadata import checked_metadata, storable
 from components.turn import DocumentStatus, Trust
-from tenants import context, fairness
-from tenants.index.protocol import Json
+from tenants.core import context, fairness
+from tenants.core.json import Json
 
 _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 _LATIN = re.compile("[a-z]", re.IGNORECASE)

@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from components.turn import Frozen
 from settings import get_settings
-from tenants.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge
 
 AGENT = "Opora"
 _MAX_URL_LENGTH = 2_000

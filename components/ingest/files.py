@@ -9,7 +9,7 @@ from typing import BinaryIO
 from components.ingest.document import Refusal
 from components.ingest.formats.detect import FORMATS, Format
 from components.turn import Frozen
-from tenants.errors import CallerError, Invalid, NotFound, TooLarge, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, NotFound, TooLarge, UnsupportedMedia
 
 MAX_ARTICLE_BYTES = 50_000_000
 """Bytes of one file, or of one line of JSON Lines. A JSON Lines file itself may be of any size."""

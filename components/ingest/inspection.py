@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.tokens import count_tokens
 from components.turn import Frozen
-from tenants import fairness
-from tenants.index.protocol import Hit, Json
+from tenants.core import fairness
+from tenants.core.json import Json
+from tenants.core.points import Hit
 
 
 @dataclass(frozen=True, slots=True)

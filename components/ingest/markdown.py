@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 from components.ingest.safety import inert
 from components.turn import Frozen
-from tenants import fairness
+from tenants.core import fairness
 
 BlockKind = Literal["heading", "prose", "item", "code", "table"]
 

@@ -7,8 +7,8 @@ from math import isfinite
 from typing import get_args
 
 from components.turn import DocumentStatus, Trust
-from tenants.errors import Invalid
-from tenants.index.protocol import Json
+from tenants.core.errors import Invalid
+from tenants.core.json import Json
 
 MAX_ID_LENGTH = 500
 """Characters of a `doc_id`: what the records' key column holds."""

@@ -18,9 +18,9 @@ from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import Parsed
 from components.ingest.metadata import MAX_ID_LENGTH, checked_metadata
 from components.ingest.sandbox import Sandbox
-from tenants import fairness
-from tenants.errors import CallerError, Invalid
-from tenants.index.protocol import Json
+from tenants.core import fairness
+from tenants.core.errors import CallerError, Invalid
+from tenants.core.json import Json
 
 _ADDRESS = re.compile(r"(?:https?://|[^:\s]*(?:[/?#]|\Z))[^\s\\]*\Z", re.IGNORECASE)
 """What a citation may link to: a page, or a place on the reader's own site. `javascript:` begins an address as well."""

@@ -15,7 +15,7 @@ from threading import BoundedSemaphore, Event, Lock, Timer
 from typing import IO
 from weakref import finalize
 
-from tenants.errors import Invalid, TooLarge, TryAgain
+from tenants.core.errors import Invalid, TooLarge, TryAgain
 
 MAX_ANSWER_BYTES = 64 * 2**20
 """Bytes of an answer: the five million characters that a document may have take less, however they are spelt."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from components.ingest.metadata import checked_metadata
 from components.language.normalise import clean
-from tenants.documents import DocumentRecord
-from tenants.errors import Invalid
-from tenants.index.protocol import Json
+from tenants.core.errors import Invalid
+from tenants.core.json import Json
+from tenants.knowledge.documents import DocumentRecord
 
 PROPERTIES = ("title", "status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type")
 """Each is kept with the record and with every chunk. Only the title is part of what a chunk is found by."""

@@ -11,12 +11,15 @@ from components.ingest.stored import source_document
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.write import redescribe
 from components.turn import Frozen
-from tenants import documents, fairness, generations, lexicon, uploads, versions
-from tenants.documents import DocumentRecord
-from tenants.errors import IndexDamaged, TryAgain
+from tenants.core import fairness
+from tenants.core.errors import IndexDamaged, TryAgain
+from tenants.core.points import Hit
 from tenants.index import open_collection
-from tenants.index.protocol import Collection, Hit
-from tenants.lexicon import ChunkTerms
+from tenants.index.protocol import Collection
+from tenants.knowledge import documents, generations, lexicon, versions
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.lexicon import ChunkTerms
+from tenants.work import uploads
 
 _BATCH = 500
 _DOCUMENTS = 64
@@ -156,7 +159,7 @@ def recount(generation: int | None = None) -> None:
     the chunks that the records name, or stays as it is: raises `TryAgain` when the index was not read as a whole,
     `IndexDamaged` when it has less than it should.
 
-    :param generation: of `tenants.generations`; the one in force when None.
+    :param generation: of `tenants.knowledge.generations`; the one in force when None.
     """
     lexicon.rebuild(_terms(open_collection(generation=generation)), generation)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, Stric
 
 from components.ingest.formats.parsed import FileFlag, Markup, Parsed
 from components.ingest.process import Processes, program_of
-from tenants.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia
 
 SECONDS = 18.0
 """So that a job over one file, its way here and back included, ends within 20."""

@@ -8,7 +8,7 @@ from haystack import component
 from components.ingest.document import Refusal, Revision
 from components.ingest.pack import Sizes
 from components.ingest.text_processes import TEXT_PROCESSES
-from tenants.errors import CallerError, InternalFault
+from tenants.core.errors import CallerError, InternalFault
 
 VERSION = "7"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""

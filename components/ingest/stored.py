@@ -8,9 +8,9 @@ from typing import get_args
 from components.ingest.document import Revision, SourceDocument
 from components.ingest.formats.parsed import Markup
 from components.ingest.properties import properties
-from tenants.documents import DocumentRecord
-from tenants.index.protocol import Json
-from tenants.versions import DocumentVersion
+from tenants.core.json import Json
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.versions import DocumentVersion
 
 _MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
 

@@ -6,8 +6,9 @@ from components.language.captions import HEADING_SEPARATOR
 from components.language.encoder import passage_words
 from components.language.identifiers import shapes
 from components.language.words import content_terms
-from tenants.index.protocol import Hit, Json
-from tenants.lexicon import ChunkTerms
+from tenants.core.json import Json
+from tenants.core.points import Hit
+from tenants.knowledge.lexicon import ChunkTerms
 
 
 def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:

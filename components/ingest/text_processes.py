@@ -19,8 +19,8 @@ from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
 from components.ingest.sandbox import MEMORY, SECONDS, Answer, Form, Workers
 from components.language.encoder_settings import EncoderSettings
-from tenants.errors import CallerError, Invalid, TryAgain
-from tenants.seats import Seats
+from tenants.core.errors import CallerError, Invalid, TryAgain
+from tenants.work.seats import Seats
 
 _AT_HAND = 20_000
 """Characters that are worked on here: some ten chunks, as many milliseconds as a worker takes to begin."""

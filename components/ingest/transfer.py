@@ -8,8 +8,9 @@ from components.ingest.encode import embedded, encoded
 from components.ingest.terms import stored_meta
 from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
-from tenants import documents
-from tenants.index.protocol import Collection, Dense, Hit
+from tenants.core.points import Dense, Hit
+from tenants.index.protocol import Collection
+from tenants.knowledge import documents
 
 BATCH = 128
 """Chunks at a time: two slices of the engine, one flush to the disk."""

@@ -9,15 +9,17 @@ from components.ingest.terms import explained_codes, stored_meta
 from components.ingest.text_processes import TEXT_PROCESSES
 from components.ingest.write import finalised, payload_of, text_of
 from components.language.encoder_settings import EncoderSettings, settings_from
-from tenants import context, documents
+from tenants.core import context
+from tenants.core.json import Json
+from tenants.core.points import Dense
 from tenants.index import open_collection
-from tenants.index.protocol import Dense, Json
-from tenants.lexicon import ChunkTerms
-from tenants.trial import TrialDocument, WrittenChunks
+from tenants.knowledge import documents
+from tenants.knowledge.lexicon import ChunkTerms
+from tenants.knowledge.trial import TrialDocument, WrittenChunks
 
 
 def on_trial(revision: Revision, first: EncoderSettings) -> TrialDocument:
-    """The document, ready for `tenants.trial.including`. Raises `EmbeddingFailed`.
+    """The document, ready for `tenants.knowledge.trial.including`. Raises `EmbeddingFailed`.
 
     :param revision: with its chunks, enriched.
     :param first: how chunks are encoded where the tenant has none yet.

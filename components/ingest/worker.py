@@ -23,7 +23,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tenants.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
 
 MAX_PIXELS = 60_000_000
 """Of a picture: more than telephones take, and it fits into a worker's memory once it is unpacked."""

@@ -26,13 +26,16 @@ from components.ingest.terms import explained_codes, stored_meta, stored_terms
 from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
-from tenants import documents as stored_documents
-from tenants import fairness, lexicon, relations, versions, writing
-from tenants.documents import DocumentRecord
+from tenants.core import fairness
+from tenants.core.json import Json
+from tenants.core.points import Dense, Hit
 from tenants.index import open_collection
-from tenants.index.protocol import Collection, Dense, Hit, Json
-from tenants.lexicon import ChunkTerms
-from tenants.versions import DocumentVersion
+from tenants.index.protocol import Collection
+from tenants.knowledge import documents as stored_documents
+from tenants.knowledge import lexicon, relations, versions, writing
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.lexicon import ChunkTerms
+from tenants.knowledge.versions import DocumentVersion
 
 _STORED_AT_ONCE = 512
 """Chunks of one flush to the disk, whose vectors are held until then: 20 kB each."""

@@ -2,7 +2,7 @@
 
 Each signal counts by itself and by its lead over the mean of the query's own candidates, which holds on help centres
 that the fit never saw. The weights are data, `relevance.json`: one set with the cosines of an encoder, one by words
-alone. `python -m evaluation.fit_judge` fits them on graded questions of other vendors.
+alone. `python -m evaluation.training.fit_judge` fits them on graded questions of other vendors.
 """
 
 import json

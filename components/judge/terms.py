@@ -6,8 +6,8 @@ from math import log
 from components.language.identifiers import codes_asked
 from components.language.words import stems
 from components.turn import Query
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 
 _CODES_SHARE = 0.6
 _MAX_STEMS = 15

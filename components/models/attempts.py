@@ -11,7 +11,7 @@ from typing import TypeVar
 from components.models.breaker import Upstream
 from components.models.calls import CallOutcome, current
 from components.models.failures import ModelFailed, outcome_of
-from tenants import seats
+from tenants.work import seats
 
 log = logging.getLogger("opora.models")
 

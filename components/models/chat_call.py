@@ -14,7 +14,7 @@ from components.models.attempts import in_background
 from components.models.calls import Call, CallOutcome, Calls, Tier, caller
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator, is_complete, prepared, provider, tokens
-from tenants import spending
+from tenants.access import spending
 
 if TYPE_CHECKING:
     from components.models.chat import ChatModels

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from haystack import Document
 
 from components.turn import Frozen
-from tenants import context
+from tenants.core import context
 
 T = TypeVar("T")
 

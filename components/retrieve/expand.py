@@ -13,8 +13,8 @@ from components.ingest.tokens import count_tokens
 from components.language.normalise import fold
 from components.passages import Chunk, from_payload, to_passage
 from components.turn import Passage
-from tenants import documents as records
 from tenants.index import open_collection
+from tenants.knowledge import documents as records
 
 _CHUNKS_AROUND = 6
 """Most chunks of a section read on either side of a hit; a section is cut to its token budget afterwards."""

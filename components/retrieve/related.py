@@ -12,12 +12,12 @@ from components.passages import from_payload, in_force, to_passage
 from components.retrieve.reranker import precedence
 from components.retrieve.retriever import TenantRetriever
 from components.turn import Conflict, ConflictKind, EdgeKind, Passage, Query, RejectedApproach, Related, Statement
-from tenants import documents as records
-from tenants import relations
-from tenants.contradictions import Side
-from tenants.edges import SUPERSEDES, Edge
 from tenants.index import open_collection
-from tenants.relations import Relations
+from tenants.knowledge import documents as records
+from tenants.knowledge import relations
+from tenants.knowledge.contradictions import Side
+from tenants.knowledge.edges import SUPERSEDES, Edge
+from tenants.knowledge.relations import Relations
 
 _KINDS: Mapping[str, EdgeKind] = {kind: kind for kind in get_args(EdgeKind)}
 _CONFLICTS: Mapping[str, ConflictKind] = {kind: kind for kind in get_args(ConflictKind)}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from components.language.words import stems
 from components.turn import Frozen
-from tenants.index.protocol import Json
-from tenants.patterns import compiled
-from tenants.tools import Property, Tool
+from tenants.core.json import Json
+from tenants.core.patterns import compiled
+from tenants.knowledge.tools import Property, Tool
 
 _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
 

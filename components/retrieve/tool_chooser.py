@@ -8,9 +8,9 @@ from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, coerced
-from tenants.index.protocol import Json
-from tenants.patterns import compiled
-from tenants.tools import Property, Tool
+from tenants.core.json import Json
+from tenants.core.patterns import compiled
+from tenants.knowledge.tools import Property, Tool
 
 
 class ArgumentForm(Form):

@@ -40,10 +40,11 @@ from components.retrieve.tool_arguments import Lookup, extract_arguments, is_par
 from components.retrieve.tool_chooser import LlmToolChooser
 from components.turn import Frozen, Query
 from settings import get_settings
-from tenants import context, tools
-from tenants.errors import OporaError
-from tenants.index.protocol import Json
-from tenants.tools import ORIGIN, Tool
+from tenants.core import context
+from tenants.core.errors import OporaError
+from tenants.core.json import Json
+from tenants.knowledge import tools
+from tenants.knowledge.tools import ORIGIN, Tool
 
 STEP = "tools"
 """The name under which a turn says that a tool did not work."""

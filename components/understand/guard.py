@@ -15,7 +15,7 @@ from haystack import component
 
 from components.language.injection import alternatives, patterns, plain
 from components.language.yaml_files import read_yaml
-from tenants.patterns import compiled
+from tenants.core.patterns import compiled
 
 MAX_LENGTH = 2000
 

@@ -18,8 +18,9 @@ from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
 from components.understand.followup import leaning, standalone
 from components.understand.synonyms import with_known_synonyms
-from tenants import lexicon, policy
+from tenants.accounts import policy
 from tenants.index import open_collection
+from tenants.knowledge import lexicon
 
 TRANSFORMER = "transformer"
 _PARTS = re.compile(r"[^\W\d_]+|\d+")

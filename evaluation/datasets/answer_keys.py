@@ -14,7 +14,7 @@ from evaluation.cases import Answerable, AnswerKey, Case, Corpus, LabelledPassag
 from evaluation.datasets.casefile import LONGEST_QUESTION
 from evaluation.datasets.rows import Row, objects, present, rows, sequence, string
 from pipelines.ingest.usecase import read_path
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 _BY_GRADE: Sequence[Answerable] = ("no", "partly", "yes")
 _GRADES = range(3)

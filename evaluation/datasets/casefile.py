@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.turn import Intent, Outcome, Reason
 from evaluation.cases import Case
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 LONGEST_QUESTION = 2_000
 

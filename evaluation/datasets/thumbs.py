@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from evaluation.cases import ANSWERS
 from evaluation.metrics.claims import GradedClaim
-from tenants import feedback
 from tenants.audit import search
-from tenants.errors import NotFound
+from tenants.core.errors import NotFound
+from tenants.desk import feedback
 
 
 def graded_thumbs() -> list[GradedClaim]:

@@ -30,7 +30,7 @@ from components.models.failures import outcome_of
 from components.nested import from_description
 from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 # A class that is not there is told in one line, like everything else that is wrong with a file.
 logging.getLogger("haystack.utils.type_serialization").setLevel(logging.CRITICAL)

@@ -18,7 +18,7 @@ from evaluation.metrics.intervals import Marks
 from evaluation.metrics.results import marks
 from evaluation.run import Progress
 from evaluation.runs import Run, SetRun
-from tenants import traces
+from tenants.insight import traces
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,14 @@ from pipelines.ask.staffing import staffing
 from pipelines.ask.steps import Steps
 from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.trace import Trace
-from tenants import conversations, handoffs, policy
+from tenants.accounts import policy
+from tenants.accounts.hours import Hours
 from tenants.audit.recorder import Recorder
-from tenants.context import Tenant, acting_as, current
-from tenants.conversations import PastTurn
-from tenants.errors import TryAgain, trail
-from tenants.handoffs import Ticket
-from tenants.hours import Hours
+from tenants.chats import conversations, handoffs
+from tenants.chats.conversations import PastTurn
+from tenants.chats.handoffs import Ticket
+from tenants.core.context import Tenant, acting_as, current
+from tenants.core.errors import TryAgain, trail
 
 log = logging.getLogger("opora.ask")
 

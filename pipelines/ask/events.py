@@ -21,7 +21,7 @@ from components.language.texts import text
 from components.passages import to_passage
 from pipelines.ask.contract import SHOWN, TurnAnswer
 from pipelines.ask.steps import Outputs
-from tenants import policy
+from tenants.accounts import policy
 
 EventName: TypeAlias = Literal[
     "accepted",

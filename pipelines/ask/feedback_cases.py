@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from components.language.texts import LOCALES
 from tenants.audit import search
-from tenants.errors import NotFound
-from tenants.feedback import Feedback
+from tenants.core.errors import NotFound
+from tenants.desk.feedback import Feedback
 
 
 def cases(judged: Iterable[Feedback]) -> Iterator[dict[str, object]]:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias, get_args
 
 from pipelines.spreadsheet import csv_lines
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 from tenants.insight import chats, period, turns
 from tenants.insight.chats import RESULTS, ChatFigures, ChatLine, Tally
 from tenants.insight.period import Period

@@ -24,7 +24,7 @@ from pipelines import definition
 from pipelines.ask import profiles
 from pipelines.ingest.usecase import current_path
 from settings import get_settings
-from tenants.errors import NotFound
+from tenants.core.errors import NotFound
 
 Kind: TypeAlias = Literal["chat", "embedder", "ranker"]
 Fault: TypeAlias = CallOutcome | Literal["key_missing", "files_missing", "unavailable"]

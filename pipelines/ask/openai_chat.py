@@ -21,7 +21,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from pipelines.gate import Route
 from settings import Settings
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 MODEL = "ask"
 _MAX_MESSAGES = 200

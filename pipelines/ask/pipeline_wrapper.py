@@ -18,9 +18,9 @@ from pipelines.ask.contract import AskFilters, AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import get_settings
-from tenants.context import Tenant, acting_as
-from tenants.errors import InternalFault, OporaError, trail
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import InternalFault, OporaError, trail
 
 log = logging.getLogger("opora.ask")
 

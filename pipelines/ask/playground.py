@@ -18,7 +18,7 @@ from pipelines.ask import profiles
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.runner import Runner
-from tenants import policy
+from tenants.accounts import policy
 
 Difference: TypeAlias = Literal["outcome", "reason", "text", "citations", "gates"]
 MOST_TRIALS = 4

@@ -8,7 +8,7 @@ from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import trace_steps
 from pipelines.definition import PROFILES
 from settings import EMBEDDED, get_settings
-from tenants import policy
+from tenants.accounts import policy
 
 
 def path_of(profile: str) -> Path:

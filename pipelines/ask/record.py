@@ -19,10 +19,11 @@ from components.language.personal import mask
 from components.language.words import stems
 from components.turn import Turn
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
-from tenants import persons, registry
+from tenants.accounts import registry
 from tenants.audit.entry import Entry, canonical
-from tenants.context import current
-from tenants.gaps import Miss
+from tenants.core.context import current
+from tenants.knowledge.gaps import Miss
+from tenants.privacy import persons
 
 SCHEMA = "audit.v1"
 

@@ -28,12 +28,13 @@ from pipelines.ask.engine import AskEngine
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import Ask, begin
 from pipelines.lint import lint_file
-from tenants import context, policy
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.accounts.registry import Registry
 from tenants.audit.search import Record
-from tenants.errors import Invalid
-from tenants.policy import Policy
-from tenants.registry import Registry
-from tenants.trial import TrialDocument, including
+from tenants.core import context
+from tenants.core.errors import Invalid
+from tenants.knowledge.trial import TrialDocument, including
 
 Change: TypeAlias = Literal["outcome", "reason", "answer", "citations"]
 

@@ -25,11 +25,12 @@ from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
 from pipelines.event_ids import is_event_number
 from settings import get_settings
-from tenants import context, fairness, idempotency, stream_log
-from tenants.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
-from tenants.quotas import RateLimiter
-from tenants.seats import Seats, may_take_more
-from tenants.stream_log import LoggedStream
+from tenants.access.quotas import RateLimiter
+from tenants.core import context, fairness
+from tenants.core.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
+from tenants.work import idempotency, stream_log
+from tenants.work.seats import Seats, may_take_more
+from tenants.work.stream_log import LoggedStream
 
 log = logging.getLogger("opora.ask")
 

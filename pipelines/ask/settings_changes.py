@@ -1,9 +1,9 @@
 """Undoing a change of settings, whatever it was a change of."""
 
-from tenants import changes, policy
-from tenants.changes import Change
+from tenants.accounts import changes, policy
+from tenants.accounts.changes import Change
 from tenants.chats import sites
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 
 def undo(change_id: str) -> Change:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel, ConfigDict
 
 from components.language.texts import text
-from tenants.hours import WEEKDAYS, Hours
+from tenants.accounts.hours import WEEKDAYS, Hours
 
 
 class Staffing(BaseModel):

@@ -18,9 +18,10 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
 from settings import Settings
-from tenants import claims, database, stream_log
-from tenants.errors import trail
-from tenants.stream_log import LoggedEvent, LoggedStream
+from tenants.core.errors import trail
+from tenants.storage import database
+from tenants.work import claims, stream_log
+from tenants.work.stream_log import LoggedEvent, LoggedStream
 
 log = logging.getLogger("opora.ask")
 

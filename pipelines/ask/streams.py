@@ -13,8 +13,8 @@ from time import monotonic
 
 from pipelines.ask.events import LAST, Event, EventName
 from pipelines.event_ids import is_event_number
-from tenants import context
-from tenants.errors import NotFound
+from tenants.core import context
+from tenants.core.errors import NotFound
 
 RETENTION_SECONDS = 120
 """How long a finished stream can be read again."""

@@ -18,11 +18,15 @@ from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, record_steps
 from pipelines.ask.tracing.sender import Sender
 from settings import get_settings
-from tenants import conversations, feedback, persons, policy, traces
+from tenants.accounts import policy
 from tenants.audit.recorder import Recorder
-from tenants.context import current
-from tenants.errors import Busy, CallerError, TryAgain, own_error, trail
-from tenants.feedback import Feedback, Thumb
+from tenants.chats import conversations
+from tenants.core.context import current
+from tenants.core.errors import Busy, CallerError, TryAgain, own_error, trail
+from tenants.desk import feedback
+from tenants.desk.feedback import Feedback, Thumb
+from tenants.insight import traces
+from tenants.privacy import persons
 
 log = logging.getLogger("opora.ask")
 
@@ -139,7 +143,7 @@ class Ask:
     def judge(self, turn_id: str, thumb: Thumb, reason: feedback.Reason | None = None, comment: str = "") -> Feedback:
         """Store the caller's verdict on an answer, without personal data.
 
-        :raises NotFound: `turn_unknown`, see `tenants.feedback.give`.
+        :raises NotFound: `turn_unknown`, see `tenants.desk.feedback.give`.
         """
         caller = current()
         person = persons.digest(caller.tenant_id, caller.subject)

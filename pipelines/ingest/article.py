@@ -7,11 +7,11 @@ from components.ingest.trial import on_trial
 from components.ingest.write import payload_of, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.usecase import Ingest
-from tenants import documents, lexicon
-from tenants.documents import DocumentRecord
-from tenants.errors import InternalFault, NotFound
-from tenants.index.protocol import Hit
-from tenants.trial import TrialDocument
+from tenants.core.errors import InternalFault, NotFound
+from tenants.core.points import Hit
+from tenants.knowledge import documents, lexicon
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.trial import TrialDocument
 
 
 class ArticleIngest:
@@ -30,7 +30,7 @@ class ArticleIngest:
         return tuple(inspect(hits, lexicon.current().stems))
 
     def trial(self, article: SourceDocument) -> TrialDocument:
-        """The article for `tenants.trial.including`. Raises `CallerError` when it would be refused."""
+        """The article for `tenants.knowledge.trial.including`. Raises `CallerError` when it would be refused."""
         return on_trial(self._ingest.revision(article), self._ingest.encoder)
 
     def publish(self, article: SourceDocument) -> DocumentRecord:

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from components.ingest.files import files_in
 from pipelines.ingest.run import Run
 from pipelines.ingest.usecase import Ingest
-from tenants.uploads import MAX_FILES
-from tenants.watched import WatchedFile
+from tenants.knowledge.watched import WatchedFile
+from tenants.work.uploads import MAX_FILES
 
 Mark: TypeAlias = tuple[int, int]
 """Size and time of the last change in nanoseconds: as long as both stay, a file is taken for unchanged."""

@@ -4,8 +4,8 @@ from typing import TypedDict
 
 from components.ingest.fetch import canonical
 from pipelines.ingest.report import IngestReport
-from tenants import jobs, uploads
-from tenants.jobs import Job
+from tenants.work import jobs, uploads
+from tenants.work.jobs import Job
 
 MAX_ERRORS = 1_000
 """Refusals that a job's report names; `refused` counts all."""

@@ -16,12 +16,13 @@ from components.ingest.stored import source_document
 from components.ingest.write import redescribe, reembedded, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.session import Session
-from tenants import catalogue, documents, index, lexicon, versions
-from tenants.catalogue import EVERYTHING, Page, Selection
-from tenants.documents import DocumentRecord
-from tenants.errors import NotFound
-from tenants.index.protocol import Json
-from tenants.versions import DocumentVersion
+from tenants import index
+from tenants.core.errors import NotFound
+from tenants.core.json import Json
+from tenants.knowledge import catalogue, documents, lexicon, versions
+from tenants.knowledge.catalogue import EVERYTHING, Page, Selection
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.versions import DocumentVersion
 
 _BATCH = 64
 """Documents changed before others may write."""

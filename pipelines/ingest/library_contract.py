@@ -21,11 +21,11 @@ from components.ingest.omitted import Omitted
 from components.turn import DocumentStatus, Trust
 from pipelines.ingest.library import Library
 from pipelines.ingest.relation_contract import EdgePart, edges_answer
-from tenants import edges
-from tenants.catalogue import Page, Selection
-from tenants.documents import DocumentRecord
-from tenants.index.protocol import Json
-from tenants.versions import DocumentVersion
+from tenants.core.json import Json
+from tenants.knowledge import edges
+from tenants.knowledge.catalogue import Page, Selection
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.versions import DocumentVersion
 
 MAX_LISTED = 500
 

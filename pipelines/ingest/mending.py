@@ -4,10 +4,12 @@ import logging
 from threading import Event, Thread
 
 from pipelines.ingest.library import Library
-from tenants import database, fairness, index
-from tenants.context import Tenant, acting_as
-from tenants.errors import TryAgain, trail
-from tenants.registry import Registry
+from tenants import index
+from tenants.accounts.registry import Registry
+from tenants.core import fairness
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import TryAgain, trail
+from tenants.storage import database
 
 log = logging.getLogger("opora.mending")
 

@@ -8,10 +8,10 @@ from time import monotonic
 
 from components.ingest.comparison import compare_some
 from pipelines.ingest.library import Library
-from tenants import claims
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, TryAgain, trail
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, TryAgain, trail
+from tenants.work import claims
 
 log = logging.getLogger("opora.nightly")
 

@@ -15,8 +15,8 @@ from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.usecase import Ingest
 from pipelines.ingest.watch import Watcher
 from settings import get_settings
-from tenants.errors import InternalFault, OporaError, trail
-from tenants.seats import Seats
+from tenants.core.errors import InternalFault, OporaError, trail
+from tenants.work.seats import Seats
 
 log = logging.getLogger("opora.ingest")
 

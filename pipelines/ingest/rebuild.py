@@ -16,8 +16,9 @@ from components.ingest.transfer import align, transfer
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from pipelines.ingest import session
-from tenants import generations, index, writing
-from tenants.errors import IndexDamaged, InternalFault, NotFound
+from tenants import index
+from tenants.core.errors import IndexDamaged, InternalFault, NotFound
+from tenants.knowledge import generations, writing
 
 
 class RebuildingJson(TypedDict):

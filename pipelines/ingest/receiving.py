@@ -17,9 +17,9 @@ from starlette.responses import Response
 
 from pipelines.ingest.jobs import as_json
 from pipelines.problems import UnreadableFields
-from tenants import idempotency, jobs
-from tenants.errors import Invalid, Malformed
-from tenants.uploads import Upload, UploadedFile
+from tenants.core.errors import Invalid, Malformed
+from tenants.work import idempotency, jobs
+from tenants.work.uploads import Upload, UploadedFile
 
 _MULTIPART = b"multipart/form-data"
 

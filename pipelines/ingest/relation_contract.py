@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from components.turn import EdgeKind
-from tenants.edges import Edge
-from tenants.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_LENGTH)]

@@ -26,10 +26,11 @@ from components.ingest.reconcile import Rewrite
 from components.ingest.write import ChunkWriter, PreparedChunks, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
-from tenants import context, documents
+from tenants.accounts.registry import Registry
+from tenants.core import context
+from tenants.core.errors import Invalid
 from tenants.desk.articles import ORIGIN
-from tenants.errors import Invalid
-from tenants.registry import Registry
+from tenants.knowledge import documents
 
 Article: TypeAlias = SourceDocument | RawArticle
 

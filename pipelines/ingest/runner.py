@@ -12,10 +12,11 @@ from time import monotonic
 
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
-from tenants import jobs, retention, uploads
-from tenants.context import Tenant, acting_as
-from tenants.errors import trail
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import trail
+from tenants.privacy import retention
+from tenants.work import jobs, uploads
 
 log = logging.getLogger("opora.jobs")
 

@@ -14,10 +14,13 @@ from time import monotonic, sleep
 
 from components.ingest.reconcile import Rewrite, compare, recount, repair
 from settings import get_settings
-from tenants import claims, context, index, lexicon, writing
-from tenants.cache import Key
-from tenants.claims import Claim
-from tenants.errors import Busy, CallerError
+from tenants import index
+from tenants.core import context
+from tenants.core.errors import Busy, CallerError
+from tenants.knowledge import lexicon, writing
+from tenants.storage.cache import Key
+from tenants.work import claims
+from tenants.work.claims import Claim
 
 PATIENCE_SECONDS = 10.0
 """How long an operator's change waits for a writer before it is refused as busy."""

@@ -6,9 +6,11 @@ from typing import Protocol
 from pipelines.ingest.folder import Changes, FolderChange
 from pipelines.ingest.run import Run
 from pipelines.ingest.usecase import Ingest
-from tenants import context, uploads, watched
-from tenants.errors import NotFound
-from tenants.jobs import Job
+from tenants.core import context
+from tenants.core.errors import NotFound
+from tenants.knowledge import watched
+from tenants.work import uploads
+from tenants.work.jobs import Job
 
 
 class Source(Protocol):

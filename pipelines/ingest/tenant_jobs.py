@@ -12,10 +12,12 @@ from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.run import Run
 from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
-from tenants import claims, fairness, generations, jobs
-from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError, TryAgain, own_error, trail
-from tenants.jobs import Job, JobState
+from tenants.core import fairness
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, TryAgain, own_error, trail
+from tenants.knowledge import generations
+from tenants.work import claims, jobs
+from tenants.work.jobs import Job, JobState
 
 log = logging.getLogger("opora.jobs")
 

@@ -22,9 +22,9 @@ from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import reader, rewriter
 from pipelines.ingest.run import IngestStages, Run
 from settings import get_settings
-from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError
 
 log = logging.getLogger("opora.ingest")
 

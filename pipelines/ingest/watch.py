@@ -5,11 +5,12 @@ from pathlib import Path
 from threading import Event, Thread
 
 from pipelines.ingest.folder import FolderScanner
-from tenants import claims, jobs, watched
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, trail
-from tenants.jobs import QueueFull
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, trail
+from tenants.knowledge import watched
+from tenants.work import claims, jobs
+from tenants.work.jobs import QueueFull
 
 log = logging.getLogger("opora.watch")
 

@@ -11,13 +11,15 @@ from time import monotonic
 from sqlalchemy.exc import DataError, IntegrityError
 
 from settings import Settings, get_settings
-from tenants import claims, database, policy
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
-from tenants.errors import Busy, TryAgain
-from tenants.registry import Registry
+from tenants.core.errors import Busy, TryAgain
+from tenants.storage import database
+from tenants.work import claims
 
 log = logging.getLogger("opora.audit")
 

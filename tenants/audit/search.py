@@ -8,11 +8,12 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
-from tenants import context, database, fairness
 from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Verification
 from tenants.audit.entry import searchable
-from tenants.errors import NotFound
-from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
+from tenants.core import context, fairness
+from tenants.core.errors import NotFound
+from tenants.storage import database
+from tenants.storage.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
 
 ANSWERS = ("answered", "partially_answered")
 """Outcomes that claim an answer."""
@@ -92,7 +93,7 @@ def get(turn_id: str) -> Record:
 def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tuple[Record, ...]:
     """Turns that showed an answer on which neither this person nor an anonymous visitor has a verdict, newest first.
 
-    :param person: their digest (`tenants.persons.digest`).
+    :param person: their digest (`tenants.privacy.persons.digest`).
     """
     tenant_id = context.current().tenant_id
     judged = (

@@ -14,9 +14,9 @@ from time import monotonic, time_ns
 from sqlalchemy import delete, select, text
 
 from settings import Settings
-from tenants import database
 from tenants.audit.entry import Entry
-from tenants.shared_tables import SpooledRow
+from tenants.storage import database
+from tenants.storage.shared_tables import SpooledRow
 
 log = logging.getLogger("opora.audit")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from secrets import token_hex
 from threading import Lock
 
-from tenants import storage
 from tenants.audit.entry import Entry
+from tenants.storage import disk
 
 log = logging.getLogger("opora.audit")
 
@@ -112,7 +112,7 @@ class Spool:
 
     def _keep_ballast(self) -> None:
         """Take the room while there is some. Where a file system cannot promise any, there is no ballast."""
-        if self._ballast is not None or storage.free(self.folder) < 2 * BALLAST_BYTES:
+        if self._ballast is not None or disk.free(self.folder) < 2 * BALLAST_BYTES:
             return
         path = self.folder / f"{self._name}{BALLAST}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

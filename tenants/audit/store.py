@@ -12,12 +12,14 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from settings import Settings
-from tenants import context, database, feedback, gaps
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
-from tenants.desk import articles
-from tenants.gaps import RecordedMiss
-from tenants.models import (
+from tenants.core import context
+from tenants.desk import articles, feedback
+from tenants.knowledge import gaps
+from tenants.knowledge.gaps import RecordedMiss
+from tenants.storage import database
+from tenants.storage.models import (
     AuditChainRow,
     AuditContentRow,
     AuditDocumentRow,

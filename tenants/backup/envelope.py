@@ -30,7 +30,7 @@ from pyrage import (
     x25519,
 )
 
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -14,14 +14,15 @@ from pydantic import ValidationError
 from sqlalchemy import delete
 
 from settings import Settings
-from tenants import database, erasures, persons, removal, sealed
 from tenants.audit.recorder import Recorder
 from tenants.backup import envelope, rows
 from tenants.backup.manifest import FORMAT, NAME, Manifest
 from tenants.backup.taking import FILES
-from tenants.erasures import Erasure
-from tenants.errors import CallerError, InternalFault
-from tenants.models import GenerationRow
+from tenants.core.errors import CallerError, InternalFault
+from tenants.privacy import erasures, persons, removal
+from tenants.privacy.erasures import Erasure
+from tenants.storage import database, sealed
+from tenants.storage.models import GenerationRow
 
 log = logging.getLogger("opora.backup")
 
@@ -47,7 +48,7 @@ def check_finished(settings: Settings) -> None:
 def restore(path: Path, settings: Settings, journals: Sequence[Path] = ()) -> Restored:
     """Set up an empty installation, without its index.
 
-    :param journals: of erasures (`tenants.erasures`), of which those are made again that came after the backup.
+    :param journals: of erasures (`tenants.privacy.erasures`), of which those are made again that came after the backup.
     :raises CallerError: `backup_key_missing`, `path_missing`, `backup_key_wrong`, `backup_damaged`, `backup_newer`,
         `data_key_wrong`, `restore_not_empty`, `journal_unreadable`.
     """

@@ -14,16 +14,17 @@ from tempfile import mkdtemp
 from sqlalchemy import Connection, create_engine, select, text
 
 from settings import Settings
-from tenants import database, uploads
 from tenants.audit.spool import BALLAST
 from tenants.backup import envelope, rows
 from tenants.backup.envelope import Part
 from tenants.backup.manifest import NAME, Manifest
-from tenants.errors import CallerError, TryAgain
-from tenants.jobs import OPEN
-from tenants.models import JobRow
-from tenants.sealed import seal
-from tenants.shared_tables import UploadPieceRow
+from tenants.core.errors import CallerError, TryAgain
+from tenants.storage import database
+from tenants.storage.models import JobRow
+from tenants.storage.sealed import seal
+from tenants.storage.shared_tables import UploadPieceRow
+from tenants.work import uploads
+from tenants.work.jobs import OPEN
 
 log = logging.getLogger("opora.backup")
 

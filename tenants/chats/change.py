@@ -8,15 +8,16 @@ from secrets import token_hex
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tenants import context, database, handoffs
-from tenants.chats import fanout, outbox, progress
+from tenants.chats import fanout, handoffs, outbox, progress
 from tenants.chats.fanout import Announcement
+from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State, after
-from tenants.errors import Conflict, NotFound
-from tenants.handoffs import Ticket
-from tenants.models import TicketRow
+from tenants.core import context
+from tenants.core.errors import Conflict, NotFound
+from tenants.storage import database
+from tenants.storage.models import TicketRow
 
 
 class Change:

@@ -8,9 +8,10 @@ from secrets import token_hex
 
 from sqlalchemy import select, update
 
-from tenants import context, database
 from tenants.chats.tables import ConsentRow
-from tenants.errors import Forbidden
+from tenants.core import context
+from tenants.core.errors import Forbidden
+from tenants.storage import database
 
 
 def give(text: str, *, site: str, address: str) -> None:

@@ -14,7 +14,8 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 from settings import Settings
-from tenants import context, database, notices
+from tenants.core import context
+from tenants.storage import database, notices
 
 Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 

@@ -10,10 +10,12 @@ from secrets import token_hex
 
 from sqlalchemy import and_, delete, func, or_, select
 
-from tenants import context, database, policy
+from tenants.accounts import policy
 from tenants.chats.change import changing
 from tenants.chats.tables import ChatFileRow
-from tenants.errors import NotFound, TooLarge
+from tenants.core import context
+from tenants.core.errors import NotFound, TooLarge
+from tenants.storage import database
 
 UNSENT_FOR = timedelta(days=1)
 """How long a file waits to be sent with a message."""

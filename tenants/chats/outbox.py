@@ -14,9 +14,10 @@ from typing import Literal, TypeAlias, get_args
 from sqlalchemy import and_, delete, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from tenants import context, database
 from tenants.chats.tables import OutboxRow, WebhookRow
-from tenants.errors import NotFound
+from tenants.core import context
+from tenants.core.errors import NotFound
+from tenants.storage import database
 
 EventName: TypeAlias = Literal["chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated"]
 EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)

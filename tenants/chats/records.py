@@ -9,7 +9,7 @@ from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.chats.transitions import STATES, State
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
     Body: TypeAlias = Mapping[str, Json]
 else:

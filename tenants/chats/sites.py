@@ -18,11 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sqlalchemy import select
 
 from settings import get_settings
-from tenants import changes, context, database, policy
-from tenants.cache import TenantCache
+from tenants.accounts import changes, policy
+from tenants.accounts.hours import Hours
 from tenants.chats.tables import SiteRow
-from tenants.errors import Invalid, NotFound
-from tenants.hours import Hours
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
+from tenants.storage.cache import TenantCache
 
 ANY_ORIGIN = "*"
 SECRET_AGE = timedelta(days=30)

@@ -10,15 +10,17 @@ from secrets import token_hex
 
 from sqlalchemy import ColumnElement, func, select
 
-from tenants import context, database, policy
+from tenants.accounts import policy
 from tenants.chats import outbox
 from tenants.chats.change import Change, announce, changing, existing, webhook_fields
+from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State
 from tenants.chats.undo import undoable
-from tenants.errors import Conflict, NotFound
-from tenants.handoffs import Ticket
+from tenants.core import context
+from tenants.core.errors import Conflict, NotFound
+from tenants.storage import database
 
 DISCARDED = "suggestion_discarded"
 """The event of a suggestion that an operator did not want."""

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
-from tenants import context
 from tenants.chats.change import Change, changing
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.tables import ChatRow
-from tenants.errors import Conflict
-from tenants.models import TicketRow
+from tenants.core import context
+from tenants.core.errors import Conflict
+from tenants.storage.models import TicketRow
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
     Kept: TypeAlias = Mapping[str, Json]
 else:

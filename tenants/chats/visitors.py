@@ -17,9 +17,9 @@ import jwt
 from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import ANY_ORIGIN, Site
-from tenants.context import Tenant
-from tenants.errors import Forbidden, NotFound, Unauthenticated
-from tenants.names import check_subject
+from tenants.core.context import Tenant
+from tenants.core.errors import Forbidden, NotFound, Unauthenticated
+from tenants.core.names import check_subject
 
 TOKEN_SECONDS = 900
 RETURN_SECONDS = round(timedelta(days=30).total_seconds())

@@ -8,10 +8,12 @@ from secrets import token_bytes, token_hex
 
 from sqlalchemy import select
 
-from tenants import changes, context, database
+from tenants.accounts import changes
 from tenants.chats.outbox import EVENT_NAMES, EventName
 from tenants.chats.tables import WebhookRow
-from tenants.errors import Invalid, NotFound
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
 
 OVERLAP = timedelta(hours=24)
 """How long the secret from before a rotation signs beside the new one."""

@@ -15,10 +15,12 @@ from typing import Literal, TypeAlias
 from sqlalchemy import ScalarSelect, func, select, update
 from sqlalchemy.orm import Session
 
-from tenants import context, database, gaps
+from tenants.core import context
+from tenants.core.errors import Conflict, Invalid, NotFound
+from tenants.core.json import Json
 from tenants.desk.tables import ArticleRow
-from tenants.errors import Conflict, Invalid, NotFound
-from tenants.index.protocol import Json
+from tenants.knowledge import gaps
+from tenants.storage import database
 
 ORIGIN = "desk"
 """The source of a document that was written here."""

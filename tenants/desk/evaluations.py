@@ -5,9 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import delete, select
 
-from tenants import context, database
+from tenants.core import context
 from tenants.desk.tables import EvaluationRunRow
-from tenants.models import JsonObject
+from tenants.storage import database
+from tenants.storage.models import JsonObject
 
 MOST = 100
 """Runs that are kept of a tenant; the oldest goes for a new one."""

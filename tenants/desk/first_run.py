@@ -9,17 +9,17 @@ from secrets import token_urlsafe
 
 from sqlalchemy import delete, select, true
 
-from tenants import database
+from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.chats.sites import checked_origin
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
+from tenants.core.names import check_tenant_id
 from tenants.desk import operators
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import digest_of
 from tenants.desk.tables import OneTimeLinkRow
-from tenants.errors import NotFound
-from tenants.names import check_tenant_id
-from tenants.registry import Registry
+from tenants.storage import database
 
 LONGEST = timedelta(days=1)
 

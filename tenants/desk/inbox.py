@@ -16,10 +16,11 @@ from typing import Literal, TypeAlias, get_args
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, tuple_
 from sqlalchemy.sql.elements import SQLColumnExpression
 
-from tenants import context, database
 from tenants.chats.records import Chat, Message, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
-from tenants.errors import Invalid
+from tenants.core import context
+from tenants.core.errors import Invalid
+from tenants.storage import database
 
 View: TypeAlias = Literal["waiting", "mine", "taken", "assistant", "snoozed", "resolved", "all"]
 VIEWS: tuple[View, ...] = get_args(View)

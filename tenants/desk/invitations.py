@@ -9,16 +9,16 @@ from secrets import token_urlsafe
 
 from sqlalchemy import delete, select
 
-from tenants import database
+from tenants.accounts.registry import Registry, TenantRecord
 from tenants.chats.tables import ChatRow
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.desk import operators
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import digest_of
 from tenants.desk.tables import InvitationRow, OperatorRow
-from tenants.errors import Conflict, Invalid, NotFound
-from tenants.models import AuditRow, DocumentRow
-from tenants.registry import Registry, TenantRecord
+from tenants.storage import database
+from tenants.storage.models import AuditRow, DocumentRow
 
 LONGEST = timedelta(days=1)
 _IN_USE = (

@@ -23,10 +23,12 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from tenants import changes, context, database
-from tenants.context import Scope, Tenant
+from tenants.accounts import changes
+from tenants.core import context
+from tenants.core.context import Scope, Tenant
+from tenants.core.errors import Busy, Invalid, NotFound, Unauthenticated
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
-from tenants.errors import Busy, Invalid, NotFound, Unauthenticated
+from tenants.storage import database
 
 T = TypeVar("T")
 Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]

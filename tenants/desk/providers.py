@@ -16,11 +16,13 @@ from pydantic import (
 from sqlalchemy import JSON, ForeignKey, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants import changes, context, database
-from tenants.errors import Invalid, NotFound
-from tenants.models import TENANT_ID, Base, TenantRow
-from tenants.policy import Domain
-from tenants.sealed import SealedText
+from tenants.accounts import changes
+from tenants.accounts.policy import Domain
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
+from tenants.storage.models import TENANT_ID, Base, TenantRow
+from tenants.storage.sealed import SealedText
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

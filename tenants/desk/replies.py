@@ -8,9 +8,10 @@ from secrets import token_hex
 
 from sqlalchemy import func, select
 
-from tenants import context, database
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import CannedReplyRow
-from tenants.errors import Invalid, NotFound
+from tenants.storage import database
 
 VARIABLES = ("operator", "ticket", "organisation")
 MOST = 200

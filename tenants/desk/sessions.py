@@ -14,10 +14,10 @@ from secrets import token_urlsafe
 
 from sqlalchemy import delete, select, update
 
-from tenants import database
+from tenants.core.errors import InternalFault, NotFound, Unauthenticated
 from tenants.desk.operators import Operator, operator_of
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
-from tenants.errors import InternalFault, NotFound, Unauthenticated
+from tenants.storage import database
 
 IDLE = timedelta(hours=12)
 LONGEST = timedelta(days=14)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import JSON, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants.models import TENANT_ID, Base, JsonObject, TenantRow
+from tenants.storage.models import TENANT_ID, Base, JsonObject, TenantRow
 
 
 class OperatorRow(Base):

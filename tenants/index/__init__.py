@@ -1,5 +1,6 @@
 """The tenant's searchable chunks, behind one protocol."""
 
+from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector, Weights
 from tenants.index.access import (
     activate,
     bytes_on_disk,
@@ -14,7 +15,7 @@ from tenants.index.access import (
     sweep,
 )
 from tenants.index.layout import DENSE, SPARSE
-from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
+from tenants.index.protocol import Collection
 
 __all__ = [
     "DENSE",
@@ -23,7 +24,6 @@ __all__ = [
     "Conditions",
     "Dense",
     "Hit",
-    "Json",
     "Point",
     "Sparse",
     "Vector",

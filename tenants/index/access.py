@@ -21,15 +21,16 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from settings import Settings, get_settings
-from tenants import generations, registry, trial
-from tenants.errors import IndexDamaged, InternalFault
+from tenants.accounts import registry
+from tenants.accounts.registry import Placement, TenantRecord
+from tenants.core.errors import IndexDamaged, InternalFault
+from tenants.core.names import collection_of
 from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection, Engine
 from tenants.index.trial import TrialCollection
-from tenants.names import collection_of
-from tenants.registry import Placement, TenantRecord
-from tenants.trial import TrialDocument
+from tenants.knowledge import generations, trial
+from tenants.knowledge.trial import TrialDocument
 
 IN_FLIGHT = timedelta(minutes=2)
 """How long after a generation left force somebody may still search it: a turn at its longest, and what another process
@@ -74,7 +75,7 @@ def open_collection(
     :param create: make the collection when the tenant has none yet. Without it such a tenant reads as empty.
     :param encoder: how the chunks of a collection made now will be encoded.
     :param dimensions: of their dense vectors; 0 for none.
-    :param generation: one of `tenants.generations`; the one in force when None.
+    :param generation: one of `tenants.knowledge.generations`; the one in force when None.
     """
     settings = get_settings()
     tenant = registry.current(settings)
@@ -238,7 +239,8 @@ def bytes_on_disk() -> Mapping[str, int]:
 
 def sweep() -> None:
     """Remove the generations of the tenant in context that nobody can be searching: dropped ones, after a while, and
-    one that was never finished. Only for who has the right to write (`tenants.claims`): nobody else is building then.
+    one that was never finished. Call with the claim to write
+    (`tenants.work.claims`), so that nobody else is building.
     """
     unseen = datetime.now(UTC) - IN_FLIGHT
     for generation in generations.all():

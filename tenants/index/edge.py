@@ -39,8 +39,11 @@ from qdrant_edge import (
 )
 from qdrant_edge import Point as EdgePoint
 
-from tenants import fairness, storage
-from tenants.errors import Busy, IndexDamaged, InternalFault, OporaError, TryAgain
+from tenants.accounts.registry import Placement
+from tenants.core import fairness
+from tenants.core.errors import Busy, IndexDamaged, InternalFault, OporaError, TryAgain
+from tenants.core.json import Json
+from tenants.core.points import Conditions, Hit, Point, Vector
 from tenants.index.edge_faults import is_damage, refusal
 from tenants.index.edge_values import as_dense, as_filter, as_hit, as_vector, as_vectors
 from tenants.index.layout import (
@@ -53,8 +56,7 @@ from tenants.index.layout import (
     matches_nothing,
     searchable_vectors,
 )
-from tenants.index.protocol import Conditions, Hit, Json, Point, Vector
-from tenants.registry import Placement
+from tenants.storage import disk
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
     from qdrant_edge import PointId
@@ -100,7 +102,7 @@ class EdgeFolder:
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
         """Make an empty generation. It appears whole or not at all. Raises `storage_full` as `upsert` does."""
-        storage.check()
+        disk.check()
         folder = self.root / placement.physical
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = folder.with_name(f"{folder.name}.{uuid4().hex}")
@@ -205,7 +207,7 @@ class EdgeCollection:
         with self._writable_shard([point.id for point in points]) as shard:
             for some in slices:
                 fairness.yield_to_questions()
-                storage.check()
+                disk.check()
                 batch = [EdgePoint(point.id, as_vectors(point.vectors), dict(point.payload)) for point in some]
                 shard.update(UpdateOperation.upsert_points(batch))
         with self._writing:
@@ -217,7 +219,7 @@ class EdgeCollection:
         """Replace the payloads of points by id; unknown ids are ignored."""
         if not payloads:
             return
-        storage.check()
+        disk.check()
         with self._writable_shard(list(payloads)) as shard:
             # The engine fails on an id that it does not have.
             stored = {str(record.id) for record in shard.retrieve(list(payloads), False, False)}
@@ -352,7 +354,7 @@ class EdgeCollection:
         """
         self._written = 0
         try:
-            storage.check(sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file()))
+            disk.check(sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file()))
             self._shard.optimize()
         except TryAgain:
             _LOG.warning("the index is not compacted: the disk has no room for a copy of it")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from qdrant_edge import FieldCondition, Filter, MatchAny, RangeDateTime, SparseVector
 
+from tenants.core.points import Conditions, Dense, Hit, Sparse, Vector
 from tenants.index.layout import DENSE, day_bounds
-from tenants.index.protocol import Conditions, Dense, Hit, Sparse, Vector
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
     from qdrant_edge import ConditionType, NamedVector, Record

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tenants.errors import InternalFault
+from tenants.core.errors import InternalFault
+from tenants.core.json import Json
+from tenants.core.points import Conditions, Hit, Point, Vector
 from tenants.index.layout import check_queries
-from tenants.index.protocol import Conditions, Hit, Json, Point, Vector
 
 
 class EmptyCollection:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import numpy as np
 
-from tenants.errors import InternalFault, Invalid
-from tenants.index.protocol import Conditions, Dense, Point, Sparse, Vector
+from tenants.core.errors import InternalFault, Invalid
+from tenants.core.points import Conditions, Dense, Point, Sparse, Vector
 
 SPARSE = "text-sparse"
 """The sparse vector of a chunk, weighted by inverse document frequency at query time."""

@@ -14,7 +14,10 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from tenants.errors import IndexDamaged, InternalFault, TryAgain
+from tenants.accounts.registry import Placement
+from tenants.core.errors import IndexDamaged, InternalFault, TryAgain
+from tenants.core.json import Json
+from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector
 from tenants.index.layout import (
     DATES,
     DENSE,
@@ -26,8 +29,6 @@ from tenants.index.layout import (
     matches_nothing,
     searchable_vectors,
 )
-from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Sparse, Vector
-from tenants.registry import Placement
 
 IN_MEMORY = ":memory:"
 _TENANT = "opora_tenant"

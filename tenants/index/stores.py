@@ -42,17 +42,19 @@ from haystack_integrations.document_stores.qdrant.converters import convert_id
 from haystack_integrations.document_stores.qdrant.filters import convert_filters_to_qdrant
 from qdrant_client.http import models
 
-from tenants import documents as records
-from tenants import lexicon, relations, writing
-from tenants.documents import DocumentRecord
-from tenants.errors import InternalFault
+from tenants.core.errors import InternalFault
+from tenants.core.json import Json
+from tenants.core.points import Point, Vector
 from tenants.index.access import open_collection
 from tenants.index.edge import EdgeCollection
 from tenants.index.edge_client import EdgeClient
 from tenants.index.empty import EmptyCollection
 from tenants.index.layout import DENSE, SPARSE
-from tenants.index.protocol import Collection, Json, Point, Vector
+from tenants.index.protocol import Collection
 from tenants.index.server import ServerCollection
+from tenants.knowledge import documents as records
+from tenants.knowledge import lexicon, relations, writing
+from tenants.knowledge.documents import DocumentRecord
 
 CANDIDATES = 40
 """Hits of each vector in a hybrid search, as many as our own retriever takes."""

@@ -9,10 +9,12 @@ engine to score as it would then.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import exp, log, sqrt
 
-from tenants.errors import InternalFault
+from tenants.core.errors import InternalFault
+from tenants.core.json import Json
+from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector, Weights
 from tenants.index.layout import DENSE, SPARSE, check_queries, day_bounds
-from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
-from tenants.trial import TrialDocument
+from tenants.index.protocol import Collection
+from tenants.knowledge.trial import TrialDocument
 
 
 class TrialCollection:

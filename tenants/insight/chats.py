@@ -11,11 +11,12 @@ from typing import Literal, TypeAlias, get_args
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select, union_all
 from sqlalchemy.orm import Session
 
-from tenants import context, database
 from tenants.audit.search import ANSWERS
 from tenants.chats.progress import ENDS_AFTER, RETURNS_WITHIN
 from tenants.chats.tables import ChatRow
+from tenants.core import context
 from tenants.insight.period import Period, seconds_between
+from tenants.storage import database
 
 Result: TypeAlias = Literal["autonomous", "assisted", "reopened", "unresolved", "open"]
 RESULTS: tuple[Result, ...] = get_args(Result)

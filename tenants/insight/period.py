@@ -11,8 +11,8 @@ from sqlalchemy.orm import InstrumentedAttribute
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 
-from tenants import policy
-from tenants.errors import Invalid
+from tenants.accounts import policy
+from tenants.core.errors import Invalid
 
 MOST_DAYS = 366
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)

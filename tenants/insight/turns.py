@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
-from tenants import context, database
+from tenants.core import context
 from tenants.insight.period import Period
-from tenants.models import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
+from tenants.storage import database
+from tenants.storage.models import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
 
 SHOWN = 20
 

@@ -1,4 +1,4 @@
-"""Alembic's entry point. The connection, its lock and its transaction belong to `tenants.database`."""
+"""Alembic's entry point. The connection, its lock and its transaction belong to `tenants.storage.database`."""
 
 from alembic import context
 from sqlalchemy import Connection

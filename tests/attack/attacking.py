@@ -8,7 +8,7 @@ from threading import Event, Semaphore
 import httpx
 
 from settings import Settings
-from tenants.tokens import issue
+from tenants.access.tokens import issue
 from tests.service.serving import ALL_SCOPES, ARTICLES, Server
 
 ATTACKER, VICTIM = "mallory", "acme"

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from settings import Settings
-from tenants import database
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.storage import database
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, VICTIM, ZONE, SlowTool, client_of, is_answered
 from tests.service.serving import Server, environment, serving
 

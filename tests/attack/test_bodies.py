@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 import app
 from settings import Settings
-from tenants import database
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
+from tenants.storage import database
 from tests.attack.attacking import ATTACKER, VICTIM, client_of, is_answered
 from tests.attack.visiting import add_site, visitor_of
 from tests.service.serving import ALL_SCOPES, Server, environment, in_force, problem, serving

@@ -4,7 +4,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
-from evaluation.bench.bombs import pdf
+from evaluation.benchmarks.bombs import pdf
 from settings import Settings
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.attack.visiting import add_site, visitor_of

@@ -2,16 +2,16 @@
 
 import pytest
 
-from evaluation.bench.neighbours import ATTACKS, NEIGHBOUR, Target, measured
+from evaluation.benchmarks.neighbours import ATTACKS, NEIGHBOUR, Target, measured
 from settings import Settings
-from tenants.tokens import issue
+from tenants.access.tokens import issue
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.service.serving import ALL_SCOPES, Server
 
 SECONDS = 1.0
 MOST_MILLISECONDS = 10_000.0
 """On a machine of any speed. Before they were mended the attacks held a neighbour for 17 to 70 seconds, or for good;
-how many times the idle value it is now, `python -m evaluation.bench.neighbours` says."""
+how many times the idle value it is now, `python -m evaluation.benchmarks.neighbours` says."""
 
 
 @pytest.mark.usefixtures("attacker", "victim")

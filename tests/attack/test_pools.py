@@ -13,7 +13,7 @@ import pytest
 
 from pipelines import pages
 from settings import Settings
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import providers
 from tests import desk
 from tests.attack.attacking import ATTACKER, SlowTool

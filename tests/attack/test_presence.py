@@ -12,7 +12,7 @@ from pipelines.ask.chats import presence
 from pipelines.ask.chats.presence import Presence
 from settings import Settings
 from tenants.chats.fanout import Announcement
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tests.attack.attacking import VICTIM
 from tests.attack.visiting import add_site, visitor_of
 from tests.service.serving import Server, problem

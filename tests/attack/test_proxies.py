@@ -9,10 +9,10 @@ import pytest
 
 from pipelines import doctor
 from settings import Settings
-from tenants import database
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import providers
-from tenants.registry import Registry
+from tenants.storage import database
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.attack.visiting import SHOP, add_site
 from tests.provider import CLIENT, SECRET, providing

@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import event, func, select
 
 from settings import Settings
-from tenants import database
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.context import Tenant, acting_as
-from tenants.models import AuditRow
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
+from tenants.storage.models import AuditRow
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.audits import entry
 from tests.installations import installed

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from settings import ROOT, Settings
-from tenants.tokens import issue
+from tenants.access.tokens import issue
 from tests.attack.attacking import ATTACKER, SlowTool
 from tests.service.serving import problem
 from tests.service.stored import tool_of

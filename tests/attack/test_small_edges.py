@@ -14,23 +14,24 @@ from pydantic import SecretStr
 from sqlalchemy import event
 
 from components.ingest.fetch import is_public
-from pipelines.ask import records_routes
 from settings import Settings
-from tenants import claims, conversations, database, idempotency
-from tenants import installation as secrets
+from tenants.access import installation as secrets
+from tenants.access.keys import signing_key
 from tenants.audit import search
 from tenants.audit.chain import GENESIS, Head, Verification
-from tenants.cache import TenantCache
-from tenants.chats import sites
-from tenants.claims_postgres import PostgresClaims
-from tenants.context import Tenant, acting_as
-from tenants.conversations import PastTurn
-from tenants.errors import Busy, CallerError
-from tenants.keys import signing_key
+from tenants.chats import conversations, sites
+from tenants.chats.conversations import PastTurn
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, CallerError
+from tenants.storage import database
+from tenants.storage.cache import TenantCache
+from tenants.work import claims, idempotency
+from tenants.work.claims_postgres import PostgresClaims
 from tests import servers
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.attack.visiting import SHOP
 from tests.service.serving import Server, in_force, problem
+from ui.api import records
 
 
 @pytest.mark.parametrize(
@@ -140,10 +141,10 @@ async def test_a_tenant_verifies_its_audit_once_at_a_time(monkeypatch: pytest.Mo
     go = Event()
     monkeypatch.setattr(search, "verify", lambda: go.wait(20) and Verification(0, 0, Head(0, GENESIS), ()))
     with acting_as(Tenant(ATTACKER, "admin")):
-        first = asyncio.create_task(records_routes.verify_chain())
+        first = asyncio.create_task(records.verify_chain())
         await asyncio.sleep(0)
         with pytest.raises(Busy):
-            await records_routes.verify_chain()
+            await records.verify_chain()
     go.set()
     assert (await first)["links"] == 0
 

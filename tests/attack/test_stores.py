@@ -12,18 +12,21 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from pipelines.ingest.job_routes import MOST_FOLLOWED
 from settings import Settings
-from tenants import claims, database, handoffs, persons
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
 from tenants.audit import search
-from tenants.context import Tenant, acting_as
-from tenants.models import Base
-from tenants.persons import Person
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.chats import handoffs
+from tenants.core.context import Tenant, acting_as
+from tenants.privacy import persons
+from tenants.privacy.persons import Person
+from tenants.storage import database
+from tenants.storage.models import Base
+from tenants.work import claims
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of
 from tests.servers import own_database
 from tests.service.serving import environment, in_force, problem, serving
+from ui.api.job import MOST_FOLLOWED
 
 PATCHES = 80
 ONCE = {"Idempotency-Key": "once"}

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from settings import Settings
-from tenants.tokens import issue
+from tenants.access.tokens import issue
 from tests.attack.attacking import VICTIM
 from tests.attack.visiting import add_site, visitor_of
 from tests.service.serving import ALL_SCOPES, Server, problem

@@ -8,7 +8,7 @@ import httpx
 from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tests.attack.attacking import PATIENCE_SECONDS
 from tests.service.serving import Server, in_force
 

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from pipelines import pages
 from settings import Settings
-from tenants.index.protocol import Json
-from tenants.tokens import issue
+from tenants.access.tokens import issue
+from tenants.core.json import Json
 from tests import desk, desk_shop, desk_views
 from tests.browser.conftest import launched
 from tests.service.serving import Server, environment, in_force, serving

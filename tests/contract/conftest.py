@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 
 from settings import Settings, get_settings
-from tenants import database
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
 from tests.servers import absent, own_database
 
 

@@ -12,10 +12,10 @@ from unittest.mock import patch
 
 from sqlalchemy import event
 
-from tenants import database
 from tenants.chats import fanout, store
 from tenants.chats.records import BotReply, HandoffRequest
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
 
 VISITOR = Tenant("acme", "v:1")
 

@@ -3,11 +3,11 @@
 import pytest
 
 from settings import Settings
-from tenants import agreements, documents
-from tenants.context import Tenant, acting_as
-from tenants.documents import DocumentRecord
-from tenants.errors import Invalid, NotFound
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound
+from tenants.knowledge import agreements, documents
+from tenants.knowledge.documents import DocumentRecord
 
 ACME, OTHER = Tenant("acme", "anna"), Tenant("other", "eve")
 

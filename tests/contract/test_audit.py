@@ -8,18 +8,19 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from settings import Settings
-from tenants import catalogue, database, documents, freshness, gaps
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.chain import Head
 from tenants.audit.entry import Entry
 from tenants.audit.search import TurnQuery
 from tenants.audit.store import TurnOwner
-from tenants.catalogue import Selection
-from tenants.context import Tenant, acting_as
-from tenants.documents import DocumentRecord
-from tenants.errors import NotFound
-from tenants.models import AuditChainRow, AuditContentRow, AuditRow
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
+from tenants.knowledge import catalogue, documents, freshness, gaps
+from tenants.knowledge.catalogue import Selection
+from tenants.knowledge.documents import DocumentRecord
+from tenants.storage import database
+from tenants.storage.models import AuditChainRow, AuditContentRow, AuditRow
 from tests.audits import AT, entry, miss
 
 

@@ -18,32 +18,22 @@ from pyrage import x25519
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import (
-    backup,
-    claims,
-    conversations,
-    database,
-    documents,
-    erasures,
-    feedback,
-    handoffs,
-    index,
-    jobs,
-    keys,
-    persons,
-    removal,
-    sealed,
-    uploads,
-)
+from tenants import backup, index
+from tenants.access import keys
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.backup import envelope, restoring, rows
-from tenants.chats import files, sites
+from tenants.chats import conversations, files, handoffs, sites
 from tenants.chats import store as chats
-from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError, TryAgain
-from tenants.persons import Person
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, TryAgain
+from tenants.desk import feedback
+from tenants.knowledge import documents
+from tenants.privacy import erasures, persons, removal
+from tenants.privacy.persons import Person
+from tenants.storage import database, sealed
+from tenants.work import claims, jobs, uploads
 from tests.audits import entry
 from tests.chats import webhook
 from tests.servers import own_database

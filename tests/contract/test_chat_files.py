@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from settings import Settings
-from tenants import policy
-from tenants.chats import files, outbox, people, store
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import files, outbox, store
 from tenants.chats.records import Chat, HandoffRequest
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound, TooLarge
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound, TooLarge
+from tenants.privacy import chat_people
 from tests.chats import webhook
 
 VISITOR = Tenant("acme", "visitor-1")
@@ -102,11 +103,11 @@ def test_a_person_is_exported_and_erased_with_their_files(chat: Chat) -> None:
     file = files.add(chat.chat_id, "чек.pdf", PDF, b"%PDF-")
     with acting_as(Tenant("acme", "visitor-2")):
         theirs = files.add(store.start().chat_id, "b.pdf", PDF, b"other")
-    (exported,) = people.export(VISITOR.subject, None)
+    (exported,) = chat_people.export(VISITOR.subject, None)
     assert isinstance(exported, dict)
     (shown,) = exported["files"]
     assert (shown["name"], shown["content_base64"]) == ("чек.pdf", b64encode(b"%PDF-").decode())
-    people.erase(VISITOR.subject, None)
+    chat_people.erase(VISITOR.subject, None)
     with pytest.raises(NotFound):
         files.get(chat.chat_id, file.file_id)
     assert files.get(theirs.chat_id, theirs.file_id)[1] == b"other"

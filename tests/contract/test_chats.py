@@ -15,15 +15,16 @@ import pytest
 
 from pipelines.ask.chats.contract import message_part
 from settings import Settings
-from tenants import handoffs, notices
-from tenants.chats import consents, fanout, outbox, people, sites, store, undo
+from tenants.accounts.hours import Hours
+from tenants.accounts.registry import Registry
+from tenants.chats import consents, fanout, handoffs, outbox, sites, store, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import EVENTS, STATES, Event, State, after
-from tenants.context import Tenant, acting_as
-from tenants.errors import Conflict, Forbidden, NotFound
-from tenants.hours import Hours
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Conflict, Forbidden, NotFound
+from tenants.privacy import chat_people
+from tenants.storage import notices
 from tests.chats import webhook
 
 VISITOR = Tenant("acme", "visitor-1")
@@ -43,7 +44,7 @@ def chat(records: Settings) -> Iterator[Chat]:
 
 def operator(who: Tenant = ANNA) -> Chat:
     with acting_as(who):
-        return store.take(people.of_person(VISITOR.subject, None)[0].chat_id)
+        return store.take(chat_people.of_person(VISITOR.subject, None)[0].chat_id)
 
 
 def lines(chat: Chat) -> list[str]:
@@ -139,14 +140,14 @@ def test_a_consent_is_kept_as_it_was_given_and_when_it_ended(chat: Chat) -> None
         consents.check("s1")
     consents.give("Согласен снова", site="s1", address="192.0.2.1")
     consents.check("s1")
-    given = people.consents(VISITOR.subject, None)
+    given = chat_people.consents(VISITOR.subject, None)
     assert [(one["text"], one["address"], one["withdrawn_at"] is None) for one in given if isinstance(one, dict)] == [
         ("Согласен", "192.0.2.1", False),
         ("Согласен снова", "192.0.2.1", True),
     ]
-    people.erase(VISITOR.subject, None)
-    assert people.consents(VISITOR.subject, None) == []
-    assert len(people.consents("visitor-2", None)) == 1
+    chat_people.erase(VISITOR.subject, None)
+    assert chat_people.consents(VISITOR.subject, None) == []
+    assert len(chat_people.consents("visitor-2", None)) == 1
 
 
 def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:
@@ -432,10 +433,10 @@ async def test_watchers_are_told_of_changes_and_signals(chat: Chat) -> None:
 def test_a_person_is_exported_and_erased_with_all_chats(chat: Chat) -> None:
     webhook("chat.message")
     store.post(chat.chat_id, "Мой телефон 8 999 123-45-67")
-    assert [one.chat_id for one in people.of_person(VISITOR.subject, None)] == [chat.chat_id]
+    assert [one.chat_id for one in chat_people.of_person(VISITOR.subject, None)] == [chat.chat_id]
     assert len(outbox.of_chats([chat.chat_id])) == 1
-    people.erase(VISITOR.subject, None)
-    assert people.of_person(VISITOR.subject, None) == ()
+    chat_people.erase(VISITOR.subject, None)
+    assert chat_people.of_person(VISITOR.subject, None) == ()
     assert store.messages(chat.chat_id) == ()
     assert outbox.of_chats([chat.chat_id]) == ()
 

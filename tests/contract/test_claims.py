@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from settings import Settings, get_settings
-from tenants import claims
-from tenants.claims import Claims, FileClaims
-from tenants.claims_postgres import PostgresClaims
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, TryAgain
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, TryAgain
+from tenants.work import claims
+from tenants.work.claims import Claims, FileClaims
+from tenants.work.claims_postgres import PostgresClaims
 
 Process = Callable[[], Claims]
 

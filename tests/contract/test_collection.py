@@ -13,12 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from settings import get_settings
-from tenants import database, index, registry
-from tenants.context import Tenant, acting_as
-from tenants.errors import InternalFault, Invalid, NotFound
-from tenants.index import SPARSE, Collection, Conditions, Json, Point, Sparse, open_collection
-from tenants.models import TenantRow
-from tenants.registry import Registry
+from tenants import index
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import InternalFault, Invalid, NotFound
+from tenants.core.json import Json
+from tenants.index import SPARSE, Collection, Conditions, Point, Sparse, open_collection
+from tenants.storage import database
+from tenants.storage.models import TenantRow
 
 SHARED = 9_999
 """A dimension that every `point` has."""

@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from settings import Settings
-from tenants import agreements, contradictions, documents, registry, relations
-from tenants.context import Tenant, acting_as
-from tenants.contradictions import Contradiction, Side
-from tenants.documents import DocumentRecord
-from tenants.registry import Registry
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.knowledge import agreements, contradictions, documents, relations
+from tenants.knowledge.contradictions import Contradiction, Side
+from tenants.knowledge.documents import DocumentRecord
 
 ACME, OTHER = Tenant("acme", "anna"), Tenant("other", "eve")
 MOMENT = datetime(2026, 2, 1, 12, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import make_url, text
 
 from settings import Settings
-from tenants import database
-from tenants.errors import CallerError, TryAgain
+from tenants.core.errors import CallerError, TryAgain
+from tenants.storage import database
 from tests.gateway import Gateway
 
 

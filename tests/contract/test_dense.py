@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from settings import get_settings
-from tenants import generations, index
-from tenants.context import Tenant
-from tenants.errors import InternalFault
+from tenants import index
+from tenants.core.context import Tenant
+from tenants.core.errors import InternalFault
 from tenants.index import DENSE, Collection, Conditions, Dense, Point, Vector, open_collection
+from tenants.knowledge import generations
 
 
 def named(number: int) -> str:

@@ -33,13 +33,14 @@ from pipelines.definition import ALLOWED_MODULES
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
 from settings import ROOT, get_settings
-from tenants import documents as records
-from tenants import index, registry
-from tenants.context import Tenant, acting_as
-from tenants.errors import IndexDamaged, InternalFault
+from tenants import index
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import IndexDamaged, InternalFault
 from tenants.index import SPARSE, open_collection
 from tenants.index.stores import EdgeDocumentStore, TenantQdrantDocumentStore
-from tenants.registry import Registry
+from tenants.knowledge import documents as records
 
 Store = TenantQdrantDocumentStore
 

@@ -10,12 +10,12 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from settings import Settings
-from tenants import catalogue, documents, versions
-from tenants.catalogue import Selection
-from tenants.context import Tenant, acting_as
-from tenants.documents import DocumentRecord
-from tenants.registry import Registry
-from tenants.versions import MAX_VERSIONS, DocumentVersion
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.knowledge import catalogue, documents, versions
+from tenants.knowledge.catalogue import Selection
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.versions import MAX_VERSIONS, DocumentVersion
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("other", "anna")

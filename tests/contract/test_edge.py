@@ -8,11 +8,14 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from settings import Settings, get_settings
-from tenants import claims, fairness, index, storage
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, TryAgain
+from tenants import index
+from tenants.accounts.registry import Placement, Registry
+from tenants.core import fairness
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, TryAgain
 from tenants.index import Point, edge, open_collection
-from tenants.registry import Placement, Registry
+from tenants.storage import disk
+from tenants.work import claims
 
 ACME = Tenant("acme", "anna")
 OPENING = """
@@ -117,7 +120,7 @@ def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(mon
     with acting_as(ACME):
         collection = open_collection(create=True)
         collection.upsert(points(range(5)))
-        monkeypatch.setattr(storage, "free", lambda folder: get_settings().disk_reserve_bytes - 1)
+        monkeypatch.setattr(disk, "free", lambda folder: get_settings().disk_reserve_bytes - 1)
         with pytest.raises(TryAgain, match="storage_full"):
             collection.upsert(points(range(5, 10)))
         with pytest.raises(TryAgain, match="storage_full"):

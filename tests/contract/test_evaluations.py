@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from settings import Settings
-from tenants import removal
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
-from tenants.registry import Registry
+from tenants.privacy import removal
 
 BEGIN = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ANNA, OTHER = Tenant("acme", "anna"), Tenant("other", "otto")

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from settings import Settings
-from tenants import feedback
+from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.audit.store import TurnOwner
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
+from tenants.desk import feedback
 from tests.audits import AT, entry
 
 

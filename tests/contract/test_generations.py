@@ -9,12 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from settings import get_settings
-from tenants import generations, index, lexicon
-from tenants.context import Tenant, acting_as
-from tenants.errors import InternalFault, NotFound
+from tenants import index
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import InternalFault, NotFound
 from tenants.index import SPARSE, Collection, Point, access, open_collection
-from tenants.lexicon import ChunkTerms
-from tenants.registry import Registry
+from tenants.knowledge import generations, lexicon
+from tenants.knowledge.lexicon import ChunkTerms
 
 
 @pytest.fixture(autouse=True)

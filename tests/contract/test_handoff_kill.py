@@ -6,10 +6,9 @@ import sys
 import pytest
 
 from settings import ROOT, Settings
-from tenants import handoffs
-from tenants.chats import outbox, store
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.chats import handoffs, outbox, store
+from tenants.core.context import Tenant, acting_as
 from tests.chats import webhook
 
 SECONDS = 240

@@ -8,15 +8,15 @@ import pytest
 from sqlalchemy import update
 
 from settings import Settings
-from tenants import database
+from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.chats.records import Chat
 from tenants.chats.tables import ChatRow
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound
 from tenants.desk import inbox, replies
 from tenants.desk.inbox import Filter, View
-from tenants.errors import Invalid, NotFound
-from tenants.registry import Registry
+from tenants.storage import database
 from tests import desk
 
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")

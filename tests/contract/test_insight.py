@@ -15,21 +15,22 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
 from settings import Settings
-from tenants import database, policy
+from tenants.accounts import policy
+from tenants.accounts.hours import Hours
+from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry, canonical
 from tenants.chats import change, store
 from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.chats.transitions import STATES
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid
-from tenants.gaps import Miss
-from tenants.hours import Hours
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid
 from tenants.insight import chats, period, turns
 from tenants.insight.chats import PARTS, RESULTS, Tally, Waiting
 from tenants.insight.period import Period
-from tenants.registry import Registry
+from tenants.knowledge.gaps import Miss
+from tenants.storage import database
 
 ANNA, CUSTOMER = Tenant("acme", "anna"), Tenant("acme", "v:1")
 MOSCOW = "Europe/Moscow"

@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from settings import Settings
-from tenants import changes, database, issued_tokens, revocations, token_uses
-from tenants.context import Tenant, acting_as
-from tenants.errors import Conflict, Invalid, NotFound, TryAgain
-from tenants.registry import Registry
-from tenants.tokens import TokenVerifier
+from tenants.access import issued_tokens, revocations, token_uses
+from tenants.access.tokens import TokenVerifier
+from tenants.accounts import changes
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Conflict, Invalid, NotFound, TryAgain
+from tenants.storage import database
 from tests.tokens import refused
 
 ANNA = Tenant("acme", "anna")
@@ -62,7 +64,7 @@ def test_the_grace_of_a_token_ends_by_itself(records: Settings, monkeypatch: pyt
         issued_tokens.rotate(old.token_id, grace=timedelta(minutes=10))
     assert not refused(raw, records)
     later = (datetime.now(UTC) + timedelta(minutes=11)).timestamp()
-    monkeypatch.setattr("tenants.revocations.time", lambda: later)
+    monkeypatch.setattr("tenants.access.revocations.time", lambda: later)
     assert refused(raw, records)
 
 

@@ -8,7 +8,7 @@ from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from tenants.context import Tenant
+from tenants.core.context import Tenant
 from tenants.index import Point, open_collection
 from tests.searches import found_by_headings, found_by_stems
 

@@ -11,16 +11,20 @@ import pytest
 from sqlalchemy import select, text
 
 from settings import Settings
-from tenants import catalogue, database, documents, feedback, gaps, generations, handoffs, jobs, lexicon
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.store import TurnOwner
-from tenants.catalogue import Selection
-from tenants.context import Tenant, acting_as
-from tenants.documents import DocumentRecord
-from tenants.jobs import Job
-from tenants.lexicon import ChunkTerms
-from tenants.models import JobRow, LexiconPartRow, TenantRow
-from tenants.registry import Registry
+from tenants.chats import handoffs
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import feedback
+from tenants.knowledge import catalogue, documents, gaps, generations, lexicon
+from tenants.knowledge.catalogue import Selection
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.lexicon import ChunkTerms
+from tenants.storage import database
+from tenants.storage.models import JobRow, LexiconPartRow, TenantRow
+from tenants.work import jobs
+from tenants.work.jobs import Job
 from tests.audits import entry
 
 PATIENCE_SECONDS = 30

@@ -15,13 +15,16 @@ from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
 from settings import Settings, get_settings
-from tenants import changes, conversations, database, documents, feedback, handoffs, index, policy
+from tenants import index
+from tenants.accounts import changes, policy
+from tenants.accounts.registry import Registry
 from tenants.audit import search
-from tenants.chats import consents, files, outbox, sites, store
-from tenants.context import Tenant, acting_as
-from tenants.desk import operators, providers
-from tenants.errors import CallerError, Forbidden
-from tenants.registry import Registry
+from tenants.chats import consents, conversations, files, handoffs, outbox, sites, store
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, Forbidden
+from tenants.desk import feedback, operators, providers
+from tenants.knowledge import documents
+from tenants.storage import database
 from tenants.tables import Base
 from tests.schemas import of_every_database
 from tests.servers import own_database

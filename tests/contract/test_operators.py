@@ -9,13 +9,14 @@ from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import update
 
 from settings import Settings
-from tenants import database, retention
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound, Unauthenticated
 from tenants.desk import operators, sessions
 from tenants.desk.operators import Operator
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
-from tenants.errors import Invalid, NotFound, Unauthenticated
-from tenants.registry import Registry
+from tenants.privacy import retention
+from tenants.storage import database
 
 PASSWORD = "снег идёт над рекой"
 ACME, GLOBEX = Tenant("acme", "admin"), Tenant("globex", "admin")

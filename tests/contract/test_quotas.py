@@ -6,11 +6,11 @@ from uuid import uuid4
 import pytest
 
 from settings import Settings
-from tenants import policy
-from tenants.context import Tenant, acting_as
-from tenants.errors import RateLimited
-from tenants.policy import Policy
-from tenants.quotas import RateLimiter
+from tenants.access.quotas import RateLimiter
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import RateLimited
 
 REPLICAS = 2
 

@@ -18,17 +18,22 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
-from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry, retention
-from tenants.context import Tenant, acting_as
-from tenants.conversations import PastTurn
-from tenants.documents import DocumentRecord
-from tenants.errors import Busy, Invalid, NoTenant, NotFound
-from tenants.idempotency import ABANDONED, RETENTION
-from tenants.lexicon import ChunkTerms, Lexicon
-from tenants.models import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
-from tenants.policy import Policy
-from tenants.registry import Registry
+from tenants.accounts import policy, registry
+from tenants.accounts.policy import Policy
+from tenants.accounts.registry import Registry
+from tenants.chats import conversations, handoffs
+from tenants.chats.conversations import PastTurn
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, Invalid, NoTenant, NotFound
+from tenants.knowledge import documents, lexicon
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.lexicon import ChunkTerms, Lexicon
+from tenants.privacy import retention
+from tenants.storage import database
+from tenants.storage.models import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.tables import Base
+from tenants.work import idempotency
+from tenants.work.idempotency import ABANDONED, RETENTION
 from tests.schemas import of_every_database
 
 ANNA = Tenant("acme", "anna")

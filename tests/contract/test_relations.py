@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from settings import Settings
-from tenants import database, documents, edges, registry, rejected, relations
-from tenants.context import Tenant, acting_as
-from tenants.documents import DocumentRecord
-from tenants.edges import Edge
-from tenants.errors import Invalid, NotFound
-from tenants.registry import Registry
-from tenants.rejected import Rejected
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound
+from tenants.knowledge import documents, edges, rejected, relations
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import Rejected
+from tenants.storage import database
 
 ACME, OTHER = Tenant("acme", "anna"), Tenant("other", "anna")
 KINDS = ("depends_on", "implements", "decision_for", "related_to", "supersedes")

@@ -11,16 +11,21 @@ from redis import Redis
 from components.ingest.reconcile import compare
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import claims, conversations, database, erasures, index, lexicon, quotas, removal, tools, uploads
+from tenants import index
+from tenants.access import quotas
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.chats import sites
+from tenants.chats import conversations, sites
 from tenants.chats import store as chats
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, NotFound
 from tenants.desk import operators, sessions
-from tenants.errors import Busy, NotFound
-from tenants.registry import Registry
+from tenants.knowledge import lexicon, tools
+from tenants.privacy import erasures, removal
+from tenants.storage import database
 from tenants.tables import Base
+from tenants.work import claims, uploads
 from tests.audits import entry
 from tests.contract.test_backup import contents
 

@@ -7,28 +7,19 @@ import pytest
 from sqlalchemy import func, select
 
 from settings import ROOT, Settings, get_settings
-from tenants import (
-    changes,
-    conversations,
-    database,
-    handoffs,
-    idempotency,
-    issued_tokens,
-    jobs,
-    persons,
-    retention,
-    revocations,
-    spending,
-    stream_log,
-)
+from tenants.access import issued_tokens, revocations, spending
+from tenants.accounts import changes
+from tenants.accounts.registry import Registry
 from tenants.audit import store
-from tenants.chats import outbox
+from tenants.chats import conversations, handoffs, outbox
 from tenants.chats import store as chats
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import first_run, invitations, operators, sessions
-from tenants.registry import Registry
-from tenants.stream_log import LoggedStream
+from tenants.privacy import persons, retention
+from tenants.storage import database
 from tenants.tables import Base
+from tenants.work import idempotency, jobs, stream_log
+from tenants.work.stream_log import LoggedStream
 from tests.audits import entry, miss
 from tests.chats import webhook
 

@@ -7,13 +7,16 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from settings import Settings, get_settings
-from tenants import database, handoffs, keys, resealing, revocations, sealed, tools
-from tenants.chats import sites, webhooks
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.errors import InternalFault, Invalid, Unauthenticated
-from tenants.models import Base
-from tenants.registry import Registry
-from tenants.tokens import TokenVerifier, identify, issue
+from tenants.access import keys, revocations
+from tenants.access.tokens import TokenVerifier, identify, issue
+from tenants.accounts.registry import Registry
+from tenants.chats import handoffs, sites, webhooks
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import InternalFault, Invalid, Unauthenticated
+from tenants.knowledge import tools
+from tenants.privacy import resealing
+from tenants.storage import database, sealed
+from tenants.storage.models import Base
 from tests.tokens import refused
 
 ANNA = Tenant("acme", "anna")
@@ -131,7 +134,7 @@ def test_a_token_issued_later_is_good(records: Settings, monkeypatch: pytest.Mon
     Registry().add("acme")
     with acting_as(ANNA):
         moment = revocations.revoke("subject", "anna").until.timestamp()
-    monkeypatch.setattr("tenants.tokens.time", lambda: moment + 2)
+    monkeypatch.setattr("tenants.access.tokens.time", lambda: moment + 2)
     assert not refused(token(records), records)
 
 

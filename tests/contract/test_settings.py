@@ -8,15 +8,17 @@ from sqlalchemy import select, update
 
 from pipelines.ask.settings_changes import undo
 from settings import Settings
-from tenants import changes, database, policy
-from tenants.chats import people, sites, store
+from tenants.accounts import changes, policy
+from tenants.accounts.hours import Hours
+from tenants.accounts.registry import Registry
+from tenants.chats import sites, store
 from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow
-from tenants.context import Tenant, acting_as
-from tenants.errors import Conflict, Invalid, NotFound
-from tenants.hours import Hours
-from tenants.models import TicketRow
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Conflict, Invalid, NotFound
+from tenants.privacy import chat_people
+from tenants.storage import database
+from tenants.storage.models import TicketRow
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("globex", "boris")
@@ -121,13 +123,13 @@ def test_chats_that_are_over_go_when_their_days_are_over() -> None:
         session.execute(
             update(ChatRow).where(ChatRow.chat_id.in_((old.chat_id, waiting.chat_id))).values(updated_at=earlier)
         )
-    assert people.prune(now) == 0
+    assert chat_people.prune(now) == 0
     policy.change(chat_days=41)
-    assert people.prune(now) == 0
+    assert chat_people.prune(now) == 0
     policy.change(chat_days=39)
     with acting_as(OTHER):
-        assert people.prune(now) == 0
-    assert people.prune(now) == 1
+        assert chat_people.prune(now) == 0
+    assert chat_people.prune(now) == 1
     with pytest.raises(NotFound, match="chat_unknown"):
         store.get(old.chat_id)
     assert store.get(waiting.chat_id).state == "queued"

@@ -5,11 +5,11 @@ from typing import Never
 import pytest
 
 from settings import Settings
-from tenants import database
 from tenants.audit import shared_spool
 from tenants.audit.shared_spool import SharedSpool
-from tenants.errors import TryAgain
-from tenants.shared_tables import SpooledRow
+from tenants.core.errors import TryAgain
+from tenants.storage import database
+from tenants.storage.shared_tables import SpooledRow
 from tests.audits import entry
 
 ENTRIES = [entry(f"t-{number}") for number in range(3)]

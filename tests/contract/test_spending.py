@@ -7,9 +7,10 @@ from contextvars import copy_context
 import pytest
 
 from settings import Settings
-from tenants import policy, spending
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.access import spending
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 
 
 @pytest.fixture

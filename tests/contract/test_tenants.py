@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from settings import Settings
-from tenants import changes, registry, totals
+from tenants.accounts import changes, registry
+from tenants.accounts.registry import Registry
 from tenants.chats import store as chats
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Conflict, Forbidden, Invalid, NotFound
 from tenants.desk import invitations, operators
-from tenants.errors import Conflict, Forbidden, Invalid, NotFound
-from tenants.registry import Registry
-from tenants.totals import TenantSize
+from tenants.insight import totals
+from tenants.insight.totals import TenantSize
 from tests.desk import PASSWORD
 
 ANNA = Tenant("acme", "anna")

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tenants import database, tools
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid, NotFound
-from tenants.models import ToolRow
-from tenants.registry import Registry
-from tenants.tools import Tool
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound
+from tenants.knowledge import tools
+from tenants.knowledge.tools import Tool
+from tenants.storage import database
+from tenants.storage.models import ToolRow
 
 ORDERS: dict[str, object] = {
     "name": "orders",

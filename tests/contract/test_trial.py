@@ -12,11 +12,12 @@ from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.usecase import Ingest
-from tenants import context, documents, lexicon, trial
-from tenants.context import Tenant
-from tenants.errors import InternalFault, Invalid, NotFound
+from tenants.core import context
+from tenants.core.context import Tenant
+from tenants.core.errors import InternalFault, Invalid, NotFound
 from tenants.index import DENSE, Collection, Conditions, Hit, Point, Vector, open_collection
-from tenants.trial import TrialDocument, WrittenChunks
+from tenants.knowledge import documents, lexicon, trial
+from tenants.knowledge.trial import TrialDocument, WrittenChunks
 from tests.contract.test_dense import named
 
 SHELF = (

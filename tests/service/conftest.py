@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, sync_playwright
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from settings import Settings
-from tenants.tokens import issue
+from tenants.access.tokens import issue
 from tests.browser.conftest import launched
 from tests.service.serving import ARTICLES, Server, environment, in_force, serving
 from tests.service.stored import prepared

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from settings import Settings, get_settings
-from tenants import database
-from tenants.context import SCOPES
+from tenants.core.context import SCOPES
+from tenants.storage import database
 
 ROOT = Path(__file__).parents[2]
 RSA_KID = "provider-1"

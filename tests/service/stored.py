@@ -11,17 +11,18 @@ from jwt.algorithms import RSAAlgorithm
 
 from evaluation.simulator.adapted import adapt
 from settings import Settings
-from tenants import database, policy
+from tenants.accounts import policy
+from tenants.accounts.changes import SettingChangeRow
+from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.audit.entry import Entry
-from tenants.changes import SettingChangeRow
 from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, WebhookRow
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk.tables import ArticleRow, OperatorRow
-from tenants.gaps import Miss
-from tenants.models import JobRow, TokenRow, ToolRow
-from tenants.registry import Registry
-from tenants.tools import parsed
+from tenants.knowledge.gaps import Miss
+from tenants.knowledge.tools import parsed
+from tenants.storage import database
+from tenants.storage.models import JobRow, TokenRow, ToolRow
 from tests.service.serving import RSA_KID, TENANTS, in_force
 
 POLICIES: dict[str, dict[str, object]] = {

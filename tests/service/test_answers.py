@@ -7,8 +7,8 @@ import pytest
 
 from pipelines.ask.contract import TurnAnswer
 from settings import Settings
-from tenants import handoffs
-from tenants.context import Tenant, acting_as
+from tenants.chats import handoffs
+from tenants.core.context import Tenant, acting_as
 
 
 def ask(client: httpx.Client, question: str, **fields: object) -> TurnAnswer:

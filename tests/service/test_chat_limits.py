@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from settings import Settings
+from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.chats.sites import Consent, SiteConfig
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tests.installations import installed
 from tests.service.serving import Server, problem, serving
 

@@ -16,7 +16,7 @@ import pytest
 from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import Site, SiteConfig
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tests.service.serving import Server, in_force, problem
 
 SHOP, GLOBEX = "https://shop.example", "https://globex.example"

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from settings import ROOT, Settings
-from tenants.tokens import issue
+from tenants.access.tokens import issue
 from tests.service.serving import Server, environment, serving
 
 TENANT = "demo-ru"

@@ -13,11 +13,11 @@ from lxml import html
 import app
 from pipelines import pages
 from settings import Settings
-from tenants import database
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators, sessions
 from tenants.desk.operators import Role
 from tenants.desk.tables import OperatorRow
+from tenants.storage import database
 from tests import desk
 from tests.desk import SAME_ORIGIN
 from tests.service.desk_cases import ENDLESS, PAGES, PASSWORD, PageCase

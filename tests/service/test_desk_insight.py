@@ -16,12 +16,13 @@ from sqlalchemy.orm import Session
 from evaluation.datasets.thumbs import graded_thumbs
 from pipelines import pages
 from settings import Settings
-from tenants import database, feedback, persons
 from tenants.audit import store
 from tenants.audit.entry import Entry, canonical
-from tenants.context import Tenant, acting_as
-from tenants.desk import sessions
-from tenants.models import AuditRow
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import feedback, sessions
+from tenants.privacy import persons
+from tenants.storage import database
+from tenants.storage.models import AuditRow
 from tests import desk
 from tests.browser.turns import turn
 from tests.service.serving import ARTICLES, Server

@@ -13,13 +13,13 @@ from sqlalchemy import update
 
 from pipelines import pages
 from settings import Settings
-from tenants import database
 from tenants.chats import sites, store
 from tenants.chats.records import Chat
 from tenants.chats.tables import ChatMessageRow
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import replies, sessions
 from tenants.desk.operators import Operator
+from tenants.storage import database
 from tests import desk
 from tests.browser.turns import EXCERPT
 from tests.service.serving import Server

@@ -14,9 +14,11 @@ from evaluation.simulator.server import Simulator
 from pipelines import pages
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants import claims, database, index
-from tenants.context import Tenant, acting_as
-from tenants.index.protocol import Json
+from tenants import index
+from tenants.core.context import Tenant, acting_as
+from tenants.core.json import Json
+from tenants.storage import database
+from tenants.work import claims
 from tests import desk, desk_shop, desk_views
 from tests.service.serving import in_force
 from tests.service.stored import prepared

@@ -8,19 +8,22 @@ from lxml import html
 from sqlalchemy import update
 
 from components.language.texts import LOCALES, text
-from pipelines.ask.desk.settings.policy_fields import ELSEWHERE, GROUPS
-from pipelines.ask.desk.settings.policy_pages import RISKS
 from settings import Settings
-from tenants import changes, database, issued_tokens, policy, tools
+from tenants.access import issued_tokens
+from tenants.accounts import changes, policy
+from tenants.accounts.policy import Policy
+from tenants.accounts.registry import Registry
 from tenants.chats import outbox, sites, webhooks
 from tenants.chats.tables import OutboxRow
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators
-from tenants.policy import Policy
-from tenants.registry import Registry
+from tenants.knowledge import tools
+from tenants.storage import database
 from tests import desk
 from tests.desk import Browser
 from tests.service.serving import Server
+from ui.desk.settings.policy import RISKS
+from ui.desk.settings.policy_fields import ELSEWHERE, GROUPS
 
 ADMIN = Tenant("settled", "admin")
 ROOT = "/desk/settings"

@@ -7,11 +7,11 @@ import pytest
 from lxml import html
 
 from pipelines import pages
-from tenants import issued_tokens
+from tenants.access import issued_tokens
+from tenants.accounts.registry import Registry
 from tenants.chats import sites
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators
-from tenants.registry import Registry
 from tests import desk
 from tests.browser.payloads import PAYLOADS
 from tests.service.serving import Server, problem

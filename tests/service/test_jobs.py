@@ -12,10 +12,11 @@ import httpx
 import pytest
 
 from settings import Settings
-from tenants import database, jobs
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
+from tenants.work import jobs
 from tests.service.serving import Server, environment, in_force, problem
 
 RETURNS = "# Возврат зонта\n\nЗонт можно вернуть в течение 30 дней после покупки. Сохраните чек.\n"

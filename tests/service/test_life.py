@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from settings import Settings
-from tenants import database
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
+from tenants.storage import database
 from tests.service.serving import ARTICLES, ROOT, Server, environment, problem, serving
 
 

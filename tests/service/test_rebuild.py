@@ -7,7 +7,7 @@ from threading import Event
 
 import httpx
 
-from evaluation.bench.load import Reply, ask_sequentially
+from evaluation.benchmarks.load import Reply, ask_sequentially
 from tests.service.serving import Server
 
 QUESTIONS = (

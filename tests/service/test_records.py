@@ -9,13 +9,13 @@ import httpx
 import pytest
 
 from settings import get_settings
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.chain import ChainVerifier, Content, Head, Link
 from tenants.audit.recorder import Recorder
 from tenants.audit.search import TurnQuery
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.core.context import Tenant, acting_as
 from tests.service.serving import ARTICLES, Server, environment, problem
 from tests.webhooks import wait_until
 

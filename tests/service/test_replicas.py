@@ -8,11 +8,11 @@ from time import monotonic
 import httpx
 import pytest
 
-from evaluation.bench import replicas
-from evaluation.bench.replicas import ACME, Installation, Stores
-from tenants import policy
+from evaluation.benchmarks import replicas
+from evaluation.benchmarks.replicas import ACME, Installation, Stores
+from tenants.accounts import policy
 from tenants.audit import search
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tests import fake_qdrant
 
 PATIENCE_SECONDS = 60.0

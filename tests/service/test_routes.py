@@ -13,15 +13,15 @@ from jsonschema import Draft202012Validator
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
-from pipelines.api_docs import is_desk
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES
 from pipelines.ask.chats.events import EVENT_NAMES
 from pipelines.ask.events import EventName
 from settings import Settings
-from tenants.rejected import Rejected
+from tenants.knowledge.rejected import Rejected
 from tests.service.desk_cases import ASSETS, PAGES
 from tests.service.serving import ALL_SCOPES, ARTICLES, problem
 from tests.service.stored import recorded, tool_of
+from ui.api.api_docs import is_desk
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,17 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from playwright.sync_api import expect, sync_playwright
 
 from pipelines import pages
-from pipelines.ask.desk.sso_pages import CALLBACK, COOKIE
 from settings import Settings
-from tenants import changes, database
-from tenants.context import Tenant, acting_as
+from tenants.accounts import changes
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators, providers, sessions
-from tenants.registry import Registry
+from tenants.storage import database
 from tests import desk
 from tests.browser.conftest import launched
 from tests.provider import CLIENT, SECRET, IdentityProvider, providing
 from tests.service.serving import Server, environment, in_force, serving
+from ui.desk.sso import CALLBACK, COOKIE
 
 ADMIN = Tenant("signed", "admin")
 EMAIL = "vera@shop.example"

@@ -1,6 +1,6 @@
 """A wrong token ends in 401 with a stable code, in front of every closed route.
 
-`tests/unit/tenants/test_tokens.py` has the ways in which a token can be wrong.
+`tests/unit/tenants/access/test_tokens.py` has the ways in which a token can be wrong.
 """
 
 from collections.abc import Callable

@@ -19,10 +19,15 @@ from typer.testing import CliRunner
 
 import cli
 from settings import Settings
-from tenants import claims, conversations, database, feedback, handoffs, persons, tools
-from tenants.context import Tenant, acting_as
-from tenants.persons import Person
-from tenants.tokens import issue
+from tenants.access.tokens import issue
+from tenants.chats import conversations, handoffs
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import feedback
+from tenants.knowledge import tools
+from tenants.privacy import persons
+from tenants.privacy.persons import Person
+from tenants.storage import database
+from tenants.work import claims
 from tests.service.serving import ALL_SCOPES, ROOT, Server, environment, in_force, serving
 
 STORED = ROOT / "tests" / "contract" / "databases" / "0002.tar.xz"

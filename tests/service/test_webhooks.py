@@ -12,13 +12,13 @@ from sqlalchemy import and_, update
 from standardwebhooks import Webhook as Receiver
 
 from settings import Settings
-from tenants import database
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
 from tenants.chats.tables import OutboxRow
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
 from tests.installations import installed
 from tests.service.serving import Server, serving
 from tests.webhooks import Received, receiving, wait_until

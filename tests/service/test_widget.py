@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tests.service.serving import Server, in_force
 from ui.pages import DEMO_SITE
 

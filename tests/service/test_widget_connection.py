@@ -13,12 +13,12 @@ from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.server import Simulator
 from settings import Settings
-from tenants import policy
+from tenants.access.tokens import issue
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.core.context import Tenant, acting_as
 from tests.browser.conftest import ask
 from tests.browser.proxy import Proxy
 from tests.service.serving import ARTICLES, Server, environment, in_force

@@ -23,9 +23,15 @@ MAY_IMPORT = {
     "components.language": {"components.language"},
     "components.turn": set(),
     "tenants": {"settings", "tenants"},
-    "evaluation": {"settings", "evaluation", "pipelines", "components", "tenants"},
-    "ui": {"ui"},
+    "evaluation": {"settings", "evaluation", "ui", "pipelines", "components", "tenants"},
+    "ui": {"settings", "ui", "pipelines", "components", "tenants"},
 }
+TENANTS = (
+    *("core", "storage", "accounts", "access", "knowledge", "index", "work"),
+    *("chats", "desk", "audit", "insight", "privacy", "backup"),
+)
+"""The packages of `tenants`, each above those that it may import."""
+
 STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
 WEB = {"fastapi", "starlette", "hayhooks", "uvicorn"}
 NOT_OURS = re.compile(r"\.(git|venv(-phoenix)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
@@ -84,6 +90,19 @@ def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list
     return wrong
 
 
+def test_packages_of_tenants_import_only_those_below_them() -> None:
+    upward = []
+    for path in PRODUCT:
+        package, _, rest = _module(path).removeprefix("tenants.").partition(".")
+        if rest and package in TENANTS:
+            above = TENANTS[TENANTS.index(package) + 1 :]
+            imported = _imported(ast.parse(_SOURCES[path]), _module(path), is_package=path.name == "__init__.py")
+            upward += [
+                (_named(path), name) for name in imported if name.split(".")[1:2] and name.split(".")[1] in above
+            ]
+    assert not upward
+
+
 def test_imports_point_one_way_and_stores_have_one_door() -> None:
     wrong = [
         fault
@@ -96,7 +115,7 @@ def test_imports_point_one_way_and_stores_have_one_door() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("tenants.registry", "from components.turn import Turn"),
+        ("tenants.accounts.registry", "from components.turn import Turn"),
         ("components.judge.local", "def f():\n    from pipelines.ask import engine"),
         ("components.language.words", "from components.turn import Turn"),
         ("components.language.words", "import settings"),

@@ -12,11 +12,11 @@ import cli
 from components.language.texts import LOCALES, keys, terminal_locale, text
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
-from pipelines.terminal import DEFAULT_TENANT
 from settings import ROOT, Settings, get_settings
-from tenants.context import Tenant
-from tenants.errors import Busy
-from tenants.tokens import TokenVerifier
+from tenants.access.tokens import TokenVerifier
+from tenants.core.context import Tenant
+from tenants.core.errors import Busy
+from ui.cli.terminal import DEFAULT_TENANT
 
 
 @pytest.fixture(autouse=True)

@@ -17,10 +17,10 @@ from components.ingest.files import MAX_ARTICLE_BYTES
 from components.ingest.formats import limits
 from components.ingest.formats.detect import FORMATS
 from components.ingest.sandbox import MEMORY, SECONDS
-from pipelines.api_docs import is_desk
 from settings import ROOT, Settings
-from tenants import tools
-from tenants.hours import Hours
+from tenants.accounts.hours import Hours
+from tenants.knowledge import tools
+from ui.api.api_docs import is_desk
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from components.ingest.formats.detect import Format, format_of, is_address
 from components.ingest.formats.parsed import Parsed
-from tenants.errors import CallerError, Invalid, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 
 VERSION = "2"
 """Raised whenever the same bytes are read differently, so that stored files are read anew."""

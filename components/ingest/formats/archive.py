@@ -15,7 +15,7 @@ from typing import Never
 from xml.parsers import expat
 
 from components.ingest.formats.limits import MAX_PARTS, MAX_RATIO, MAX_UNPACKED_BYTES
-from tenants.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge
 
 _PACKED = b"PK\x03\x04"
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from tenants.errors import Invalid, UnsupportedMedia
+from tenants.core.errors import Invalid, UnsupportedMedia
 
 Format: TypeAlias = str
 """`markdown`, `plain`, `json_lines`, `pdf`, `docx`, `html`, `xlsx`, `csv`, `json`, or one that was added."""

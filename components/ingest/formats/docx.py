@@ -17,7 +17,7 @@ from lxml import etree
 from components.ingest.formats import properties, writing
 from components.ingest.formats.parsed import FileFlag, Parsed
 from components.turn import Frozen
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 # Entities are never resolved and nothing is fetched; archives with a DOCTYPE are refused before they get here.
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)

@@ -8,7 +8,7 @@ read 91 of 100.
 import codecs
 import re
 
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _RUSSIAN = ("cp1251", "koi8-r")

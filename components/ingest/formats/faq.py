@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from components.ingest.formats import writing
 from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import FileFlag, Parsed
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 _NAMES = {
     "question": "question questions вопрос вопросы q в".split(),

@@ -19,7 +19,7 @@ from components.ingest.formats.encoding import decoded
 from components.ingest.formats.limits import MAX_DEPTH
 from components.ingest.formats.parsed import Parsed
 from components.language.normalise import clean
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _DECLARED_WITHIN = 4_096

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from components.turn import Frozen
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 Markup = Literal["markdown", "plain", "faq"]
 FileFlag = Literal["hidden_text", "scanned_pages", "hidden_sheets", "faq_incomplete"]

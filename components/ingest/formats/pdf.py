@@ -22,7 +22,7 @@ from components.ingest.formats.limits import MAX_PAGES
 from components.ingest.formats.parsed import FileFlag, Parsed
 from components.ingest.formats.pdf_text import HYPHEN, Line, Page, Table, document_text, join
 from components.turn import Frozen
-from tenants.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points from the upper left corner of the turned page."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 _MAX_LENGTH = 300
 _CORE = "docProps/core.xml"

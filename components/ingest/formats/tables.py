@@ -16,10 +16,10 @@ from components.ingest.formats import faq, properties, writing
 from components.ingest.formats.encoding import decoded
 from components.ingest.formats.limits import MAX_CELLS
 from components.ingest.formats.parsed import Parsed
-from tenants.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_ROWS = 50

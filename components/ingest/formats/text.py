@@ -12,7 +12,7 @@ from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import Parsed
 
 if TYPE_CHECKING:
-    from tenants.index.protocol import Json
+    from tenants.core.json import Json
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 

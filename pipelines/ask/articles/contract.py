@@ -9,7 +9,7 @@ from components.turn import Trust
 from pipelines.ask.articles.preview import Preview, stored
 from pipelines.ask.articles.usecase import drafted
 from tenants.desk.articles import MAX_QUESTION_LENGTH, MAX_QUESTIONS, MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, Article, Draft
-from tenants.gaps import MOST
+from tenants.knowledge.gaps import MOST
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 _Question = Annotated[str, StringConstraints(max_length=MAX_QUESTION_LENGTH)]

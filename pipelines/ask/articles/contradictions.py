@@ -11,10 +11,10 @@ from datetime import datetime
 from components.passages import from_payload, in_force, to_passage
 from components.retrieve.reranker import precedence
 from components.turn import Passage
-from tenants import agreements, edges, relations
-from tenants.edges import SUPERSEDES, Edge
-from tenants.errors import NotFound
+from tenants.core.errors import NotFound
 from tenants.index import open_collection
+from tenants.knowledge import agreements, edges, relations
+from tenants.knowledge.edges import SUPERSEDES, Edge
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -6,9 +6,9 @@ from components.language.personal import mask
 from pipelines.ask.articles.usecase import drafted
 from tenants.chats import store
 from tenants.chats.records import Author, Message
+from tenants.core.errors import Invalid
 from tenants.desk import articles
 from tenants.desk.articles import MAX_QUESTION_LENGTH, MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, Article
-from tenants.errors import Invalid
 
 
 def write(chat_id: str) -> Article:

@@ -8,12 +8,12 @@ import numpy as np
 
 from components.embed.dense import EmbeddingFailed, embed_question
 from components.language.encoder_settings import DenseSettings, settings_from
-from tenants import gap_groups, gaps
 from tenants.audit.entry import searchable
-from tenants.errors import OporaError
-from tenants.gap_groups import Group
-from tenants.gaps import Gap, Status
+from tenants.core.errors import OporaError
 from tenants.index import open_collection
+from tenants.knowledge import gap_groups, gaps
+from tenants.knowledge.gap_groups import Group
+from tenants.knowledge.gaps import Gap, Status
 
 ALIKE = 0.9
 """Cosine from which two questions mean the same. By e5-small on 360 utterances of 60 intents (clinc150, dev), 0.90 of

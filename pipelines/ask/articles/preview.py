@@ -19,11 +19,12 @@ from pipelines.ask.contract import SHOWN
 from pipelines.ask.replay import Replay, Trial, VisibleResult
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.article import ArticleIngest
-from tenants import fairness, gaps
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
+from tenants.core import fairness
 from tenants.desk.articles import Article
-from tenants.gaps import Asking
+from tenants.knowledge import gaps
+from tenants.knowledge.gaps import Asking
 
 SECONDS = 60.0
 """How long a preview takes at most, the question in work then aside."""

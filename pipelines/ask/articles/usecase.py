@@ -16,11 +16,11 @@ from pipelines.ask.articles.source import source_of
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.article import ArticleIngest
 from settings import get_settings
-from tenants import context
 from tenants.audit import store as audit
+from tenants.core import context
+from tenants.core.errors import Busy, Conflict, NotFound, trail
 from tenants.desk import articles
 from tenants.desk.articles import Article, Draft
-from tenants.errors import Busy, Conflict, NotFound, trail
 
 log = logging.getLogger("opora.articles")
 

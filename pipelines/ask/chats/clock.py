@@ -6,12 +6,13 @@ from threading import Event, Thread
 
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
-from tenants import policy
-from tenants.chats import files, people, sites, store
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import files, sites, store
 from tenants.chats.records import Chat
-from tenants.context import Tenant, acting_as
-from tenants.errors import trail
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import trail
+from tenants.privacy import chat_people
 
 log = logging.getLogger("opora.chats")
 
@@ -69,7 +70,7 @@ def _sweep_tenant(now: datetime) -> None:
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
     timed_out = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
-    pruned, forgotten = files.prune(now), people.prune(now)
+    pruned, forgotten = files.prune(now), chat_people.prune(now)
     if woken or timed_out or pruned or forgotten:
         log.info(
             "chats: %d woken, %d returned to the assistant, %d deleted; %d files deleted",

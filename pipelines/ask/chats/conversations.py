@@ -23,12 +23,12 @@ from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
-from tenants import context
 from tenants.chats import consents, sites, store
+from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
-from tenants.claims import ChatClaim
-from tenants.errors import Conflict, NotFound, OporaError, trail
-from tenants.handoffs import Ticket
+from tenants.core import context
+from tenants.core.errors import Conflict, NotFound, OporaError, trail
+from tenants.work.claims import ChatClaim
 
 log = logging.getLogger("opora.chats")
 

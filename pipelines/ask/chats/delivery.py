@@ -17,8 +17,8 @@ from time import time
 from components.ingest.fetch import Fetcher, is_permitted
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound, OporaError, trail
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound, OporaError, trail
 
 log = logging.getLogger("opora.webhooks")
 

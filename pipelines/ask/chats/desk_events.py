@@ -11,10 +11,10 @@ from pipelines import shutdown
 from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part, desk_message_part
 from pipelines.ask.chats.events import POLL_SECONDS, SILENCE_SECONDS, json_event
 from pipelines.ask.chats.presence import Attendances, Presence
-from tenants import context
 from tenants.chats import fanout, store
 from tenants.chats.records import Chat, Message
-from tenants.errors import NotFound
+from tenants.core import context
+from tenants.core.errors import NotFound
 
 DESK_EVENT_NAMES = ("ready", "state", "typing", "presence")
 DESK_CHAT_EVENT_NAMES = ("snapshot", "message", "state", "typing", "presence")

@@ -2,8 +2,8 @@
 
 from pipelines.ask.chats.conversations import Conversations
 from settings import get_settings
+from tenants.accounts.policy import Policy
 from tenants.chats.sites import Site
-from tenants.policy import Policy
 
 
 async def admit_message(conversations: Conversations, chat_id: str) -> None:

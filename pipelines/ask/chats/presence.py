@@ -14,9 +14,10 @@ from secrets import token_hex
 from time import monotonic
 from typing import Literal, TypeAlias
 
-from tenants import context, database
 from tenants.chats import fanout
 from tenants.chats.fanout import Announcement
+from tenants.core import context
+from tenants.storage import database
 
 Who: TypeAlias = Literal["customer", "operator"]
 SignalKind: TypeAlias = Literal["typing", "presence"]

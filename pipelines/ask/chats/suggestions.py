@@ -17,7 +17,7 @@ from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.runner import Runner
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, Message, Posted
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 Fate: TypeAlias = Literal["offered", "accepted", "edited", "discarded"]
 """What an operator did with a suggestion. `offered`: nothing yet."""

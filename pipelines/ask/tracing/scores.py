@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from pipelines.ask.contract import SHOWN, TurnAnswer
 from pipelines.ask.tracing.span import span_id
-from tenants import traces
-from tenants.feedback import Feedback
+from tenants.desk.feedback import Feedback
+from tenants.insight import traces
 
 
 def annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:

@@ -17,9 +17,10 @@ from pipelines.ask.tracing.scores import annotations, thumb
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
-from tenants import fairness, traces
-from tenants.errors import trail
-from tenants.feedback import Feedback
+from tenants.core import fairness
+from tenants.core.errors import trail
+from tenants.desk.feedback import Feedback
+from tenants.insight import traces
 
 log = logging.getLogger("opora.traces")
 

@@ -16,7 +16,7 @@ from pipelines.ask.steps import Outputs, Step
 from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
 from pipelines.ask.tracing.span import Event, Span, Value
 from pipelines.ask.tracing.trace import Trace
-from tenants import traces
+from tenants.insight import traces
 
 _KIND = "openinference.span.kind"
 _JSON = "application/json"

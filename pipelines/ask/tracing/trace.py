@@ -7,8 +7,9 @@ from typing import Self
 from components.turn import Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.steps import Steps
-from tenants import persons, policy
-from tenants.context import current
+from tenants.accounts import policy
+from tenants.core.context import current
+from tenants.privacy import persons
 
 
 @dataclass(frozen=True, slots=True)

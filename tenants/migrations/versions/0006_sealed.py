@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from tenants.sealed import seal
+from tenants.storage.sealed import seal
 
 revision = "0006"
 down_revision = "0005"

@@ -5,7 +5,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-from tenants.sealed import seal
+from tenants.storage.sealed import seal
 
 revision = "0011"
 down_revision = "0010"

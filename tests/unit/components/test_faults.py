@@ -16,9 +16,9 @@ from components.passages import to_passage
 from components.retrieve.related import EvidenceContext
 from components.understand.query_writer import LlmQueryWriter
 from components.understand.rewrite import QueryRewriter
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.registry import Registry
-from tenants.relations import Relations
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.knowledge.relations import Relations
 from tests.installations import installed
 from tests.models import DOWN, ScriptedModels
 from tests.turns import FixedJudge, answer, document

@@ -7,7 +7,9 @@ import pytest
 
 from evaluation import workspace
 from settings import get_settings
-from tenants import claims, database, index
+from tenants import index
+from tenants.storage import database
+from tenants.work import claims
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from evaluation.metrics import unseen
 from evaluation.metrics.unseen import UnseenClaims, UnseenVendor
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
-from pipelines.ask.desk.insights.evaluation_pages import Summary
 from pipelines.ask.engine import YAML
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
 from tests.installations import installed
+from ui.desk.insights.evaluation import Summary
 
 CASES = (
     {

@@ -9,8 +9,8 @@ from evaluation.datasets.fixture import DEMO
 from pipelines.ask.engine import AskEngine
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 
 DIALOGUES = [json.loads(line) for line in (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()]
 

@@ -7,7 +7,7 @@ import pytest
 
 from components.judge.relevance import Kind
 from evaluation.cases import AnswerKey, Case, LabelledPassage
-from evaluation.fit_judge import COLUMNS, KINDS, Vendor, fit, read_vendor
+from evaluation.training.fit_judge import COLUMNS, KINDS, Vendor, fit, read_vendor
 
 TOPICS = ("возврат товара", "доставка заказа", "гарантия машины", "оплата картой", "чистка фильтра", "смена пароля")
 

@@ -17,7 +17,9 @@ from evaluation.run import Evaluation, Plan, finished
 from evaluation.runs import Run
 from pipelines.ask.engine import YAML
 from settings import get_settings
-from tenants import claims, database, index
+from tenants import index
+from tenants.storage import database
+from tenants.work import claims
 
 NAMES = ("DATA_DIR", "DATABASE_URL", "QDRANT_URL", "RATE_LIMIT_PER_MINUTE", "RATE_LIMIT_PER_DAY")
 Content = dict[str, object]

@@ -22,7 +22,7 @@ from evaluation.report.tables import print_comparison, print_set, print_targets
 from evaluation.run import Evaluation, Plan, finished, timeless
 from evaluation.runs import Runs, SetRun
 from settings import get_settings
-from tenants.errors import Invalid, NotFound
+from tenants.core.errors import Invalid, NotFound
 
 ARTICLES = {
     "drain": ("Слив", "Если вода не сливается, прочистите фильтр насоса. Фильтр находится внизу справа."),

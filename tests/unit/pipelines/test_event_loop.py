@@ -15,10 +15,10 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import cache
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import cache
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
 QUESTION = "Что значит код E20?"

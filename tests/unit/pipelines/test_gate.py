@@ -18,8 +18,8 @@ from pipelines import problems
 from pipelines.gate import MOST_OPEN, Gate, Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
-from tenants.context import Tenant, current
-from tenants.errors import NotFound, TryAgain, Unauthenticated
+from tenants.core.context import Tenant, current
+from tenants.core.errors import NotFound, TryAgain, Unauthenticated
 
 LIMIT = 200
 

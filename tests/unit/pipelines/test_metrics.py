@@ -11,14 +11,16 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from pipelines import host, log_context, measures, metrics, problems
+from pipelines import log_context, measures, metrics, problems
 from settings import ROOT, Settings
-from tenants import gaps, jobs
+from tenants.accounts.registry import Registry
 from tenants.audit import store
-from tenants.context import Tenant, acting_as
-from tenants.errors import OporaError
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import OporaError
+from tenants.knowledge import gaps
+from tenants.work import jobs
 from tests.audits import entry, miss
+from ui.api import host
 
 TOKEN = {"Authorization": "Bearer of-the-metrics"}
 ELSEWHERE = {"up"}

@@ -7,8 +7,8 @@ import pytest
 
 from components.language.texts import LOCALES, keys, text
 from pipelines import problems
-from tenants import errors
-from tenants.errors import OporaError, RateLimited
+from tenants.core import errors
+from tenants.core.errors import OporaError, RateLimited
 
 
 def tree(kind: type[OporaError]) -> Iterator[type[OporaError]]:

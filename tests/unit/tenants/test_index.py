@@ -8,10 +8,10 @@ import pytest
 
 from settings import Settings
 from tenants import index
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Placement, Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.index import Collection
 from tenants.index.edge import EdgeCollection, EdgeFolder
-from tenants.registry import Placement, Registry
 
 PATIENCE_SECONDS = 30
 

@@ -9,8 +9,8 @@ from components.answer.drafts import to_draft
 from components.answer.extractive import ExtractiveAnswerer
 from components.judge.claims import is_quoted
 from components.turn import Draft, RejectedApproach
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.generated import texts
 from tests.turns import document
 

@@ -10,9 +10,10 @@ from components.answer.generative import GenerativeAnswerer
 from components.faults import collect_degraded
 from components.models.chat import ChatModels
 from components.turn import Draft, Exchange, RejectedApproach
-from tenants import lexicon, policy
-from tenants.lexicon import Lexicon
-from tenants.policy import Policy
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.models import DOWN, Reply, ScriptedModels
 from tests.turns import document
 

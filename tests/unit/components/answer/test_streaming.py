@@ -6,8 +6,8 @@ import pytest
 
 from components.answer.generative import GenerativeAnswerer
 from components.answer.token_sink import token_sink
-from tenants import policy
-from tenants.policy import Policy
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
 from tests.turns import passage
 
 SOURCE = passage("Возьмите чек. Придите в магазин.")

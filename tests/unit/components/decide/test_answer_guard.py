@@ -13,7 +13,7 @@ from components.decide.answer_guard import RULES, AnswerGuard, AnswerRules, show
 from components.models import calls
 from components.turn import Citation, Claim, Draft, Reply, Turn
 from settings import get_settings
-from tenants.policy import Policy
+from tenants.accounts.policy import Policy
 from tests.turns import passage, turn
 
 SOURCE = replace(

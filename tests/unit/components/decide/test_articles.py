@@ -6,8 +6,8 @@ import pytest
 
 from components.decide.articles import nearest
 from components.turn import Article, Passage, RejectedApproach, Turn
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import passage, turn
 
 FEES = passage("Плата за хранение взимается с третьего дня. Оплатить можно картой.", doc_id="fees", heading="Хранение")

@@ -30,9 +30,10 @@ from components.turn import (
     Verdict,
 )
 from components.understand.intent import Reading
-from tenants import lexicon, policy
-from tenants.lexicon import Lexicon
-from tenants.policy import Policy
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import document, draft, passage
 
 SOURCE = document("Гарантия два года.", heading="Условия › Гарантия")

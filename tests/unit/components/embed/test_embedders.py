@@ -22,7 +22,7 @@ from components.language.encoder_settings import DenseSettings, settings_from
 from components.models import breaker
 from components.retrieve.cache import TenantLruCache
 from settings import ROOT
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 from tests.encoders import DIMENSIONS, ENCODER, FILE, SYNONYMS, encoder, lay_out
 
 

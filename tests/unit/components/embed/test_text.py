@@ -11,9 +11,9 @@ from components.faults import collect_degraded
 from components.language.encoder import encode_passage, encode_query
 from components.language.encoder_settings import STANDARD, DenseSettings, EncoderSettings
 from settings import Settings
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.index import open_collection
-from tenants.registry import Registry
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from components.ingest import formats, worker
 from components.ingest.formats.parsed import Parsed
-from tenants.errors import TooLarge
+from tenants.core.errors import TooLarge
 
 _KEPT: list[bytearray] = []
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
-from tenants.errors import CallerError, TryAgain
+from tenants.core.errors import CallerError, TryAgain
 from tests.unit.components.ingest.formats import made
 
 

@@ -8,7 +8,7 @@ from components.ingest.crawl import Crawl, Robots
 from components.ingest.document import Refusal
 from components.ingest.fetch import Fetcher
 from components.ingest.files import RawArticle
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 from tests.unit.components.ingest.site import Answer, Site, page, serving
 
 XML = {"Content-Type": "application/xml"}

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from components.ingest.declared import checked_relations, declared_edges, declared_rejected
 from components.ingest.document import SourceDocument
-from tenants.edges import Edge
-from tenants.errors import Invalid
-from tenants.index.protocol import Json
-from tenants.rejected import Rejected
+from tenants.core.errors import Invalid
+from tenants.core.json import Json
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import Rejected
 
 
 def document(**meta: Json) -> SourceDocument:

@@ -6,9 +6,9 @@ import pytest
 
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.enrich import ChunkEnricher, language
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid, NoTenant
-from tenants.index.protocol import Json
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NoTenant
+from tenants.core.json import Json
 
 
 def enriched(document: SourceDocument, enricher: ChunkEnricher | None = None) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.ingest.fetch import Fetcher, canonical, is_public, same_site
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 from tests.unit.components.ingest.site import HTML, moved, page, serving
 
 INSIDE = """

@@ -10,9 +10,9 @@ import pytest
 from components.ingest.formats.archive import check_archive
 from components.ingest.formats.limits import MAX_PARTS
 from components.ingest.sandbox import Sandbox
-from evaluation.bench.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
+from evaluation.benchmarks.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
 from evaluation.datasets.rows import DATA
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 
 SMALL = 0.002
 EXPECTED = {

@@ -3,8 +3,8 @@
 import pytest
 
 from components.ingest.metadata import checked_metadata
-from tenants.errors import Invalid
-from tenants.index.protocol import Json
+from tenants.core.errors import Invalid
+from tenants.core.json import Json
 
 
 @pytest.mark.parametrize("value", [float("nan"), [1.0, float("inf")], {"a": {"b": float("-inf")}}])

@@ -14,7 +14,7 @@ from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle, count_articles, raw_articles
 from components.ingest.formats.detect import FORMATS, Format
 from components.ingest.parse import ArticleParser
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 
 PARSER = ArticleParser()
 

@@ -12,12 +12,14 @@ from components.ingest.split import DocumentSplitter
 from components.ingest.terms import stored_meta
 from components.ingest.write import ChunkWriter, remove_documents
 from settings import Settings
-from tenants import documents, index, lexicon, uploads
-from tenants.context import Tenant, acting_as
-from tenants.errors import IndexDamaged, TryAgain
+from tenants import index
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import IndexDamaged, TryAgain
 from tenants.index import Hit, Point, open_collection
 from tenants.index.edge import EdgeCollection
-from tenants.registry import Registry
+from tenants.knowledge import documents, lexicon
+from tenants.work import uploads
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"
 

@@ -12,7 +12,7 @@ import pytest
 from components.ingest import sandbox
 from components.ingest.formats.parsed import Parsed
 from components.ingest.sandbox import Sandbox
-from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
+from tenants.core.errors import CallerError, Invalid, TooLarge, TryAgain
 
 _REAL = sandbox._PROGRAM
 _PROGRAM = (

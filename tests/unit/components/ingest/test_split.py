@@ -15,7 +15,7 @@ from components.ingest.pack import is_code_entry
 from components.ingest.split import DocumentSplitter
 from components.ingest.tokens import count_tokens
 from components.language.normalise import clean
-from tenants.errors import InternalFault
+from tenants.core.errors import InternalFault
 from tests.generated import lines
 
 SENTENCE = "Проверьте, что сливной шланг не перегнут и поднят на высоту от шестидесяти сантиметров. "

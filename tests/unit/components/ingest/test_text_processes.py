@@ -16,7 +16,7 @@ from components.ingest.split import DocumentSplitter
 from components.ingest.text_processes import TextProcesses
 from components.language.encoder import encode_passage
 from components.language.encoder_settings import STANDARD
-from tenants.errors import CallerError
+from tenants.core.errors import CallerError
 from tenants.index import SPARSE, Sparse
 
 SIZES = Sizes(200, 500, 50, 50)

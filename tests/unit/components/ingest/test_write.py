@@ -15,11 +15,12 @@ from components.ingest.text_processes import TextProcesses
 from components.ingest.write import ChunkWriter, redescribe
 from components.language.encoder_settings import STANDARD, EncoderSettings
 from settings import Settings
-from tenants import documents
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.json import Json
+from tenants.core.points import Dense
 from tenants.index import Point
-from tenants.index.protocol import Dense, Json
-from tenants.registry import Registry
+from tenants.knowledge import documents
 
 SECTIONS = ("слива", "залива", "отжима", "нагрева", "двери")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from components.judge.evaluator import RetrievalEvaluator
 from components.turn import PASSES, Quality
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import document
 
 FOUND = [document("Код E20: вода не сливается.")]

@@ -10,8 +10,8 @@ from components.faults import collect_degraded
 from components.judge.grader import DocGrader
 from components.judge.llm import Grades, LlmJudge
 from components.models.chat import ChatModels
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import FixedJudge, document
 
 

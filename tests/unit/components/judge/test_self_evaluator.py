@@ -5,8 +5,8 @@ import pytest
 from components.faults import collect_degraded
 from components.judge.self_evaluator import NOT_EVALUATED, SelfEvaluator
 from components.turn import SelfEvaluation
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import EVALUATED, FixedJudge, answer, passage
 
 

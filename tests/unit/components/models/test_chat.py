@@ -26,9 +26,11 @@ from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from settings import get_settings
-from tenants import database, policy, spending
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.access import spending
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
 
 QUESTION = (
     '<passages id="aa">\n[1] source: E20\nКод E20 означает, что вода не сливается.\n</passages id="aa">'

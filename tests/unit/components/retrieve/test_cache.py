@@ -12,10 +12,13 @@ from components.retrieve.cache import SearchCache, SearchResult
 from components.retrieve.retriever import TenantRetriever, haystack_filters
 from components.turn import Filters
 from settings import get_settings
-from tenants import database, index, relations
-from tenants.context import Tenant, acting_as
-from tenants.index import Collection, Json, Point, open_collection
-from tenants.registry import Registry
+from tenants import index
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.json import Json
+from tenants.index import Collection, Point, open_collection
+from tenants.knowledge import relations
+from tenants.storage import database
 from tests.turns import document
 
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("globex", "boris")

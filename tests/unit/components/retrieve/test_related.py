@@ -11,10 +11,10 @@ from components.faults import collect_degraded
 from components.retrieve import related
 from components.retrieve.related import EvidenceContext
 from components.turn import Query
-from tenants import relations
-from tenants.contradictions import Contradiction, Side
-from tenants.index.protocol import Hit
-from tenants.relations import Relations
+from tenants.core.points import Hit
+from tenants.knowledge import relations
+from tenants.knowledge.contradictions import Contradiction, Side
+from tenants.knowledge.relations import Relations
 from tests.turns import document
 
 OLD = "Товар можно вернуть за 14 дней."

@@ -13,8 +13,8 @@ from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.retrieve import reranker
 from components.retrieve.reranker import FeatureRanker
 from components.turn import DocumentStatus, Passage, Query, Trust
-from tenants import lexicon
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import document
 
 

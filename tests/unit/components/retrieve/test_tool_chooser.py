@@ -13,8 +13,8 @@ from components.models.failures import ModelFailed
 from components.retrieve.tool_arguments import Lookup
 from components.retrieve.tool_chooser import LlmToolChooser
 from components.retrieve.tools import STEP, ToolSearch
-from tenants import lexicon, tools
-from tenants.lexicon import Lexicon
+from tenants.knowledge import lexicon, tools
+from tenants.knowledge.lexicon import Lexicon
 from tests.models import DOWN, Said, ScriptedModels
 
 

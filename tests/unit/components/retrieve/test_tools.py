@@ -21,10 +21,11 @@ from components.retrieve.tools import STEP, ToolSearch
 from components.understand import transform
 from components.understand.transform import QueryTransformer
 from settings import get_settings
-from tenants import database, tools
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid
+from tenants.knowledge import tools
+from tenants.storage import database
 from tests.turns import document
 
 ORDERS: dict[str, object] = {

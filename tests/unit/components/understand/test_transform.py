@@ -20,11 +20,12 @@ from components.turn import Exchange, Query
 from components.understand import transform
 from components.understand.condenser import LlmCondenser
 from components.understand.transform import QueryTransformer
-from tenants import lexicon, policy
-from tenants.errors import TryAgain
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.core.errors import TryAgain
 from tenants.index.empty import EmptyCollection
-from tenants.lexicon import Lexicon
-from tenants.policy import Policy
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.generated import texts
 from tests.models import DOWN, ScriptedModels
 

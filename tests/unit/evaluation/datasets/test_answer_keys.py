@@ -10,7 +10,7 @@ import pytest
 from evaluation.datasets.answer_keys import graded_answers, over_own_passages, read_key
 from evaluation.datasets.rows import MissingData
 from settings import ROOT
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 PASSAGES = [
     {"doc_id": "returns", "title": "Возврат", "heading": "Срок", "text": "Вернуть можно за 14 дней.", "grade": 2},

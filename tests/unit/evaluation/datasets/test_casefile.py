@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.datasets.casefile import CaseRow, read_cases
 from settings import ROOT
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 CASES = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
 

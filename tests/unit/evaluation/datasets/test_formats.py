@@ -10,12 +10,12 @@ from components.ingest import formats
 from components.ingest.document import SourceDocument
 from evaluation import workspace
 from evaluation.asking import ask_all
-from evaluation.bench.rendering import RENDERERS
+from evaluation.benchmarks.rendering import RENDERERS
 from evaluation.cases import Case, Corpus
 from evaluation.datasets.public import vkcloud
 from evaluation.datasets.rows import DATA, MissingData
 from pipelines.ask.usecase import Ask
-from tenants.context import acting_as
+from tenants.core.context import acting_as
 
 QUESTIONS = 10
 OTHERS = 10

@@ -6,11 +6,11 @@ from dataclasses import replace
 from evaluation.datasets.thumbs import graded_thumbs
 from evaluation.metrics.claims import GradedClaim
 from settings import Settings
-from tenants import feedback
+from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.audit.entry import Entry, canonical
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import feedback
 from tests.audits import entry
 
 

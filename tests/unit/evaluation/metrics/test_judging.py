@@ -28,7 +28,7 @@ from evaluation.run import Plan, finished
 from evaluation.runs import Run, Runs, SetRun
 from evaluation.simulator.running import simulator_thread
 from settings import ROOT
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 RETURNS = RankedPassage(
     "returns", "Возврат", "Сроки", "Вернуть товар можно в течение 14 дней. Деньги вернутся на карту.", 0.9, 0.8

@@ -8,9 +8,10 @@ from components.decide.retry_router import RetryRouter
 from components.judge.verifier import FactVerifier
 from evaluation.metrics.shown import unentailed
 from pipelines.ask.answering import answer_of
-from tenants import lexicon, policy
-from tenants.lexicon import Lexicon
-from tenants.policy import Policy
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import EVALUATED, document, passage
 
 QUESTION = "Как обратиться в поддержку на портале по телефону?"

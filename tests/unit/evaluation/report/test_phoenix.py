@@ -10,7 +10,7 @@ from evaluation.cases import Case, Record
 from evaluation.report.phoenix import publish
 from evaluation.runs import Run, SetRun, State
 from settings import get_settings
-from tenants.errors import TryAgain
+from tenants.core.errors import TryAgain
 from tests.receiving import Receiver, receiving
 
 CASES = (

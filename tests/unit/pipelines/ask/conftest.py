@@ -6,8 +6,8 @@ import pytest
 
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
 from tests.installations import installed
 
 SHOP = Tenant("shop", "anna", SCOPES)

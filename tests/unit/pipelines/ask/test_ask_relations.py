@@ -11,12 +11,12 @@ from pipelines.ask.answering import answer_of
 from pipelines.ask.engine import AskEngine
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from tenants import edges, rejected
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.edges import Edge
-from tenants.index.protocol import Json
-from tenants.registry import Registry
-from tenants.rejected import Rejected
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.json import Json
+from tenants.knowledge import edges, rejected
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import Rejected
 
 CANARY = "КАНАРЕЙКА"
 QUESTION = "Как вернуть посуду?"

@@ -22,10 +22,11 @@ from pipelines.ask.tracing import sender
 from pipelines.ask.tracing.span import span_id
 from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
-from tenants import conversations, handoffs, policy
-from tenants.context import Tenant, acting_as, current
-from tenants.errors import Busy, NoTenant
-from tenants.registry import Registry
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import conversations, handoffs
+from tenants.core.context import Tenant, acting_as, current
+from tenants.core.errors import Busy, NoTenant
 from tests.receiving import receiving
 
 REQUEST = AskRequest(question="Где мой секретный заказ?")

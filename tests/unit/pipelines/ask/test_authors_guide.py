@@ -22,9 +22,9 @@ from pipelines.ask.steps import record_steps
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
 from settings import ROOT, get_settings
-from tenants import relations
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.knowledge import relations
 from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
 
 Asked: TypeAlias = tuple[Turn, list[str]]

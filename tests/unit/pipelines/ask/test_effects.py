@@ -15,11 +15,12 @@ from pipelines.ask.effects import Attempt, ClientState
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import conversations, gaps, handoffs
+from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.chats import conversations, handoffs
+from tenants.core.context import Tenant, acting_as
+from tenants.knowledge import gaps
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine
 
 TALK = AskRequest(question="Где мой заказ?", session_id="s-1")

@@ -19,9 +19,9 @@ from pipelines.ask.answering import answer_of
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.events import NamedEvent, Narrator
 from pipelines.ask.steps import Outputs, Steps, record_steps
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.errors import NoTenant
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import NoTenant
 from tests.generated import texts
 
 pytestmark = pytest.mark.usefixtures("shop")

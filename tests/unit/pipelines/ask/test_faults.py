@@ -27,9 +27,9 @@ from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
-from tenants import tools
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.knowledge import tools
 from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, trials
 
 SLOW = frozenset({"hang", "slow"})

@@ -15,9 +15,9 @@ from components.models.failures import ModelFailed
 from pipelines.ask import named_models
 from pipelines.ask.named_models import _named
 from settings import Settings, get_settings
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
 
 pytestmark = pytest.mark.usefixtures("installation")
 

@@ -17,10 +17,11 @@ from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.profiles import ProfileEngines
 from settings import ROOT, get_settings
-from tenants import database, policy
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid
-from tenants.registry import Registry
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid
+from tenants.storage import database
 
 WRITTEN = Call("answer", "ollama", "m", "answer.ru@0", "fast", 0.0, 9.0, "ok", 100, 20, 0.25)
 

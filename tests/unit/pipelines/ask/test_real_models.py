@@ -16,7 +16,7 @@ from evaluation.simulator.adapted import adapt
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask
-from tenants.context import Tenant
+from tenants.core.context import Tenant
 
 SECONDS = 300.0
 QUESTIONS = (

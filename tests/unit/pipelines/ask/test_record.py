@@ -11,11 +11,14 @@ from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import Ask
 from settings import get_settings
-from tenants import context, gaps, handoffs, persons
 from tenants.audit import search
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
 from tenants.audit.search import Record, TurnQuery
+from tenants.chats import handoffs
+from tenants.core import context
+from tenants.knowledge import gaps
+from tenants.privacy import persons
 
 pytestmark = pytest.mark.usefixtures("shop")
 

@@ -17,13 +17,15 @@ from pipelines.ask.replay import Replay, ReplayedTurn, Trial, report, trial
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest, read_path
 from settings import get_settings
-from tenants import context, handoffs, policy
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.search import Record, TurnQuery
 from tenants.audit.store import TurnOwner
-from tenants.context import SCOPES, Tenant
-from tenants.errors import Invalid, NotFound
-from tenants.registry import Registry
+from tenants.chats import handoffs
+from tenants.core import context
+from tenants.core.context import SCOPES, Tenant
+from tenants.core.errors import Invalid, NotFound
 
 ASKED = (
     "Стиральная машина показывает ошибку E20, что делать?",

@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from pipelines.ask.staffing import sentence, staffing
-from tenants.hours import WEEKDAYS, Hours
+from tenants.accounts.hours import WEEKDAYS, Hours
 
 HOURS = Hours.model_validate(
     {

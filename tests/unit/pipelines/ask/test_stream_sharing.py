@@ -16,11 +16,11 @@ from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import claims, stream_log
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound, TryAgain
-from tenants.registry import Registry
-from tenants.stream_log import LoggedEvent, LoggedStream
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound, TryAgain
+from tenants.work import claims, stream_log
+from tenants.work.stream_log import LoggedEvent, LoggedStream
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
 ANNA = Tenant("acme", "anna", frozenset({"ask"}))

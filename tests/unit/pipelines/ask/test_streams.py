@@ -22,11 +22,12 @@ from pipelines.ask.runner import Runner, for_models
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import policy, seats
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, Invalid, NotFound, RateLimited
-from tenants.quotas import RateLimiter
-from tenants.registry import Registry
+from tenants.access.quotas import RateLimiter
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, Invalid, NotFound, RateLimited
+from tenants.work import seats
 from tests.generated import texts
 from tests.turns import document, passage, turn
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered

@@ -25,10 +25,10 @@ from pipelines.ask.engine import AskEngine
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint
 from settings import ROOT
-from tenants import documents
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.index import DENSE, open_collection
-from tenants.registry import Registry
+from tenants.knowledge import documents
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 
 pytestmark = pytest.mark.usefixtures("shared_installation")

@@ -6,8 +6,8 @@ import pytest
 
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 
 
 @pytest.fixture

@@ -24,13 +24,15 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
-from tenants import database, documents, generations, lexicon, registry
-from tenants.catalogue import Selection
-from tenants.context import Tenant, acting_as
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
 from tenants.index import Hit, access, open_collection
 from tenants.index.edge import EdgeCollection, EdgeFolder
-from tenants.models import LexiconPartRow
-from tenants.registry import Registry
+from tenants.knowledge import documents, generations, lexicon
+from tenants.knowledge.catalogue import Selection
+from tenants.storage import database
+from tenants.storage.models import LexiconPartRow
 from tests.searches import found_by_stems
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from components.ingest.document import SourceDocument
 from components.ingest.terms import stored_terms
-from tenants import documents, lexicon
 from tenants.index import Hit, open_collection
+from tenants.knowledge import documents, lexicon
 
 
 def article(doc_id: str, sections: int = 3, edit: str = "", **meta: str | int) -> SourceDocument:

@@ -9,10 +9,11 @@ from pipelines.ingest.folder import Changes, FolderChange, FolderScanner
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from pipelines.ingest.watch import Watcher
-from tenants import documents, jobs, watched
-from tenants.context import Tenant
-from tenants.registry import Registry
-from tenants.watched import WatchedFile
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant
+from tenants.knowledge import documents, watched
+from tenants.knowledge.watched import WatchedFile
+from tenants.work import jobs
 from tests.unit.pipelines.ingest.stored import check_consistent
 
 

@@ -14,12 +14,13 @@ from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
-from tenants import claims, documents, jobs, uploads
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound
-from tenants.jobs import Job, QueueFull
-from tenants.registry import Registry
-from tenants.uploads import Upload
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
+from tenants.knowledge import documents
+from tenants.work import claims, jobs, uploads
+from tenants.work.jobs import Job, QueueFull
+from tenants.work.uploads import Upload
 from tests.unit.pipelines.ingest.stored import check_consistent
 
 

@@ -17,12 +17,12 @@ from components.ingest.reconcile import compare
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, Settings
-from tenants import documents, versions
-from tenants.catalogue import Selection
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid, NotFound
-from tenants.index.protocol import Json
-from tenants.registry import Registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound
+from tenants.core.json import Json
+from tenants.knowledge import documents, versions
+from tenants.knowledge.catalogue import Selection
 from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 

@@ -15,12 +15,13 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.mending import Mender
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import database, index
-from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError, IndexDamaged, InternalFault, NotFound, TryAgain
+from tenants import index
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, IndexDamaged, InternalFault, NotFound, TryAgain
 from tenants.index import open_collection
 from tenants.index.edge import EdgeCollection
-from tenants.registry import Registry
+from tenants.storage import database
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
 

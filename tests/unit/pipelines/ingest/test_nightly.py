@@ -12,10 +12,11 @@ from pipelines.ingest import nightly
 from pipelines.ingest.library import Library
 from pipelines.ingest.nightly import NEVER, NightlyCheck, seconds_until
 from pipelines.ingest.usecase import Ingest
-from tenants import claims, context
-from tenants.context import Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.core import context
+from tenants.core.context import Tenant, acting_as
 from tenants.index import open_collection
-from tenants.registry import Registry
+from tenants.work import claims
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
 

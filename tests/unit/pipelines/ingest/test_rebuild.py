@@ -21,11 +21,13 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import Rebuilding, generations_json
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
-from tenants import generations, index, jobs
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, InternalFault, NotFound
+from tenants import index
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, InternalFault, NotFound
 from tenants.index import SPARSE, access, open_collection
-from tenants.jobs import JobKind
+from tenants.knowledge import generations
+from tenants.work import jobs
+from tenants.work.jobs import JobKind
 from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 

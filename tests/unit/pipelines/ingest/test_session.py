@@ -13,9 +13,11 @@ from pipelines.ingest import session
 from pipelines.ingest.library import Library
 from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
-from tenants import claims, index, lexicon, writing
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, NotFound, TryAgain
+from tenants import index
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, NotFound, TryAgain
+from tenants.knowledge import lexicon, writing
+from tenants.work import claims
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 

@@ -18,9 +18,9 @@ from components.ingest.crawl import Crawl
 from components.ingest.fetch import Fetcher
 from pipelines.ingest import usecase
 from pipelines.ingest.usecase import Ingest
-from tenants import documents
-from tenants.context import Tenant
-from tenants.errors import CallerError
+from tenants.core.context import Tenant
+from tenants.core.errors import CallerError
+from tenants.knowledge import documents
 from tests.unit.components.ingest.site import page, serving
 
 

@@ -16,10 +16,10 @@ from components.language.encoder_settings import STANDARD, settings_from
 from pipelines.ingest import run, usecase
 from pipelines.ingest.report import IngestReport, Progress
 from pipelines.ingest.usecase import Ingest, read_path
-from tenants import documents, lexicon
-from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError, NoTenant, NotFound
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, NoTenant, NotFound
 from tenants.index import open_collection
+from tenants.knowledge import documents, lexicon
 from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
@@ -260,7 +260,7 @@ def test_the_pipeline_survives_a_round_trip_through_yaml() -> None:
 
 
 def test_tenants_do_not_meet(tenant: Tenant, ingest: Ingest) -> None:
-    from tenants.registry import Registry
+    from tenants.accounts.registry import Registry
 
     Registry().add("globex")
     ingest.run([article("a")])

@@ -23,9 +23,9 @@ from components.retrieve.cache import TenantLruCache
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
-from tenants import documents, generations
-from tenants.context import Tenant
+from tenants.core.context import Tenant
 from tenants.index import DENSE, Dense, access, open_collection
+from tenants.knowledge import documents, generations
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.unit.pipelines.ingest.stored import check_consistent
 

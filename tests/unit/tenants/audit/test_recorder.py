@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from settings import ROOT, Settings
-from tenants import database
+from tenants.accounts.registry import Registry
 from tenants.audit import recorder, search, store
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
 from tenants.audit.search import TurnQuery
 from tenants.audit.spool import Spool, read
-from tenants.context import Tenant, acting_as
-from tenants.errors import TryAgain
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import TryAgain
+from tenants.storage import database
 from tests.audits import entry, miss
 
 

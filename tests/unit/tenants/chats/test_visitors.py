@@ -8,12 +8,12 @@ import jwt
 import pytest
 
 from settings import Settings
+from tenants.accounts.registry import Registry
 from tenants.chats import sites, visitors
 from tenants.chats.sites import SECRET_AGE, Site
 from tenants.chats.visitors import RETURN_SECONDS, Visitors
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound, Unauthenticated
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound, Unauthenticated
 
 SHOP = "https://shop.example"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from components.ingest.formats.encoding import decoded
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 TEXT = "Ошибка E20 означает, что вода не сливается.\nВыньте вилку из розетки и прочистите фильтр: «Слив», 5 минут."
 

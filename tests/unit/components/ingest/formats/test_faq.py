@@ -8,7 +8,7 @@ from components.ingest import formats
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.formats.parsed import Parsed
 from components.ingest.split import DocumentSplitter
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 from tests.unit.components.ingest.formats.made import saved, workbook
 
 PAIRS = [

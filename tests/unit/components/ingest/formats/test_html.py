@@ -6,7 +6,7 @@ from components.ingest import formats
 from components.ingest.formats.limits import MAX_DEPTH
 from components.ingest.formats.parsed import Parsed
 from components.ingest.markdown import markdown_blocks
-from tenants.errors import Invalid
+from tenants.core.errors import Invalid
 
 PAGE = """<!DOCTYPE html><html><head><title>Возврат | Acme</title><meta name="author" content="Acme">
 <meta property="article:modified_time" content="2026-03-04T10:00:00+03:00"><style>p {{ color: red }}</style></head>

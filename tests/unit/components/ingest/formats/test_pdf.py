@@ -14,7 +14,7 @@ from components.ingest.document import Revision, SourceDocument
 from components.ingest.formats import limits
 from components.ingest.formats.parsed import Parsed
 from components.ingest.split import DocumentSplitter
-from tenants.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge
 from tests.unit.components.ingest.formats.made import BOLD, HEIGHT, WIDTH, lines, pdf, write
 
 PROSE = (

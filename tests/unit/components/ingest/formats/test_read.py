@@ -14,7 +14,7 @@ from components.ingest.files import RawArticle
 from components.ingest.formats.detect import FORMATS, Format
 from components.ingest.formats.parsed import Parsed
 from components.ingest.parse import ArticleParser
-from tenants.errors import CallerError, Invalid, UnsupportedMedia
+from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 from tests.unit.components.ingest.formats.made import lines, pdf, saved, word, workbook
 
 

@@ -13,7 +13,7 @@ from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.formats import limits
 from components.ingest.markdown import markdown_blocks
 from components.ingest.split import DocumentSplitter
-from tenants.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge
 from tests.unit.components.ingest.formats.made import saved, workbook
 
 HEADER = ("Код", "Значение", "Срок, дней")

@@ -14,15 +14,15 @@ from pipelines.ask.usecase import Ask
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.usecase import Ingest, read_path
 from settings import Settings, get_settings
-from tenants import documents, gaps
+from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.search import TurnQuery
 from tenants.audit.store import TurnOwner
-from tenants.context import SCOPES, Tenant, acting_as
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import Busy, Conflict, Invalid, NotFound, TryAgain
 from tenants.desk import articles
 from tenants.desk.articles import Draft
-from tenants.errors import Busy, Conflict, Invalid, NotFound, TryAgain
-from tenants.registry import Registry
+from tenants.knowledge import documents, gaps
 
 FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
 QUESTION = "Можно ли оплатить заказ криптовалютой?"

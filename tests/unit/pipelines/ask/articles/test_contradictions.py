@@ -19,13 +19,14 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants import agreements, documents, registry, relations
-from tenants import contradictions as stored
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.contradictions import Contradiction
-from tenants.documents import DocumentRecord
-from tenants.errors import NotFound
-from tenants.registry import Registry
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import NotFound
+from tenants.knowledge import agreements, documents, relations
+from tenants.knowledge import contradictions as stored
+from tenants.knowledge.contradictions import Contradiction
+from tenants.knowledge.documents import DocumentRecord
 from tests.unit.pipelines.ask.test_ask_relations import FILLERS, OLD, QUESTION
 
 FAQ = SourceDocument(

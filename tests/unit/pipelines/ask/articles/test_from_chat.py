@@ -9,15 +9,16 @@ from typer.testing import CliRunner
 import cli
 from pipelines.ask.articles import from_chat
 from settings import Settings
-from tenants import persons, policy
-from tenants.chats import people, store
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import store
 from tenants.chats.records import Chat
-from tenants.context import SCOPES, Tenant, acting_as
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import Invalid, NotFound
 from tenants.desk import articles
 from tenants.desk.articles import MAX_TITLE_LENGTH
-from tenants.errors import Invalid, NotFound
-from tenants.persons import Person
-from tenants.registry import Registry
+from tenants.privacy import chat_people, persons
+from tenants.privacy.persons import Person
 
 ANNA = Tenant("shop", "anna", SCOPES)
 ASKED = "Привезли не тот цвет, позвоните +7 916 123-45-67. Можно обменять?"
@@ -76,11 +77,11 @@ def test_a_chat_that_nobody_has_answered_gives_a_question_alone_and_a_silent_one
 
 def test_an_article_outlives_its_chat() -> None:
     erased, pruned = (from_chat.write(chatted(("customer", ASKED)).chat_id) for _ in range(2))
-    people.erase("v:1", erased.chat_id)
+    chat_people.erase("v:1", erased.chat_id)
     assert articles.get(erased.article_id).chat_id is None
     assert articles.get(pruned.article_id).chat_id == pruned.chat_id
     policy.change(chat_days=1)
-    people.prune(datetime.now(UTC) + timedelta(days=2))
+    chat_people.prune(datetime.now(UTC) + timedelta(days=2))
     assert articles.get(pruned.article_id).chat_id is None
     assert persons.export(Person(subject="v:1"))["chats"] == []
 

@@ -6,11 +6,11 @@ import pytest
 
 from pipelines.ask.chats.clock import ChatClock
 from settings import Settings
-from tenants import handoffs, policy
-from tenants.chats import files, store
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import files, handoffs, store
 from tenants.chats.records import Chat, HandoffRequest
-from tenants.context import Tenant, acting_as
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
 
 PATIENT, HURRIED = Tenant("patient", "v:1"), Tenant("hurried", "v:1")
 

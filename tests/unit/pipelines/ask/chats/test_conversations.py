@@ -13,14 +13,15 @@ from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import conversations, gaps, handoffs, policy
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
-from tenants.chats import store
+from tenants.chats import conversations, handoffs, store
 from tenants.chats.records import Chat
-from tenants.context import Tenant, acting_as
-from tenants.errors import Conflict, NotFound
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Conflict, NotFound
+from tenants.knowledge import gaps
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
 VISITOR = Tenant("acme", "v:1", frozenset({"visit"}))

@@ -10,10 +10,10 @@ from standardwebhooks import WebhookVerificationError
 
 from pipelines.ask.chats.delivery import WebhookDelivery, signed
 from settings import Settings
+from tenants.accounts.registry import Registry
 from tenants.chats import outbox, store, webhooks
-from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound
 from tests.webhooks import SECONDS, receiving, wait_until
 
 

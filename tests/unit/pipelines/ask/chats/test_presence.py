@@ -17,7 +17,7 @@ from pipelines.ask.chats.presence import (
 )
 from settings import Settings
 from tenants.chats.fanout import Announcement
-from tenants.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as
 
 ANNA = Announcement("acme", "c1", "presence", "operator", "Анна", subject="anna", stream="s1")
 BORIS = replace(ANNA, name="Борис", subject="boris", stream="s2")

@@ -8,11 +8,11 @@ import pytest
 from pipelines.ask.chats import suggestions
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from settings import Settings
+from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.chats.records import Chat
-from tenants.context import Tenant, acting_as
-from tenants.errors import Invalid, TimedOut
-from tenants.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, TimedOut
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
 ANNA = Tenant("acme", "anna")

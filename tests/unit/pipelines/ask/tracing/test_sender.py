@@ -17,7 +17,7 @@ from pipelines.ask.tracing import sender as sending
 from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
-from tenants.feedback import Feedback, Thumb
+from tenants.desk.feedback import Feedback, Thumb
 from tests.receiving import Heard, receiving
 from tests.turns import turn
 

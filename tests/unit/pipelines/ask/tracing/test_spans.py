@@ -18,8 +18,10 @@ from pipelines.ask.tracing.span import Span
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from pipelines.ask.usecase import Ask, begin
-from tenants import persons, policy, traces
-from tenants.context import Tenant
+from tenants.accounts import policy
+from tenants.core.context import Tenant
+from tenants.insight import traces
+from tenants.privacy import persons
 
 RETRIED = "Что значат ошибки E10 и E30?"
 PRIVATE = "Ошибка E20, мой телефон +7 903 123-45-67, почта anna@example.ru"

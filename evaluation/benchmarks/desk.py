@@ -1,0 +1,134 @@
+"""`python -m evaluation.benchmarks.desk`: what the desk's pages cost with ten thousand chats.
+
+A real service, asked from another process as a browser asks it: with an operator's session, one page after another.
+Figures go to standard output as JSON.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from urllib.parse import quote
+
+import numpy as np
+
+from evaluation.benchmarks.server import Served, serving
+from evaluation.benchmarks.streams import TIMEOUT_SECONDS
+from pipelines import pages
+from settings import get_settings
+from tenants.accounts.registry import Registry
+from tenants.chats import store
+from tenants.chats.records import HandoffRequest
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import operators, sessions
+from tenants.storage import database
+
+SCHEMA = "bench-desk.v1"
+CHATS = 10_000
+ROUNDS = 100
+WARM_UP = 5
+LIMITS = {"first_paint_ms_p95": 300.0, "filter_ms_p95": 100.0}
+"""What each figure may be at most; the filter's is that of the slowest one."""
+
+_TENANT = "shop"
+_SITES = ("main", "outlet")
+_REASONS = ("user_request", "low_confidence", "high_risk")
+_ASKED = (
+    "Где мой заказ {number}?",
+    "Как вернуть товар, если он не подошёл по размеру?",
+    "Стиральная машина показывает E20 и не сливает воду",
+    "Списали деньги дважды за заказ {number}, верните",
+    "Можно ли перенести доставку на субботу?",
+)
+PAGES: Mapping[str, str] = {
+    "first_paint": "/desk",
+    "view": "/desk?view=all",
+    "words": f"/desk?view=all&q={quote('заказ 4471')}",
+    "words_nowhere": f"/desk?view=all&q={quote('нигде')}",
+    "site_and_reason": "/desk?view=waiting&site=main&reason=high_risk",
+    "chat": "/desk/chat/{chat_id}",
+    "similar": "/desk/chat/{chat_id}/similar",
+}
+FILTERS = ("view", "words", "words_nowhere", "site_and_reason")
+
+
+def main() -> int:
+    """Measure; 1 when a figure is over its limit."""
+    with _installation() as folder:
+        chat_id, secret = _populate()
+        with serving(folder) as served:
+            spent = {name: _visit(served, path.format(chat_id=chat_id), secret) for name, path in PAGES.items()}
+    p95 = {f"{name}_ms_p95": round(float(np.percentile(times, 95)), 1) for name, times in spent.items()}
+    median = {f"{name}_ms_p50": round(float(np.median(times)), 1) for name, times in spent.items()}
+    figures = {**median, **p95, "filter_ms_p95": max(p95[f"{name}_ms_p95"] for name in FILTERS)}
+    exceeded = [name for name, most in LIMITS.items() if figures[name] > most]
+    report = {"schema": SCHEMA, "chats": CHATS, "rounds": ROUNDS, "limits": LIMITS, "exceeded": exceeded}
+    sys.stdout.write(json.dumps({**report, "figures": figures}, indent=2) + "\n")
+    return bool(exceeded)
+
+
+@contextmanager
+def _installation() -> Iterator[Path]:
+    with TemporaryDirectory() as folder:
+        os.environ["OPORA_DATA_DIR"] = folder
+        get_settings.cache_clear()
+        try:
+            yield Path(folder)
+        finally:
+            database.close_all()
+
+
+def _populate() -> tuple[str, str]:
+    """Chats in every state; the id of one that waits, and the secret of an operator's session."""
+    chance, waiting = Random(20261123), ""  # noqa: S311 - a sample, not a secret
+    Registry().add(_TENANT)
+    with acting_as(Tenant(_TENANT, "admin")):
+        anna = operators.add("anna@shop.example", "снег идёт над рекой", role="operator", name="Анна")
+    operator = anna.acting()
+    if operator is None:
+        raise TypeError("an operator of a tenant acts in it")
+    for number in range(CHATS):
+        question = _ASKED[number % len(_ASKED)].format(number=4_400_000 + number)
+        with acting_as(Tenant(_TENANT, f"v:{number:06x}")):
+            chat = store.start(site=chance.choice(_SITES), channel="widget")
+            store.post(chat.chat_id, question)
+            store.answer(chat.chat_id, chat.version, "Сейчас проверим.", turn_id=f"t{number}", body={}, failed=False)
+            if number % 3:
+                store.hand_over(chat.chat_id, HandoffRequest(chance.choice(_REASONS), question=question))
+        with acting_as(operator):
+            if number % 3 == 1:
+                store.reply(chat.chat_id, "Здравствуйте! Смотрю ваш вопрос.", seen=9, name=anna.name)
+            if number % 3 == 1 and number % 2:
+                store.resolve(chat.chat_id)
+            elif number % 30 == 4:
+                store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(days=1))
+            elif number % 3 == 2:
+                waiting = chat.chat_id
+    return waiting, sessions.begin(anna, address="127.0.0.1", browser="bench")
+
+
+def _visit(served: Served, path: str, secret: str) -> list[float]:
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=TIMEOUT_SECONDS)
+    spent = []
+    for number in range(ROUNDS + WARM_UP):
+        started_at = perf_counter()
+        connection.request("GET", path, headers={"Cookie": f"{pages.COOKIE}={secret}"})
+        response = connection.getresponse()
+        response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{path}: {response.status}")
+        if number >= WARM_UP:
+            spent.append((perf_counter() - started_at) * 1_000)
+    connection.close()
+    return spent
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""`python -m evaluation.benchmarks.ingest`: how fast documents are taken in, and in how much memory, by `opora ingest`.
+
+The cloud provider's articles, Russian and English, are repeated with edits until there are enough; each load runs in a
+process of its own. A quarter of them shows whether memory grows with the batch; the same load again, what unchanged
+documents cost; a folder of rendered PDF files, how fast pages are read. A table goes to standard error, the same as
+JSON to standard output.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import chain, count, islice
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getpagesize, getrusage
+from tempfile import TemporaryDirectory, TemporaryFile
+from time import sleep
+
+from pypdfium2 import PdfDocument
+from rich.console import Console
+from rich.table import Table
+
+from components.ingest.document import SourceDocument
+from evaluation.benchmarks.rendering import as_pdf
+from evaluation.datasets.rows import DATA, MissingData, present
+from pipelines.ingest.usecase import read_path
+from settings import ROOT, get_settings
+
+ARTICLES = 6_000
+PDF_ARTICLES = 60
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One run of `opora ingest`.
+
+    :param seconds: of the run itself, as its report says. `cpu_seconds` and `peak_mb` are those of the process and its
+        workers together, its start and the compacting at its end included; memory is looked at ten times a second.
+    """
+
+    chunks: int
+    unchanged: int
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The figures. `_quarter` is the load of a quarter of the articles."""
+
+    articles: int
+    chunks: int
+    chunks_per_second: float
+    chunks_per_cpu_second: float
+    peak_mb: float
+    peak_mb_quarter: float
+    unchanged_seconds: float
+    unchanged_times_faster: float
+    pdf_pages: int
+    pdf_pages_per_second: float
+
+
+def measure(articles: int, pdf_articles: int) -> Measurement:
+    """Load everything. Raises `MissingData`."""
+    with TemporaryDirectory(prefix="opora-bench-") as place:
+        folder = Path(place)
+        whole_file, quarter_file = folder / "whole.jsonl", folder / "quarter.jsonl"
+        _write(whole_file, articles)
+        _write(quarter_file, articles // 4)
+        small = _load(folder / "small", quarter_file)
+        first = _load(folder / "data", whole_file)
+        again = _load(folder / "data", whole_file)
+        pages = _render(folder / "pdf", pdf_articles)
+        printed = _load(folder / "printed", folder / "pdf")
+    return Measurement(
+        articles=articles,
+        chunks=first.chunks,
+        chunks_per_second=first.chunks / first.seconds,
+        chunks_per_cpu_second=first.chunks / first.cpu_seconds,
+        peak_mb=first.peak_mb,
+        peak_mb_quarter=small.peak_mb,
+        unchanged_seconds=again.seconds,
+        unchanged_times_faster=first.seconds / again.seconds,
+        pdf_pages=pages,
+        pdf_pages_per_second=pages / printed.seconds,
+    )
+
+
+def _load(data: Path, source: Path) -> Load:
+    command = [sys.executable, "-m", "cli", "ingest", str(source), "--json"]
+    environment = os.environ | {"OPORA_DATA_DIR": str(data), "OPORA_MODELS_DIR": str(get_settings().models)}
+    before, peak = getrusage(RUSAGE_CHILDREN), 0.0
+    with TemporaryFile() as output:
+        with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output) as process:  # noqa: S603
+            while process.poll() is None:
+                peak = max(peak, _resident_mb(process.pid))
+                sleep(_POLL_SECONDS)
+        output.seek(0)
+        report = json.load(output)
+    used = getrusage(RUSAGE_CHILDREN)
+    return Load(
+        chunks=report["chunks_written"],
+        unchanged=report["unchanged"],
+        seconds=report["seconds"],
+        cpu_seconds=used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+        peak_mb=peak,
+    )
+
+
+def _resident_mb(pid: int) -> float:
+    """Resident memory of a process and all that it has started; 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in _children(task)]
+    except OSError:
+        return 0.0
+    return pages * getpagesize() / 1e6 + sum(map(_resident_mb, children))
+
+
+def _children(task: Path) -> list[int]:
+    return [int(child) for child in (task / "children").read_text(encoding="ascii").split()]
+
+
+def _repeated() -> Iterator[SourceDocument]:
+    """The articles over and over, under other names, each time with other words in them."""
+    files = [present(DATA / "vkcloud" / "corpus" / f"corpus_{language}.jsonl") for language in ("ru", "en")]
+    documents = [document for file in files for document in read_path(file)]
+    return chain.from_iterable((_edited(document, edition) for document in documents) for edition in count())
+
+
+def _edited(document: SourceDocument, edition: int) -> SourceDocument:
+    edited = document.text.replace(". ", f" (редакция {edition}). ") if edition else document.text
+    return SourceDocument(f"{document.doc_id}#{edition}", document.title, edited, lang=document.lang)
+
+
+def _write(path: Path, articles: int) -> None:
+    with path.open("w", encoding="utf-8") as lines:
+        for document in islice(_repeated(), articles):
+            row = {"doc_id": document.doc_id, "title": document.title, "text": document.text, "lang": document.lang}
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _render(folder: Path, articles: int) -> int:
+    """Write articles as PDF files. Returns the number of their pages."""
+    folder.mkdir()
+    pages = 0
+    for number, document in enumerate(islice(_repeated(), articles)):
+        data = as_pdf(document)
+        with PdfDocument(data) as printed:
+            pages += len(printed)
+        (folder / f"{number:03d}.pdf").write_bytes(data)
+    return pages
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--articles", type=int, default=ARTICLES)
+    parser.add_argument("--pdf-articles", type=int, default=PDF_ARTICLES)
+    arguments = parser.parse_args()
+    console = Console(stderr=True)
+    try:
+        measured = measure(arguments.articles, arguments.pdf_articles)
+    except MissingData as error:
+        console.print(f"skipped: {error.path} is not here")
+        return 1
+    table = Table("figure", "value", title="opora ingest", title_justify="left")
+    for name, value in asdict(measured).items():
+        table.add_row(name, f"{value:.1f}" if isinstance(value, float) else str(value))
+    console.print(table)
+    sys.stdout.write(json.dumps(asdict(measured), indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

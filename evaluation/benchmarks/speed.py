@@ -1,0 +1,232 @@
+"""`make bench`: how fast a real service is, asked from another process, over a real knowledge base.
+
+Tables go to standard error and the same numbers as JSON to standard output. The first run indexes some 10,000 real and
+110,000 synthetic chunks, which takes minutes; later runs reuse them.
+"""
+
+import json
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from components.language.texts import terminal_locale, text
+from evaluation import workspace
+from evaluation.benchmarks.load import Reply, ask_concurrently, ask_sequentially
+from evaluation.benchmarks.server import Served, serving
+from evaluation.benchmarks.synthetic import fill
+from evaluation.datasets.fixture import questions
+from evaluation.datasets.public import vkcloud
+from evaluation.datasets.rows import DATA, MissingData
+from evaluation.metrics.targets import check_bench
+from evaluation.report.tables import print_targets
+from settings import get_settings
+from tenants import index
+from tenants.access.tokens import issue
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.storage import database
+
+SCHEMA = "bench.v1"
+SIZES = (10_000, 100_000)
+WARM_UP = 40
+ROUNDS = 3
+CLIENTS = 16
+CONCURRENT_QUESTIONS = 1_600
+SHORT_ROUNDS = 20
+SENTENCES = 20_000
+_FIXED = frozenset({"irrelevant", "nonsense", "out_of_scope", "blocked"})
+_REFUSED = frozenset({"refused", "cannot_answer", "clarify"})
+_TOKEN_SECONDS = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSetup:
+    """A data folder to serve, a token for each of its tenants by the number of its chunks, and what to ask."""
+
+    folder: Path
+    tokens: Mapping[int, str]
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The numbers, milliseconds by step, and how often each outcome came back."""
+
+    figures: Mapping[str, float]
+    steps: Mapping[str, float]
+    outcomes: Mapping[str, int]
+    chunks: int
+
+
+def main() -> int:
+    """Measure and print, targets missed or not; the exit code is 0 when there was something to print."""
+    console = Console(stderr=True)
+    locale = terminal_locale()
+    try:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+            real, synthetic = prepare(progress, text("cli.bench.preparing", locale))
+    except MissingData as error:
+        console.print(text("evaluation.skipped", locale, name="bench", path=str(error.path)))
+        return 1
+    with serving(real.folder) as served:
+        measured = measure(served, real)
+    with serving(synthetic.folder) as served:
+        measured = replace(measured, figures={**measured.figures, **measure_growth(served, synthetic)})
+    judged = check_bench(measured.figures)
+    _print(console, measured, locale)
+    print_targets(console, judged, locale)
+    result = {
+        "schema": SCHEMA,
+        "chunks": measured.chunks,
+        "figures": measured.figures,
+        "ms_by_step": measured.steps,
+        "outcomes": measured.outcomes,
+        "targets": [
+            {**target_judged.target.model_dump(exclude_none=True, exclude={"set"}), "met": target_judged.met}
+            for target_judged in judged
+        ],
+    }
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+    return 0
+
+
+def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
+    """Index the real and the synthetic folder in this process, and let go of both. Raises `MissingData`.
+
+    Two folders, because a service holds all its tenants in memory, and the real one's memory is what is measured.
+    """
+    question_set = vkcloud(DATA, "ru")[0]
+    shelf = get_settings().data_dir.resolve()
+    task = progress.add_task(label, total=None)
+
+    def show(count: int, total: int) -> None:
+        progress.update(task, completed=count, total=total or None)
+
+    bench_questions = tuple(case.question for case in question_set.cases)
+    folder = workspace.enter(shelf / "bench")
+    tenant = workspace.tenant_for(question_set.corpus, show)
+    with acting_as(tenant):
+        chunks = workspace.reference().chunks
+    real = BenchSetup(folder, {len(chunks): _token(tenant)}, bench_questions)
+    _close_stores()
+    sentences = [chunk.text[start:end] for chunk in chunks for start, end in chunk.sentences if end - start > 20]
+    random.Random(0).shuffle(sentences)  # noqa: S311 - reproducible, not a secret
+    folder = workspace.enter(shelf / "bench-synthetic")
+    tokens = {}
+    for size in SIZES:
+        other = Tenant(f"synthetic-{size}", subject="bench", scopes=SCOPES)
+        fill(other, size, sentences[:SENTENCES], show)
+        tokens[size] = _token(other)
+    _close_stores()
+    return real, BenchSetup(folder, tokens, bench_questions)
+
+
+def _close_stores() -> None:
+    index.close_all()
+    database.close_all()
+
+
+def measure(served: Served, setup: BenchSetup) -> Measurement:
+    """Speed and memory over the real knowledge base."""
+    port, bench_questions = served.port, setup.questions
+    ((chunks, token),) = setup.tokens.items()
+    ask_sequentially(port, token, bench_questions[:WARM_UP])
+    new = _distinct_questions(bench_questions, len(bench_questions) * ROUNDS + CONCURRENT_QUESTIONS)
+    first_time, timed = new[: len(bench_questions) * ROUNDS], new[len(bench_questions) * ROUNDS :]
+    before = served.cpu_seconds()
+    single = ask_sequentially(port, token, first_time)
+    cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
+    again = ask_sequentially(port, token, first_time[-len(bench_questions) :])
+    fixed = ask_sequentially(port, token, questions().fixed * SHORT_ROUNDS)
+    refused = ask_sequentially(port, token, questions().refused * SHORT_ROUNDS)
+    # Last: what a crowd has asked is being recorded for a while after it has gone.
+    crowd, seconds = ask_concurrently(port, token, timed, clients=CLIENTS, total=CONCURRENT_QUESTIONS)
+    figures = {
+        "alone_ms_p50": _percentile(single, 50),
+        "alone_ms_p99": _percentile(single, 99),
+        "alone_cpu_ms": cpu_ms,
+        "asked_again_ms_p50": _percentile(again, 50),
+        "answers_per_second": len(crowd) / seconds,
+        "together_ms_p50": _percentile(crowd, 50),
+        "together_ms_p99": _percentile(crowd, 99),
+        "errors": float(sum(reply.failed for reply in (*single, *crowd, *fixed, *refused))),
+        "fixed_reply_ms_p50": _percentile(_with_outcomes(fixed, _FIXED), 50),
+        "refusal_ms_p50": _percentile(_with_outcomes(refused, _REFUSED), 50),
+        "resident_mb": served.memory_mb("VmRSS"),
+        "resident_highest_mb": served.memory_mb("VmHWM"),
+    }
+    outcomes = Counter(reply.outcome for reply in single)
+    return Measurement(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
+
+
+def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
+    """So many questions, each with other words or marks, so that none is answered by what an earlier one has found."""
+    rounds = (number // len(sample) for number in range(total))
+    return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(sample), rounds, strict=False))
+
+
+def measure_growth(served: Served, setup: BenchSetup) -> dict[str, float]:
+    """How the time of a question grows from 10,000 to 100,000 chunks."""
+    small, large = (_percentile(_ask_warm(served.port, setup.tokens[size], setup.questions), 50) for size in SIZES)
+    return {"ms_p50_at_10k": small, "ms_p50_at_100k": large, "slowdown_100k": large / small}
+
+
+def _ask_warm(port: int, token: str, sample: Sequence[str]) -> list[Reply]:
+    ask_sequentially(port, token, sample[:WARM_UP])
+    return ask_sequentially(port, token, sample)
+
+
+def _token(tenant: Tenant) -> str:
+    return issue(
+        get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
+    )
+
+
+def _with_outcomes(replies: Sequence[Reply], outcomes: frozenset[str]) -> list[Reply]:
+    return [reply for reply in replies if reply.outcome in outcomes]
+
+
+def _percentile(replies: Sequence[Reply], share: float) -> float:
+    """Milliseconds; not a number when nothing was measured."""
+    return float(np.percentile([reply.milliseconds for reply in replies], share)) if replies else float("nan")
+
+
+def _mean_steps(replies: Sequence[Reply]) -> dict[str, float]:
+    """Mean milliseconds of each step over all questions, a step that did not run counting as none."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for reply in replies:
+        for step, spent in reply.steps.items():
+            total[step] += spent
+    return {step: round(spent / len(replies), 3) for step, spent in sorted(total.items(), key=_by_cost)}
+
+
+def _by_cost(item: tuple[str, float]) -> float:
+    return -item[1]
+
+
+def _print(console: Console, measured: Measurement, locale: str) -> None:
+    title = f"{text('cli.bench.title', locale)}: {measured.chunks}"
+    for heading, key, rows in (
+        (title, "figure", measured.figures),
+        (text("cli.bench.steps", locale), "step", measured.steps),
+    ):
+        table = Table(title=heading, title_justify="left")
+        table.add_column(text(f"cli.bench.{key}", locale))
+        table.add_column(text("cli.bench.value", locale), justify="right")
+        for name, value in rows.items():
+            table.add_row(name, f"{value:.2f}")
+        console.print(table)
+    counted = ", ".join(f"{name} {count}" for name, count in measured.outcomes.items())
+    console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""`python -m evaluation.training.fit_judge`: fit the weights of the judge, and say what they are worth elsewhere.
+
+Needs scikit-learn and the encoder (`opora models add e5-small`); the product needs neither to judge. It is fitted on
+graded questions of two vendors. Each in turn is left out and measured with a fit on the other; then VK Cloud's answer
+key, which nothing is fitted on, is put to the whole pipeline with the judge that is stored. `--write` stores the new
+weights in `components/judge/relevance.json` before that, and the table of the report.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+import yaml
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from components.embed.dense import passage_text
+from components.embed.protocol import Embedder
+from components.judge.relevance import COSINE, FILE, SIGNALS, Kind, design, measure
+from components.language.words import all_words, analyse
+from components.nested import from_description
+from components.turn import Passage
+from evaluation import workspace
+from evaluation.cases import Case, LabelledPassage
+from evaluation.datasets.answer_keys import read_key, vkcloud_answers
+from evaluation.datasets.rows import DATA
+from evaluation.metrics.calibration import Booleans, Numbers
+from evaluation.metrics.claims import claim_curve
+from evaluation.metrics.unseen import THRESHOLDS, UnseenVendor, save, unseen_vendor
+from evaluation.run import Plan, measure_set
+from settings import ROOT, get_settings
+
+VENDORS = ("yandexcloud", "microsoft")
+KINDS: Mapping[Kind, Sequence[str]] = {
+    "vectors": (COSINE, "cover", f"{COSINE} lead", "cover lead"),
+    "words": ("cover", "about", "depth lead"),
+}
+COLUMNS = (*SIGNALS, *(f"{name} lead" for name in SIGNALS))
+_RIDGE = 0.3
+"""Inverse strength, on standardised columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """By question: the columns of its candidates, and which of them answer; the rarity of each function word."""
+
+    columns: list[Numbers]
+    answers: list[Booleans]
+    function_words: Mapping[str, float]
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="Folder of the public data sets.")] = DATA,
+    write: Annotated[bool, typer.Option("--write", help="Store the weights and the table of the report.")] = False,
+) -> None:
+    """Fit, measure and print."""
+    ingest = yaml.safe_load((ROOT / "pipelines" / "ingest" / "ingest.yaml").read_text(encoding="utf-8"))
+    embedder = from_description(ingest["components"]["writer"]["init_parameters"]["embedder"], "embedder")
+    vendors = {name: read_vendor(read_key(data / name / "graded.jsonl"), embedder) for name in VENDORS}
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    fitted: dict[str, Any] = {}
+    for kind in KINDS:
+        fitted[kind] = _weights(list(vendors.values()), kind, stored[kind]["elsewhere"])
+        tables = [_unseen(name, vendors, kind) for name in VENDORS]
+        _print(kind, fitted[kind], stored[kind], tables)
+        if write and kind == "vectors":
+            save(tables)
+    if write:
+        function_words = _function_words(list(vendors.values()))
+        about = {"columns": COLUMNS, "encoder": stored["encoder"], "fitted_on": VENDORS}
+        content = {**about, **fitted, "function_words": function_words}
+        FILE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _print_vkcloud(data)
+
+
+def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
+    """Return the signals of the graded candidates of a vendor's questions."""
+    graded = [case.key.passages if case.key else () for case in cases]
+    texts = list(dict.fromkeys(map(_text, (passage for passages in graded for passage in passages))))
+    embedded = embedder.passages(texts)
+    vectors = {text: np.array(vector) for text, vector in zip(texts, embedded, strict=True)}
+    holding = Counter(stem for text in texts for stem in {analyse(word) for word in all_words(text)})
+
+    def rarity(word: tuple[str, bool]) -> float:
+        return log(1 + (len(texts) - holding[word] + 0.5) / (holding[word] + 0.5))
+
+    columns = []
+    for case, passages in zip(cases, graded, strict=True):
+        asked = np.array(embedder.question(case.question))
+        weights = {stem: rarity((stem, stop)) for stem, stop in map(analyse, all_words(case.question))}
+        candidates = [_candidate(one, float(vectors[_text(one)] @ asked)) for one in passages]
+        columns.append(design(measure(weights, candidates)))
+    answers = [np.array([passage.grade > 0 for passage in passages]) for passages in graded]
+    return Vendor(columns, answers, {word[0]: round(rarity(word), 2) for word in holding if word[1]})
+
+
+def fit(vendors: Sequence[Vendor], kind: Kind) -> tuple[Numbers, float]:
+    """Weights of the columns and the bias. Each vendor counts the same."""
+    used = [COLUMNS.index(name) for name in KINDS[kind]]
+    columns = np.concatenate([rows for one in vendors for rows in one.columns])[:, used]
+    answers = np.concatenate([rows for one in vendors for rows in one.answers])
+    sizes = [len(np.concatenate(one.answers)) for one in vendors]
+    shares = np.concatenate([np.full(size, sum(sizes) / len(sizes) / size) for size in sizes])
+    scaler, regression = StandardScaler(), LogisticRegression(C=_RIDGE, max_iter=3_000)
+    make_pipeline(scaler, regression).fit(columns, answers, logisticregression__sample_weight=shares)
+    weights = np.zeros(len(COLUMNS))
+    weights[used] = regression.coef_[0] / scaler.scale_
+    return weights, float(regression.intercept_[0] - weights[used] @ scaler.mean_)
+
+
+def _text(passage: LabelledPassage) -> str:
+    return passage_text(passage.title, passage.heading, passage.text)
+
+
+def _candidate(passage: LabelledPassage, cosine: float) -> Passage:
+    return Passage(
+        "", passage.doc_id, passage.title, passage.heading, passage.text, sentences=(), scores={COSINE: cosine}
+    )
+
+
+def _weights(vendors: Sequence[Vendor], kind: Kind, elsewhere: float) -> dict[str, Any]:
+    weights, bias = fit(vendors, kind)
+    return {"weights": weights.round(4).tolist(), "bias": round(bias, 4), "elsewhere": elsewhere}
+
+
+def _unseen(name: str, vendors: Mapping[str, Vendor], kind: Kind) -> UnseenVendor:
+    """The vendor by a fit that did not see it."""
+    weights, bias = fit([one for other, one in vendors.items() if other != name], kind)
+    probabilities = [1 / (1 + np.exp(-(columns @ weights + bias))) for columns in vendors[name].columns]
+    return unseen_vendor(name, probabilities, vendors[name].answers)
+
+
+def _function_words(vendors: Sequence[Vendor]) -> dict[str, float]:
+    """The rarity of each function word, averaged over the vendors that use it."""
+    known: defaultdict[str, list[float]] = defaultdict(list)
+    for vendor in vendors:
+        for word, rarity in vendor.function_words.items():
+            known[word].append(rarity)
+    return {word: round(sum(values) / len(values), 2) for word, values in sorted(known.items())}
+
+
+def _print(kind: Kind, model: Mapping[str, Any], stored: Mapping[str, Any], tables: Sequence[UnseenVendor]) -> None:
+    pairs = zip(
+        (*COLUMNS, "bias"), (*model["weights"], model["bias"]), (*stored["weights"], stored["bias"]), strict=True
+    )
+    weights = (f"{name} {new:.4g} (stored {old:.4g})" for name, new, old in pairs if new or old)
+    typer.echo(f"{kind}: {', '.join(weights)}")
+    for vendor in tables:
+        typer.echo(f"  {vendor.vendor}, unseen: first {vendor.first:.3f}, in three {vendor.in_three:.3f}")
+        for one in vendor.claims:
+            typer.echo(
+                f"    from {one.threshold:.2f}: claims {one.claimed:.3f}, right {one.right:.3f}, "
+                f"of unanswerable {one.of_unanswerable:.3f}"
+            )
+
+
+def _print_vkcloud(data: Path) -> None:
+    workspace.enter(get_settings().data_dir.resolve() / "evaluation")
+    (key,) = vkcloud_answers(data)
+    curve = claim_curve(measure_set(key, Plan(data=data), lambda *_: None).records)
+    typer.echo(f"{key.name}, {len(key.cases)} questions, by the judge that is stored")
+    for threshold in THRESHOLDS:
+        for one in [point for point in curve if point.certainty >= threshold][-1:]:
+            typer.echo(
+                f"    from {threshold:.2f}: claims {one.claimed:.3f}, right {one.right_of_claimed:.3f}, "
+                f"of answerable {one.right_of_answerable:.3f}, of unanswerable {one.claimed_of_unanswerable:.3f}"
+            )
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,164 @@
+"""Tokens that this installation has issued: who has which, until when, and whether it is in use; never a token itself.
+
+A token of an identity provider, or one that was signed elsewhere with our key, is good without being known here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from typing import Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, delete, select
+
+from settings import get_settings
+from tenants.access import revocations, tokens
+from tenants.access.revocations import Revocation
+from tenants.accounts import changes
+from tenants.core import context
+from tenants.core.errors import Conflict, Invalid, NotFound
+from tenants.storage import database
+from tenants.storage.models import TokenRow
+
+State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
+GRACE = timedelta(days=1)
+"""How long a token that is replaced goes on working when nobody says how long."""
+KEPT_EXPIRED = timedelta(days=30)
+"""How long it can be looked up that a token has expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """What is known of a token. `used_at` is within ten minutes of its last use; None when it was never used.
+
+    `ends_at` is when it is refused: it expires then, or has been revoked. `state` is whether it works now; `ending`:
+    until another one takes its place.
+    """
+
+    token_id: str
+    subject: str
+    scopes: tuple[str, ...]
+    issued_at: datetime
+    issued_by: str
+    expires_at: datetime
+    used_at: datetime | None
+    ends_at: datetime
+    state: State
+
+
+def issue(*, subject: str, scopes: Iterable[str], ttl_seconds: int) -> tuple[IssuedToken, str]:
+    """A token of the tenant in context, and what is known of it. The token itself cannot be seen again.
+
+    Raises `Invalid`: `scope_unknown`, `subject_invalid`, `ttl_invalid`.
+    """
+    return _issue(subject, frozenset(scopes), ttl_seconds)
+
+
+def rotate(token_id: str, *, grace: timedelta = GRACE) -> tuple[IssuedToken, str]:
+    """A token in the place of another one: the same subject and scopes, for as long as that one was issued for.
+
+    :param grace: how long the other one goes on working, if it does not expire sooner.
+    :raises NotFound: `token_unknown`.
+    :raises Conflict: `token_over`, for one that has expired, is revoked, or has been replaced.
+    :raises Invalid: `grace_invalid`.
+    """
+    before = get(token_id)
+    if before.state != "valid":
+        raise Conflict("token_over")
+    if not timedelta() <= grace <= timedelta(seconds=tokens.MAX_TTL_SECONDS):
+        raise Invalid("grace_invalid")
+    lifetime = round((before.expires_at - before.issued_at).total_seconds())
+    rotated = _issue(before.subject, frozenset(before.scopes), lifetime, instead_of=token_id)
+    revocations.revoke("token", token_id, at=min(datetime.now(UTC) + grace, before.expires_at))
+    return rotated
+
+
+def revoke(token_id: str) -> Revocation:
+    """Refuse a token from now on. Raises `NotFound`: `token_unknown`."""
+    return revocations.revoke("token", get(token_id).token_id)
+
+
+def get(token_id: str) -> IssuedToken:
+    """A token of the tenant in context. Raises `NotFound`: `token_unknown`."""
+    for token in _known(TokenRow.token_id == token_id):
+        return token
+    raise NotFound("token_unknown")
+
+
+def all() -> tuple[IssuedToken, ...]:
+    """The tokens of the tenant in context, those that work first, then the newest."""
+    return tuple(sorted(_known(), key=lambda one: one.state not in ("valid", "ending")))
+
+
+def of_person(subject: str) -> tuple[IssuedToken, ...]:
+    """The tokens of a subject."""
+    return _known(TokenRow.subject == subject)
+
+
+def forget(subject: str) -> None:
+    """Delete what is known of a subject's tokens. They go on working: revoke them by their subject."""
+    of_subject = TokenRow.tenant_id == context.current().tenant_id, TokenRow.subject == subject
+    with database.writing() as session:
+        session.execute(delete(TokenRow).where(*of_subject))
+
+
+def forget_expired(now: datetime) -> None:
+    """Delete what is known of tokens of all tenants that expired long ago."""
+    with database.writing() as session:
+        session.execute(delete(TokenRow).where(TokenRow.expires_at < now - KEPT_EXPIRED))
+
+
+def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: str = "") -> tuple[IssuedToken, str]:
+    caller, token_id, now = context.current(), token_hex(16), datetime.now(UTC).replace(microsecond=0)
+    raw = tokens.issue(
+        get_settings(), caller.tenant_id, scopes=scopes, subject=subject, ttl_seconds=ttl_seconds, token_id=token_id
+    )
+    row = TokenRow(
+        tenant_id=caller.tenant_id,
+        token_id=token_id,
+        subject=subject,
+        scopes=sorted(scopes),
+        issued_at=now,
+        issued_by=caller.subject,
+        expires_at=now + timedelta(seconds=ttl_seconds),
+    )
+    with database.writing() as session:
+        session.add(row)
+        noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at.isoformat()}
+        changes.note(session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted)
+    return _token(row, row.expires_at), raw
+
+
+def _known(*fitting: ColumnElement[bool]) -> tuple[IssuedToken, ...]:
+    query = select(TokenRow).where(TokenRow.tenant_id == context.current().tenant_id, *fitting)
+    revoked: dict[tuple[str, str], datetime] = {(one.kind, one.value): one.until for one in revocations.all()}
+    with database.reading() as session:
+        rows = session.scalars(query.order_by(TokenRow.issued_at.desc(), TokenRow.token_id)).all()
+    return tuple(_token(row, _end(row, revoked)) for row in rows)
+
+
+def _end(row: TokenRow, revoked: Mapping[tuple[str, str], datetime]) -> datetime:
+    of_many = (revoked.get(name) for name in (("subject", row.subject), ("tenant", "")))
+    ends = [until for until in of_many if until is not None and row.issued_at <= until]
+    return min([row.expires_at, *ends, revoked.get(("token", row.token_id), row.expires_at)])
+
+
+def _token(row: TokenRow, ends_at: datetime) -> IssuedToken:
+    return IssuedToken(
+        token_id=row.token_id,
+        subject=row.subject,
+        scopes=tuple(row.scopes),
+        issued_at=row.issued_at,
+        issued_by=row.issued_by,
+        expires_at=row.expires_at,
+        used_at=row.used_at,
+        ends_at=ends_at,
+        state=_state(row, ends_at),
+    )
+
+
+def _state(row: TokenRow, ends_at: datetime) -> State:
+    over = ends_at <= datetime.now(UTC)
+    if ends_at < row.expires_at:
+        return "revoked" if over else "ending"
+    return "expired" if over else "valid"

@@ -1,0 +1,107 @@
+"""Tokens that are no longer accepted though they are signed and have not expired.
+
+A token is named by its `jti`, or by the digest of itself where it has none, so that a provider's can be revoked too.
+A subject's tokens, and all of a tenant's, are revoked up to a moment: those issued later are good. Every process hears
+of it within seconds.
+
+A token that another one replaces is revoked from a moment to come, so that both work until then.
+"""
+
+from asyncio import to_thread
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from time import time
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import select
+
+from settings import get_settings
+from tenants.access import token_uses
+from tenants.accounts import changes
+from tenants.core import context
+from tenants.core.context import Tenant
+from tenants.core.errors import Invalid, Unauthenticated
+from tenants.storage import database
+from tenants.storage.cache import Key, TenantCache
+from tenants.storage.models import RevocationRow
+
+Kind: TypeAlias = Literal["token", "subject", "tenant"]
+_MAX_VALUE_BYTES = 255
+_Revoked: TypeAlias = Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """What is refused: tokens of this kind and value that were issued until a moment; one token from that moment on."""
+
+    kind: Kind
+    value: str
+    until: datetime
+
+
+_CACHE: TenantCache[_Revoked] = TenantCache("revocations")
+
+
+def token_id(raw: str, jti: object) -> str:
+    """What names a token."""
+    return (
+        jti if isinstance(jti, str) and 0 < len(jti.encode()) <= _MAX_VALUE_BYTES else sha256(raw.encode()).hexdigest()
+    )
+
+
+def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revocation:
+    """Refuse tokens of the tenant in context. Raises `Invalid` with the code `revocation_invalid`.
+
+    :param value: the token's id, or the subject; empty for all of the tenant's.
+    :param at: since when a token is refused; from now on when None.
+    """
+    if bool(value) == (kind == "tenant") or len(value.encode()) > _MAX_VALUE_BYTES:
+        raise Invalid("revocation_invalid")
+    at = at or datetime.now(UTC)
+    with database.writing() as session:
+        session.merge(RevocationRow(tenant_id=context.current().tenant_id, kind=kind, value=value, until=at))
+        changes.note(session, "token", "revoked", value or "*", after={"until": at.isoformat()})
+    _CACHE.expire(_key())
+    return Revocation(kind, value, at)
+
+
+def all() -> tuple[Revocation, ...]:
+    """What is refused of the tenant in context, newest first."""
+    query = select(RevocationRow).where(RevocationRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        rows = session.scalars(query.order_by(RevocationRow.until.desc(), RevocationRow.value)).all()
+        kinds: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
+        return tuple(Revocation(kinds[row.kind], row.value, row.until) for row in rows)
+
+
+async def check(tenant: Tenant) -> None:
+    """Raise `Unauthenticated` with the code `token_revoked` when the caller's token is refused.
+
+    For the event loop: a database that has to be asked is asked in a thread.
+    """
+    revoked = _CACHE.peek(_key())
+    if revoked is None:
+        revoked = await to_thread(_current)
+    if not revoked:
+        return
+    ends_at = revoked.get(("token", tenant.token_id))
+    of_many = (("subject", tenant.subject), ("tenant", ""))
+    if (ends_at is not None and ends_at <= time()) or any(
+        tenant.issued_at <= revoked[name] for name in of_many if name in revoked
+    ):
+        raise Unauthenticated("token_revoked")
+
+
+def _current() -> _Revoked:
+    def load(_cached: _Revoked | None) -> _Revoked:
+        token_uses.write()
+        # Whole seconds, as tokens have them: one issued in the same second as it was revoked is refused.
+        return {(one.kind, one.value): one.until.timestamp() for one in all()}
+
+    return _CACHE.get(_key(), load)
+
+
+def _key() -> Key:
+    return get_settings().database, context.current().tenant_id

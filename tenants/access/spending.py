@@ -1,0 +1,32 @@
+"""A tenant's spending today, and whether its cap is reached. Days are in UTC."""
+
+from datetime import UTC, datetime
+
+from tenants.accounts import policy
+from tenants.core import context
+from tenants.storage import database
+from tenants.storage.models import SpendingRow
+
+
+def spent() -> float:
+    """US dollars that the tenant in context has spent today."""
+    with database.reading() as session:
+        row = session.get(SpendingRow, (context.current().tenant_id, _today()))
+        return 0.0 if row is None else row.usd
+
+
+def is_spent() -> bool:
+    """Whether the tenant in context has reached the cap of its policy. Calls at work may still go a little beyond."""
+    cap = policy.current().spend_cap_usd_per_day
+    return cap is not None and spent() >= cap
+
+
+def spend(usd: float) -> None:
+    """Count US dollars of the tenant in context."""
+    with database.writing() as session:
+        row = database.locked(session, SpendingRow, tenant_id=context.current().tenant_id, day=_today(), usd=0.0)
+        row.usd += usd
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

@@ -1,0 +1,116 @@
+"""Who has changed which setting of a tenant, when, and what it was before. Secrets are never written here."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from secrets import token_hex
+from types import MappingProxyType
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import JSON, ForeignKey, Index, String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from tenants.core import context
+from tenants.core.errors import Conflict, NotFound
+from tenants.storage import database
+from tenants.storage.models import TENANT_ID, Base, TenantRow
+
+Area: TypeAlias = Literal["policy", "site", "tool", "webhook", "person", "token", "sign_in", "tenant"]
+AREAS: tuple[Area, ...] = get_args(Area)
+Act: TypeAlias = Literal["added", "changed", "removed", "rotated", "revoked"]
+Values: TypeAlias = Mapping[str, object]
+_NOTHING: Values = MappingProxyType({})
+
+
+class SettingChangeRow(Base):
+    """A change of a tenant's settings. `before` and `after` hold the fields that differ."""
+
+    __tablename__ = "setting_changes"
+    __table_args__ = (Index("ix_setting_changes_at", "tenant_id", "at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    change_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    at: Mapped[datetime]
+    by: Mapped[str] = mapped_column("changed_by", TENANT_ID)
+    area: Mapped[str] = mapped_column(String(16))
+    act: Mapped[str] = mapped_column(String(16))
+    about: Mapped[str] = mapped_column(TENANT_ID)
+    before: Mapped[dict[str, object]] = mapped_column("before_json", JSON)
+    after: Mapped[dict[str, object]] = mapped_column("after_json", JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. `about` names what was changed: a site's key, a tool, a login; empty for the policy."""
+
+    change_id: str
+    at: datetime
+    by: str
+    area: Area
+    act: str
+    about: str
+    before: Values
+    after: Values
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether all that it has changed is written down."""
+        return self.act == "changed" and self.area in ("policy", "site")
+
+
+def note(
+    session: Session, area: Area, act: Act, about: str = "", before: Values = _NOTHING, after: Values = _NOTHING
+) -> None:
+    """Write a change down in the transaction that makes it. A `changed` that changes nothing is none."""
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    if act == "changed" and not names:
+        return
+    row = SettingChangeRow(
+        tenant_id=context.current().tenant_id,
+        change_id=token_hex(8),
+        at=datetime.now(UTC),
+        by=context.current().subject,
+        area=area,
+        act=act,
+        about=about[:255],
+        before={name: before[name] for name in names if name in before},
+        after={name: after[name] for name in names if name in after},
+    )
+    session.add(row)
+
+
+def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
+    """The tenant's changes, newest first."""
+    query = select(SettingChangeRow).where(SettingChangeRow.tenant_id == context.current().tenant_id)
+    if area is not None:
+        query = query.where(SettingChangeRow.area == area)
+    newest = query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit)
+    with database.reading() as session:
+        return tuple(map(_change, session.scalars(newest)))
+
+
+def get(change_id: str) -> Change:
+    """A change of the tenant's. Raises `NotFound`: `change_unknown`."""
+    with database.reading() as session:
+        row = session.get(SettingChangeRow, (context.current().tenant_id, change_id))
+    if row is None:
+        raise NotFound("change_unknown")
+    return _change(row)
+
+
+def version_of(values: Values) -> str:
+    """Names what a form was filled in from, so that a change by somebody else meanwhile is noticed."""
+    return sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def check_version(version: str, values: Values) -> None:
+    """Raise `Conflict`, `settings_changed`, unless the version is empty or that of these values."""
+    if version and version != version_of(values):
+        raise Conflict("settings_changed")
+
+
+def _change(row: SettingChangeRow) -> Change:
+    area = next(area for area in AREAS if area == row.area)
+    return Change(row.change_id, row.at, row.by, area, row.act, row.about, row.before, row.after)

@@ -1,0 +1,187 @@
+"""What a tenant has decided for its assistant. Stored with the tenant, in force at once, on other replicas too."""
+
+from asyncio import to_thread
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from settings import PROFILE_NAME, get_settings
+from tenants.accounts import changes, registry
+from tenants.accounts.hours import Hours
+from tenants.accounts.registry import TenantRecord
+from tenants.core.errors import Invalid
+from tenants.storage.models import TenantRow
+
+Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+Domain: TypeAlias = Annotated[
+    str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)
+]
+Synonyms: TypeAlias = Annotated[
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=60)], ...],
+    Field(min_length=2, max_length=10),
+]
+ProfileName: TypeAlias = Annotated[str, StringConstraints(pattern=PROFILE_NAME)]
+Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
+MAX_FILE_SIZE = 20_000_000
+"""Bytes. A file of a chat is held in memory while it is scanned, and stored in the database."""
+
+
+class Policy(BaseModel):
+    """Every field is bounded, and its default is the careful one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Text = Field("Opora", description="What the assistant calls the company.")
+    locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")
+    approved_offers: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Offers the assistant may make, by risk (`cancellation`). It never makes another.",
+    )
+    handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
+    top_k: int = Field(5, ge=1, le=20, description="Passages an answer may stand on.")
+    allowed_domains: tuple[Domain, ...] = Field(
+        (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
+    )
+    answer_threshold: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="Least confidence of an answer that is shown as one, beside the pipeline's own gates; below it, "
+        "articles are offered.",
+    )
+    low_confidence_to_human: bool = Field(
+        False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
+    )
+    failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
+        2, description="Questions in a row that a chat may leave unanswered before a person is called; 0: any number."
+    )
+    hours: Hours | None = Field(
+        None, description="When people answer, unless a site has hours of its own; `opora chat hours` shows an example."
+    )
+    queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."
+    )
+    chat_file_bytes: Annotated[int, Field(ge=0, le=MAX_FILE_SIZE)] = Field(
+        5_000_000, description="Bytes of a file that a customer may send in a chat; 0: none."
+    )
+    chat_files: Annotated[int, Field(ge=0, le=1_000)] = Field(
+        20, description="Files that a customer may send in one chat."
+    )
+    chat_storage_bytes: Annotated[int, Field(ge=0, le=10**13)] = Field(
+        2_000_000_000, description="Bytes that the files of all chats may take together."
+    )
+    chat_file_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        396, description="Days to keep the files of chats; the default is 13 months."
+    )
+    chat_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None,
+        description="Days to keep chats that nobody waits in, counted from their last message; empty: all are kept.",
+    )
+    audit_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None, description="Days to keep turns in the audit; overrides the installation's."
+    )
+    synonyms: tuple[Synonyms, ...] = Field(
+        (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
+    )
+    profile: ProfileName | Literal[""] = Field("", description="Which profile answers; empty: the installation's.")
+    streaming: Literal["verified", "optimistic"] = Field(
+        "verified",
+        description="Stream an answer once its sentences are verified, or while it is written, taken back if need be.",
+    )
+    spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="What calls of language models may cost a day; then answers are quotations."
+    )
+    trace_content: bool = Field(
+        False, description="Send questions, passages and answers to the trace server, without personal data."
+    )
+    rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
+    rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
+
+
+_OVERRIDE: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=None)
+
+
+def current() -> Policy:
+    """The policy of the tenant in context."""
+    return _OVERRIDE.get() or of(registry.current())
+
+
+def latest() -> Policy:
+    """The policy as another process may have left it a moment ago: for whoever is about to change it."""
+    registry.refresh()
+    return current()
+
+
+async def load() -> Policy:
+    """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
+    tried = _OVERRIDE.get()
+    if tried is not None:
+        return tried
+    # One look: between two, the record could expire and be loaded on the loop.
+    record = registry.in_memory()
+    return of(record) if record is not None else await to_thread(current)
+
+
+@contextmanager
+def overridden(policy: Policy) -> Iterator[None]:
+    """Act in this block as if `policy` were in force; nothing is stored."""
+    token = _OVERRIDE.set(policy)
+    try:
+        yield
+    finally:
+        _OVERRIDE.reset(token)
+
+
+def of(tenant: TenantRecord | TenantRow) -> Policy:
+    """The policy of a tenant, its name and locale included."""
+    return Policy.model_validate({**tenant.policy, "name": tenant.name, "locale": tenant.locale})
+
+
+def version_of(policy: Policy) -> str:
+    """Names what a form was filled in from."""
+    return changes.version_of(policy.model_dump(mode="json"))
+
+
+def change(**fields: object) -> Policy:
+    """Change some fields and put the result in force. Raises as `apply` does."""
+    return apply(fields)
+
+
+def apply(fields: Mapping[str, object], version: str = "") -> Policy:
+    """Change some fields and put the result in force. What equals a default is not stored and follows it.
+
+    :param version: of the policy that the caller has seen (`version_of`); empty takes whatever it has become.
+    :raises Conflict: `settings_changed`, when it has changed since.
+    :raises Invalid: as `with_changes`.
+    """
+    with registry.changing() as (session, row):
+        before = of(row)
+        stored = before.model_dump(mode="json")
+        changes.check_version(version, stored)
+        changed = with_changes(fields, before)
+        row.name, row.locale = changed.name, changed.locale
+        row.policy = changed.model_dump(mode="json", exclude_defaults=True, exclude={"name", "locale"})
+        changes.note(session, "policy", "changed", "", stored, changed.model_dump(mode="json"))
+    return changed
+
+
+def with_changes(fields: Mapping[str, object], before: Policy | None = None) -> Policy:
+    """The policy with some fields changed, not in force.
+
+    :param before: the policy that is changed; the one in force when None.
+    :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the profiles that there are.
+    """
+    try:
+        changed = Policy.model_validate({**(before or current()).model_dump(), **fields})
+    except ValidationError as refused:
+        raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    if "profile" in fields and changed.profile:
+        check_profile(changed.profile)
+    return changed
+
+
+def check_profile(name: str) -> None:
+    """Raises `Invalid`, `profile_unknown`, where no profile has this name."""
+    if name not in (profiles := get_settings().profiles):
+        raise Invalid("profile_unknown", name=name, names=", ".join(profiles))

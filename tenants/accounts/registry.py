@@ -1,0 +1,230 @@
+"""The tenants of this installation and where each one's chunks are kept."""
+
+from asyncio import to_thread
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Self
+
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from settings import Settings, get_settings
+from tenants.accounts import changes
+from tenants.core import context
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Forbidden, Invalid, NotFound
+from tenants.core.names import check_tenant_id, collection_name, physical_name
+from tenants.storage import database
+from tenants.storage.cache import TenantCache
+from tenants.storage.models import TenantRow
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a tenant's chunks are.
+
+    `collection` is the lasting name, an alias; the chunks of one `generation` lie under `physical`, so that a new
+    generation can be built beside the old one. `filter` (a value of `meta.tenant`) and `shard_key` are for tenants that
+    share a collection; None where the collection is the tenant's own. `since` is when the tenant was added: another one
+    that had its id before, and was removed, has nothing to do with it.
+    """
+
+    collection: str
+    generation: int = 1
+    filter: str | None = None
+    shard_key: str | None = None
+    since: datetime | None = None
+
+    @property
+    def physical(self) -> str:
+        """The name of the generation in force."""
+        return physical_name(self.collection, self.generation)
+
+    @property
+    def key(self) -> str:
+        """What is in memory for the generation in force goes under this."""
+        return f"{self.physical} {self.since}"
+
+    def at(self, generation: int) -> Self:
+        """The same place for another generation."""
+        return replace(self, generation=generation)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRecord:
+    """One registered tenant. `policy` is as stored; `tenants.accounts.policy` gives it meaning.
+
+    `relations` is the revision of what `tenants.knowledge.relations` knows; 0 while there has never been anything.
+    A suspended tenant answers nothing.
+    """
+
+    tenant_id: str
+    name: str
+    locale: str
+    placement: Placement
+    created_at: datetime
+    policy: Mapping[str, object]
+    relations: int = 0
+    suspended_at: datetime | None = None
+
+
+_CACHE: TenantCache[TenantRecord] = TenantCache("tenants")
+
+
+class Registry:
+    """Adds and finds tenants. Records are kept in memory, so that a question costs no query."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or get_settings()
+
+    def add(self, tenant_id: str, *, name: str = "", locale: str = "") -> TenantRecord:
+        """Register a tenant. Raises `Invalid`: `tenant_id_invalid`, `tenant_exists`.
+
+        :param name: what people call it; the id when empty.
+        :param locale: `ru` or `en`; the installation's default when empty.
+        """
+        check_tenant_id(tenant_id)
+        row = TenantRow(
+            tenant_id=tenant_id,
+            name=name or tenant_id,
+            locale=locale or self._settings.default_locale,
+            policy={},
+            collection=collection_name(tenant_id),
+            generation=1,
+            newest_generation=1,
+            created_at=datetime.now(UTC),
+        )
+        try:
+            with database.writing(self._settings) as session:
+                session.add(row)
+        except IntegrityError as clash:
+            raise Invalid("tenant_exists") from clash
+        return self.get(tenant_id)
+
+    def get(self, tenant_id: str) -> TenantRecord:
+        """The tenant. Raises `NotFound` with the code `tenant_unknown`."""
+
+        def load(_cached: TenantRecord | None) -> TenantRecord:
+            with database.reading(self._settings) as session:
+                row = session.get(TenantRow, tenant_id)
+                if row is None:
+                    raise NotFound("tenant_unknown")
+                return _record(row)
+
+        return _CACHE.get((self._settings.database, tenant_id), load)
+
+    def exists(self, tenant_id: str) -> bool:
+        """Whether the tenant is registered."""
+        try:
+            self.get(tenant_id)
+        except NotFound:
+            return False
+        return True
+
+    def list(self) -> tuple[TenantRecord, ...]:
+        """All tenants by id."""
+        with database.reading(self._settings) as session:
+            return tuple(_record(row) for row in session.scalars(select(TenantRow).order_by(TenantRow.tenant_id)))
+
+
+def current(settings: Settings | None = None) -> TenantRecord:
+    """The record of the tenant in context. Raises `NotFound` with the code `tenant_unknown`."""
+    return Registry(settings).get(context.current().tenant_id)
+
+
+def in_memory() -> TenantRecord | None:
+    """The record of the tenant in context, unless the database has to be asked for it."""
+    return _CACHE.peek((get_settings().database, context.current().tenant_id))
+
+
+async def admitted() -> TenantRecord:
+    """The record of the tenant in context, whose request is let in. For the event loop: a database that has to be asked
+    is asked in a thread.
+
+    :raises NotFound: `tenant_unknown`.
+    :raises Forbidden: `tenant_suspended`.
+    """
+    record = in_memory()
+    if record is None:
+        record = await to_thread(current)
+    if record.suspended_at is not None:
+        raise Forbidden("tenant_suspended")
+    return record
+
+
+def suspend(tenant_id: str, by: str) -> None:
+    """Let nobody of a tenant in, in every process within seconds. Nothing of it is deleted. Raises `NotFound`."""
+    _set_suspended(tenant_id, by, datetime.now(UTC))
+
+
+def resume(tenant_id: str, by: str) -> None:
+    """Let a tenant that was suspended in again. Raises `NotFound`."""
+    _set_suspended(tenant_id, by, None)
+
+
+@contextmanager
+def changing() -> Iterator[tuple[Session, TenantRow]]:
+    """A writing session with the row of the tenant in context, locked. Raises `NotFound`."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        row = session.get(TenantRow, tenant_id, with_for_update=database.NO_KEY)
+        if row is None:
+            raise NotFound("tenant_unknown")
+        yield session, row
+    expire()
+
+
+@contextmanager
+def changing_relations() -> Iterator[Session]:
+    """A writing session, whose changes of edges and rejected approaches are seen from its commit on."""
+    with database.writing() as session:
+        yield session
+        count_relation_change(session)
+    expire()
+
+
+def count_relation_change(session: Session) -> None:
+    """Count a change of the tenant's edges or rejected approaches. Call `expire` after the commit."""
+    of_tenant = TenantRow.tenant_id == context.current().tenant_id
+    session.execute(update(TenantRow).where(of_tenant).values(relations=TenantRow.relations + 1))
+
+
+def count_document_change(session: Session) -> None:
+    """Count a change of documents, which matters where they are tied to others. Call `expire` after the commit."""
+    tied = TenantRow.tenant_id == context.current().tenant_id, TenantRow.relations > 0
+    session.execute(update(TenantRow).where(*tied).values(relations=TenantRow.relations + 1))
+
+
+def expire() -> None:
+    """Have the record of the tenant in context read anew. Call it after the commit that changed it."""
+    _CACHE.expire((get_settings().database, context.current().tenant_id))
+
+
+def refresh() -> None:
+    """Have this process read the record of the tenant in context anew; nothing has changed, so nobody else is told."""
+    _CACHE.drop(context.current().tenant_id)
+
+
+def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
+    with acting_as(Tenant(tenant_id, by)), changing() as (session, row):
+        before = {"suspended": row.suspended_at is not None}
+        # Who is suspended stays so since then.
+        row.suspended_at = moment and (row.suspended_at or moment)
+        changes.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
+
+
+def _record(row: TenantRow) -> TenantRecord:
+    return TenantRecord(
+        tenant_id=row.tenant_id,
+        name=row.name,
+        locale=row.locale,
+        placement=Placement(row.collection, row.generation, row.shared_filter, row.shard_key, row.created_at),
+        created_at=row.created_at,
+        policy=MappingProxyType(dict(row.policy)),
+        relations=row.relations,
+        suspended_at=row.suspended_at,
+    )

@@ -1,0 +1,82 @@
+"""The memory of a conversation, for its next question: the last ten turns, for a day after the last one.
+
+A conversation belongs to tenant and subject, so a guessed session id opens nobody else's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, select
+
+from tenants.core import context
+from tenants.storage import database
+from tenants.storage.models import ConversationRow, PastTurnJson
+
+RETENTION = timedelta(hours=24)
+MAX_TURNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """One turn: the question said in full, its outcome, and the choices it offered."""
+
+    question: str
+    outcome: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation of a person, oldest turn first."""
+
+    session_id: str
+    subject: str
+    turns: tuple[PastTurn, ...]
+    updated_at: datetime
+
+
+def recall(session_id: str) -> tuple[PastTurn, ...]:
+    """The turns of the caller's conversation, oldest first; none when there is no such one or it is too old."""
+    caller = context.current()
+    with database.reading() as session:
+        row = session.get(ConversationRow, (caller.tenant_id, caller.subject, session_id))
+        return _turns(row) if row is not None and row.updated_at >= datetime.now(UTC) - RETENTION else ()
+
+
+def remember(session_id: str, turn: PastTurn) -> None:
+    """Add a turn to the caller's conversation; the oldest beyond ten is forgotten, as is what was said long ago."""
+    caller = context.current()
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        key = {"tenant_id": caller.tenant_id, "subject": caller.subject, "session_id": session_id}
+        row = database.locked(session, ConversationRow, **key, turns=[], updated_at=now)
+        earlier = row.turns if row.updated_at >= now - RETENTION else []
+        row.turns = [*earlier, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
+        row.turns = row.turns[-MAX_TURNS:]
+        row.updated_at = now
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[Conversation, ...]:
+    """The tenant's conversations of a person, by session, or, of both, those that fit both."""
+    with database.reading() as session:
+        rows = session.scalars(select(ConversationRow).where(*_owned_by(subject, session_id)))
+        return tuple(Conversation(row.session_id, row.subject, _turns(row), row.updated_at) for row in rows)
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same conversations."""
+    with database.writing() as session:
+        session.execute(delete(ConversationRow).where(*_owned_by(subject, session_id)))
+
+
+def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+    yield ConversationRow.tenant_id == context.current().tenant_id
+    if subject is not None:
+        yield ConversationRow.subject == subject
+    if session_id is not None:
+        yield ConversationRow.session_id == session_id
+
+
+def _turns(row: ConversationRow) -> tuple[PastTurn, ...]:
+    return tuple(PastTurn(turn["question"], turn["outcome"], tuple(turn["options"])) for turn in row.turns)

@@ -1,0 +1,141 @@
+"""Questions handed over to a person. A ticket is stored before its number is shown."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from secrets import choice
+
+from sqlalchemy import ColumnElement, delete, select
+
+from settings import get_settings
+from tenants.accounts import policy
+from tenants.core import context
+from tenants.storage import database
+from tenants.storage.models import TicketRow
+
+_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+"""Letters and digits that are not confused when read out over the telephone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One handed-over question. `draft` is the unverified answer, for the operator's eyes only."""
+
+    ticket_id: str
+    turn_id: str
+    session_id: str
+    subject: str
+    channel: str
+    reason: str
+    question: str
+    draft: str
+    created_at: datetime
+
+
+def open_ticket(turn_id: str, reason: str, question: str, *, session_id: str = "", draft: str = "") -> Ticket:
+    """Hand the question of a turn over to the channel in the tenant's policy.
+
+    :param reason: the stable code of the refusal or of the risk.
+    """
+    channel = policy.current().handoff_channel
+    row = new_ticket(turn_id, reason, question, session_id=session_id, draft=draft, channel=channel)
+    with database.writing() as session:
+        session.add(row)
+    return ticket_of(row)
+
+
+def new_ticket(
+    turn_id: str,
+    reason: str,
+    question: str,
+    *,
+    session_id: str,
+    draft: str,
+    channel: str,
+    subject: str = "",
+    chat_id: str = "",
+) -> TicketRow:
+    """A ticket that is not stored yet, for a transaction that stores more than it.
+
+    :param channel: from the tenant's policy, which is not to be read inside of a transaction.
+    :param subject: whose question it is; the caller's when empty.
+    :param chat_id: the chat that goes over to a person with it.
+    """
+    caller = context.current()
+    return TicketRow(
+        tenant_id=caller.tenant_id,
+        ticket_id=_number(),
+        turn_id=turn_id,
+        session_id=session_id,
+        subject=subject or caller.subject,
+        channel=channel,
+        reason=reason,
+        question=question,
+        draft=draft,
+        chat_id=chat_id,
+        created_at=datetime.now(UTC),
+    )
+
+
+def get(ticket_id: str) -> Ticket | None:
+    """The tenant's ticket; None when it has none with this id."""
+    with database.reading() as session:
+        row = session.get(TicketRow, (context.current().tenant_id, ticket_id))
+        return ticket_of(row) if row else None
+
+
+def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
+    """The tenant's newest tickets, newest first."""
+    query = select(TicketRow).where(TicketRow.tenant_id == context.current().tenant_id)
+    newest = query.order_by(TicketRow.created_at.desc()).limit(limit)
+    with database.reading() as session:
+        return tuple(ticket_of(row) for row in session.scalars(newest))
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[Ticket, ...]:
+    """The tenant's tickets of a person, of a session, or, of both, those that fit both."""
+    with database.reading() as session:
+        rows = session.scalars(select(TicketRow).where(*_owned_by(subject, session_id)))
+        return tuple(ticket_of(row) for row in rows)
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Delete the same tickets."""
+    with database.writing() as session:
+        session.execute(delete(TicketRow).where(*_owned_by(subject, session_id)))
+
+
+def forget_old(now: datetime | None = None) -> None:
+    """Drop tickets of all tenants after the days of the settings; those of chats go with their chats."""
+    before = (now or datetime.now(UTC)) - timedelta(days=get_settings().ticket_days)
+    with database.writing() as session:
+        session.execute(delete(TicketRow).where(TicketRow.created_at < before, TicketRow.chat_id == ""))
+
+
+def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+    yield TicketRow.tenant_id == context.current().tenant_id
+    if subject is not None:
+        yield TicketRow.subject == subject
+    if session_id is not None:
+        yield TicketRow.session_id == session_id
+
+
+def ticket_of(row: TicketRow) -> Ticket:
+    """A stored ticket, or one that is about to be."""
+    return Ticket(
+        ticket_id=row.ticket_id,
+        turn_id=row.turn_id,
+        session_id=row.session_id,
+        subject=row.subject,
+        channel=row.channel,
+        reason=row.reason,
+        question=row.question,
+        draft=row.draft,
+        created_at=row.created_at,
+    )
+
+
+def _number() -> str:
+    """A number to write down, such as `7KQ4M-X2RPA`: 31^10 of them, and one tenant's never meets another's."""
+    drawn = "".join(choice(_LETTERS) for _ in range(10))
+    return f"{drawn[:5]}-{drawn[5:]}"

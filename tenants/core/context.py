@@ -1,0 +1,79 @@
+"""The caller: set once at the gate from a verified token, read everywhere below it, and set nowhere else.
+
+Threat: a request that names its own tenant. Nothing under `tenants/` takes a tenant id from a request; stored data is
+reached through `current()` alone, and asking without a tenant raises.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Literal, TypeAlias, get_args
+
+from tenants.core.errors import Forbidden, NoTenant
+
+Scope: TypeAlias = Literal["ask", "ingest", "operate", "admin", "visit"]
+SCOPES: frozenset[str] = frozenset(get_args(Scope))
+"""Every scope a token can carry. There is no implication between them: `admin` alone cannot ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """The tenant of this call, the person or system inside it (`subject`), and what they may do.
+
+    `site` is the key of the website whose visitor this is; empty for everybody else. `token_id` and `issued_at` (epoch
+    seconds, 0 when it is not said) tell which token proved it, for `tenants.access.revocations`.
+    """
+
+    tenant_id: str
+    subject: str
+    scopes: frozenset[str] = frozenset()
+    site: str = ""
+    token_id: str = field(default="", compare=False)
+    issued_at: float = field(default=0.0, compare=False)
+
+    def require(self, scope: Scope) -> None:
+        """Raise `Forbidden` unless the token carries `scope`."""
+        if scope not in self.scopes:
+            raise Forbidden(scope=scope)
+
+    def key(self, *parts: str) -> str:
+        """A key that no other tenant, subject or list of parts produces: for caches, sessions, jobs and files.
+
+        Lengths are hashed too, so that `("a", "bc")` and `("ab", "c")` differ. 32 hexadecimal characters.
+        """
+        digest = sha256()
+        for part in (self.tenant_id, self.subject, *parts):
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big"))
+            digest.update(data)
+        return digest.hexdigest()[:32]
+
+    def session_key(self, session_id: str) -> str:
+        """The key under which this subject's conversation is kept."""
+        return self.key("session", session_id)
+
+
+_CURRENT: ContextVar[Tenant | None] = ContextVar("opora_tenant", default=None)
+
+
+def current() -> Tenant:
+    """The tenant of this call. Raises `NoTenant` outside `acting_as`."""
+    tenant = _CURRENT.get()
+    if tenant is None:
+        raise NoTenant
+    return tenant
+
+
+@contextmanager
+def acting_as(tenant: Tenant) -> Iterator[Tenant]:
+    """Run the block for `tenant`; the tenant before it is restored afterwards.
+
+    A new thread starts without a tenant: run it in `contextvars.copy_context()` where it works for the same caller.
+    """
+    token = _CURRENT.set(tenant)
+    try:
+        yield tenant
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,140 @@
+"""Verdicts on answers: one per person and recorded turn.
+
+An anonymous turn has no person here either: it has one verdict, the last. A verdict is deleted when its turn is
+erased or pruned, and when the person who gave it is erased.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import ColumnElement, and_, delete, func, select
+from sqlalchemy.orm import Session
+
+from tenants.core import context
+from tenants.core.errors import NotFound
+from tenants.storage import database
+from tenants.storage.models import AuditContentRow, AuditRow, FeedbackRow
+
+Thumb: TypeAlias = Literal["up", "down"]
+Reason: TypeAlias = Literal["wrong", "incomplete", "unclear", "outdated", "other"]
+
+THUMBS: Mapping[str, Thumb] = {thumb: thumb for thumb in get_args(Thumb)}
+_REASONS: Mapping[str, Reason] = {reason: reason for reason in get_args(Reason)}
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """One verdict.
+
+    :param person: digest of who gave it (`tenants.privacy.persons.digest`); empty for an anonymous turn.
+    :param session_id: the turn's.
+    :param comment: without personal data; empty when nothing was said.
+    """
+
+    turn_id: str
+    person: str
+    session_id: str
+    thumb: Thumb
+    reason: Reason | None
+    comment: str
+    at: datetime
+
+
+def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, comment: str = "") -> Feedback:
+    """Store a verdict, replacing this person's earlier one on the turn.
+
+    Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, or it was erased.
+    """
+    tenant_id = context.current().tenant_id
+    beside = and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
+    turn = (
+        select(AuditContentRow.person, AuditContentRow.session_id)
+        .join(AuditRow, beside)
+        .where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id == turn_id)
+        # Whoever erases the turn meanwhile waits, and then finds this verdict too.
+        .with_for_update(of=AuditContentRow, key_share=True)
+    )
+    with database.writing() as session:
+        judged = session.execute(turn).first()
+        if judged is None:
+            raise NotFound("turn_unknown")
+        row = FeedbackRow(
+            tenant_id=tenant_id,
+            turn_id=turn_id,
+            person=person if judged.person else "",
+            session_id=judged.session_id,
+            thumb=thumb,
+            reason=reason,
+            comment=comment,
+            at=datetime.now(UTC),
+        )
+        return _feedback(session.merge(row))
+
+
+def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Feedback, ...]:
+    """The tenant's newest verdicts, newest first.
+
+    :param thumb: None: both.
+    """
+    query = select(FeedbackRow).where(FeedbackRow.tenant_id == context.current().tenant_id)
+    if thumb is not None:
+        query = query.where(FeedbackRow.thumb == thumb)
+    order = FeedbackRow.at.desc(), FeedbackRow.turn_id, FeedbackRow.person
+    with database.reading() as session:
+        return tuple(_feedback(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+
+
+def judged_answers(outcomes: Sequence[str]) -> int:
+    """How many turns with these outcomes have a verdict of anybody."""
+    turn = and_(AuditRow.tenant_id == FeedbackRow.tenant_id, AuditRow.turn_id == FeedbackRow.turn_id)
+    query = select(func.count(FeedbackRow.turn_id.distinct())).join(AuditRow, turn)
+    with database.reading() as session:
+        own = FeedbackRow.tenant_id == context.current().tenant_id
+        return session.scalar(query.where(own, AuditRow.outcome.in_(outcomes))) or 0
+
+
+def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
+    """The verdicts of a person, those on the turns of a session, or, of both, those that fit both.
+
+    :param person: their digest; empty for everybody of the session, as `session_id` is for all sessions.
+    """
+    with database.reading() as session:
+        rows = session.scalars(select(FeedbackRow).where(*_owned_by(person, session_id)))
+        return tuple(_feedback(row) for row in rows)
+
+
+def erase(person: str, session_id: str) -> None:
+    """Delete the same verdicts."""
+    with database.writing() as session:
+        session.execute(delete(FeedbackRow).where(*_owned_by(person, session_id)))
+
+
+def forget(session: Session, tenant_id: str, turns: ColumnElement[bool]) -> None:
+    """Delete all verdicts on these turns, inside the transaction that erases or prunes them.
+
+    :param turns: a condition on `AuditRow`.
+    """
+    judged = select(AuditRow.turn_id).where(AuditRow.tenant_id == tenant_id, turns)
+    session.execute(delete(FeedbackRow).where(FeedbackRow.tenant_id == tenant_id, FeedbackRow.turn_id.in_(judged)))
+
+
+def _owned_by(person: str, session_id: str) -> Iterator[ColumnElement[bool]]:
+    yield FeedbackRow.tenant_id == context.current().tenant_id
+    if person:
+        yield FeedbackRow.person == person
+    if session_id:
+        yield FeedbackRow.session_id == session_id
+
+
+def _feedback(row: FeedbackRow) -> Feedback:
+    return Feedback(
+        turn_id=row.turn_id,
+        person=row.person,
+        session_id=row.session_id,
+        thumb=THUMBS[row.thumb],
+        reason=_REASONS[row.reason] if row.reason else None,
+        comment=row.comment,
+        at=row.at,
+    )

@@ -1,0 +1,155 @@
+"""The traces of a tenant, kept by Phoenix: under which names, and how somebody's are found and erased.
+
+Phoenix keeps them for 90 days (`evaluation/phoenix_server.py`, `compose.yaml`). It is no boundary between tenants:
+projects keep order, and whoever may open it sees all of them.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from uuid import UUID
+
+import httpx
+from pydantic import BaseModel
+
+from settings import Settings, get_settings
+from tenants.core import context
+from tenants.core.errors import TryAgain
+
+_PATIENCE = 10.0
+_PAGE = 1_000
+_GONE = 404
+
+
+class _Project(BaseModel):
+    id: str
+    name: str
+
+
+class _Projects(BaseModel):
+    data: list[_Project]
+    next_cursor: str | None
+
+
+class _Context(BaseModel):
+    trace_id: str
+
+
+class _Span(BaseModel):
+    context: _Context
+
+
+class _Spans(BaseModel):
+    data: list[_Span]
+    next_cursor: str | None
+
+
+def project(tenant_id: str) -> str:
+    """The project that a tenant's traces are in."""
+    return f"opora:{tenant_id}"
+
+
+def session(tenant_id: str, session_id: str) -> str:
+    """A session's name in Phoenix, where it must be the only one of all projects."""
+    return f"{project(tenant_id)}:{session_id}"
+
+
+def trace_id(turn_id: str) -> str:
+    """The trace of a turn, 32 hexadecimal characters: the turn's own id, unless that is no UUID."""
+    try:
+        return UUID(turn_id).hex
+    except ValueError:
+        return sha256(turn_id.encode()).hexdigest()[:32]
+
+
+def of_person(person: str, session_id: str) -> tuple[str, ...]:
+    """Ids of the traces of somebody of the tenant in context; none where no Phoenix is set.
+
+    :param person: their digest; empty for everybody of the session, as `session_id` is for all sessions.
+    :raises TryAgain: Phoenix does not answer.
+    """
+    if not get_settings().phoenix_url:
+        return ()
+    with phoenix() as rest:
+        return tuple(_matching(rest, person, session_id))
+
+
+def erase(person: str, session_id: str) -> int:
+    """Erase these traces; says how many there were.
+
+    :raises TryAgain: Phoenix does not answer. What it has not erased yet is found again.
+    """
+    trace_ids = of_person(person, session_id)
+    if trace_ids:
+        with phoenix() as rest:
+            for trace in trace_ids:
+                answer = rest.delete(f"/v1/traces/{trace}")
+                if answer.status_code != _GONE:
+                    answer.raise_for_status()
+    return len(trace_ids)
+
+
+def erase_all() -> None:
+    """Erase the project of the tenant in context with all of its traces.
+
+    :raises TryAgain: Phoenix does not answer.
+    """
+    if not get_settings().phoenix_url:
+        return
+    with phoenix() as rest:
+        within = _project_id(rest)
+        if within is not None:
+            rest.delete(f"/v1/projects/{within}").raise_for_status()
+
+
+@contextmanager
+def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
+    """A client of Phoenix's REST interface. Raises `TryAgain` where Phoenix fails in the block."""
+    with client(settings or get_settings(), _PATIENCE) as opened:
+        try:
+            yield opened
+        except httpx.HTTPError as error:
+            raise TryAgain from error
+
+
+def client(settings: Settings, timeout: float) -> httpx.Client:
+    """A client of Phoenix's REST interface that waits `timeout` seconds for each part of an answer."""
+    key = settings.phoenix_api_key.get_secret_value()
+    return httpx.Client(
+        base_url=settings.phoenix_url,
+        headers={"Authorization": f"Bearer {key}"} if key else {},
+        timeout=timeout,
+        trust_env=False,
+    )
+
+
+def _matching(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]:
+    within = _project_id(rest)
+    if within is None:
+        return
+    # Quoted, or Phoenix would take digits for a number. Its project is the tenant's alone, so the bare session will do.
+    filters = {"user.id": person, "metadata.session": session_id}
+    attributes = [f"{name}:{json.dumps(value)}" for name, value in filters.items() if value]
+    about: dict[str, str | int | list[str]] = {"parent_id": "null", "limit": _PAGE, "attribute": attributes}
+    while True:
+        answer = rest.get(f"/v1/projects/{within}/spans", params=about).raise_for_status()
+        page = _Spans.model_validate_json(answer.content)
+        yield from (span.context.trace_id for span in page.data)
+        if page.next_cursor is None:
+            return
+        about["cursor"] = page.next_cursor
+
+
+def _project_id(rest: httpx.Client) -> str | None:
+    """Names of projects can hold what an address cannot."""
+    name, cursor = project(context.current().tenant_id), ""
+    while True:
+        answer = rest.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()
+        page = _Projects.model_validate_json(answer.content)
+        for stored in page.data:
+            if stored.name == name:
+                return stored.id
+        if page.next_cursor is None:
+            return None
+        cursor = page.next_cursor

@@ -1,0 +1,76 @@
+"""Pairs of passages that look as if they contradicted each other, and that somebody has found not to.
+
+A pair is known by its two chunks, whose ids cover their text: when either is written anew, the question is open again.
+It is gone with either of its documents.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import delete, or_, select
+from sqlalchemy.orm import Session
+
+from tenants.accounts.registry import changing_relations
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
+from tenants.storage.models import AgreementRow
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two passages that do not contradict each other."""
+
+    chunk_id: str
+    other_chunk_id: str
+    doc_id: str
+    other_doc_id: str
+    decided_by: str
+    at: datetime
+
+
+def put(chunk_id: str, doc_id: str, other_chunk_id: str, other_doc_id: str) -> None:
+    """Note that two passages do not contradict each other. Raises `Invalid` with `pair_invalid` for one and itself."""
+    if chunk_id == other_chunk_id:
+        raise Invalid("pair_invalid")
+    (first, first_doc), (second, second_doc) = sorted([(chunk_id, doc_id), (other_chunk_id, other_doc_id)])
+    caller = context.current()
+    row = AgreementRow(
+        tenant_id=caller.tenant_id,
+        chunk_id=first,
+        other_chunk_id=second,
+        doc_id=first_doc,
+        other_doc_id=second_doc,
+        decided_by=caller.subject,
+        at=datetime.now(UTC),
+    )
+    with changing_relations() as session:
+        session.merge(row)
+
+
+def remove(chunk_id: str, other_chunk_id: str) -> None:
+    """Take that back. Raises `NotFound` with the code `pair_unknown`."""
+    first, second = sorted((chunk_id, other_chunk_id))
+    with changing_relations() as session:
+        row = session.get(AgreementRow, (context.current().tenant_id, first, second))
+        if row is None:
+            raise NotFound("pair_unknown")
+        session.delete(row)
+
+
+def all() -> tuple[Agreement, ...]:
+    """Every pair of the tenant, the newest first."""
+    query = select(AgreementRow).where(AgreementRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(
+            Agreement(row.chunk_id, row.other_chunk_id, row.doc_id, row.other_doc_id, row.decided_by, row.at)
+            for row in session.scalars(query.order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))
+        )
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+    """Remove what is gone with these documents. Returns whether there was any."""
+    theirs = or_(AgreementRow.doc_id.in_(doc_ids), AgreementRow.other_doc_id.in_(doc_ids))
+    of_tenant = AgreementRow.tenant_id == context.current().tenant_id
+    return bool(session.scalars(delete(AgreementRow).where(of_tenant, theirs).returning(AgreementRow.chunk_id)).all())

@@ -1,0 +1,104 @@
+"""Pairs of passages that contradict each other, found when documents change.
+
+A pair is known by its two chunks, whose ids cover their text: when either is written anew, the pair is gone. It goes
+with either of its documents too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, or_, select
+from sqlalchemy.orm import Session
+
+from tenants.accounts import registry
+from tenants.core import context
+from tenants.storage import database
+from tenants.storage.models import ContradictionRow
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One sentence of a pair; `start` and `end` are character offsets into the chunk's text."""
+
+    chunk_id: str
+    doc_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two sentences of two documents, the smaller chunk id first.
+
+    :param kind: `number`, `date`, `code` or `negation`.
+    :param at: when the pair was found.
+    """
+
+    kind: str
+    one: Side
+    other: Side
+    at: datetime
+
+
+def replace(doc_ids: Sequence[str], found: Sequence[Contradiction]) -> None:
+    """Make `found` all contradictions of these documents; a pair that is known already stays as it is."""
+    if not (found or registry.current().relations):
+        return
+    tenant_id = context.current().tenant_id
+    theirs = or_(ContradictionRow.doc_id.in_(doc_ids), ContradictionRow.other_doc_id.in_(doc_ids))
+    with database.writing() as session:
+        stored = session.scalars(select(ContradictionRow).where(ContradictionRow.tenant_id == tenant_id, theirs))
+        known = {_key(row): row for row in stored}
+        rows = {_key(row): row for row in (_row(tenant_id, one) for one in found)}
+        for key in known.keys() - rows.keys():
+            session.delete(known[key])
+        for key in rows.keys() - known.keys():
+            session.merge(rows[key])
+        if known.keys() != rows.keys():
+            registry.count_relation_change(session)
+    registry.expire()
+
+
+def all() -> tuple[Contradiction, ...]:
+    """Every pair of the tenant, the newest first."""
+    query = select(ContradictionRow).where(ContradictionRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        rows = session.scalars(query.order_by(ContradictionRow.at.desc(), ContradictionRow.chunk_id))
+        return tuple(map(_contradiction, rows))
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+    """Remove the pairs of documents that are removed. Returns whether there were any."""
+    theirs = or_(ContradictionRow.doc_id.in_(doc_ids), ContradictionRow.other_doc_id.in_(doc_ids))
+    of_tenant = ContradictionRow.tenant_id == context.current().tenant_id
+    gone = delete(ContradictionRow).where(of_tenant, theirs).returning(ContradictionRow.chunk_id)
+    return bool(session.scalars(gone).all())
+
+
+def _key(row: ContradictionRow) -> tuple[str, str]:
+    return row.chunk_id, row.other_chunk_id
+
+
+def _row(tenant_id: str, pair: Contradiction) -> ContradictionRow:
+    one, other = sorted((pair.one, pair.other), key=lambda side: side.chunk_id)
+    return ContradictionRow(
+        tenant_id=tenant_id,
+        chunk_id=one.chunk_id,
+        other_chunk_id=other.chunk_id,
+        doc_id=one.doc_id,
+        other_doc_id=other.doc_id,
+        kind=pair.kind,
+        start=one.start,
+        end=one.end,
+        other_start=other.start,
+        other_end=other.end,
+        at=pair.at,
+    )
+
+
+def _contradiction(row: ContradictionRow) -> Contradiction:
+    one = Side(row.chunk_id, row.doc_id, row.start, row.end)
+    return Contradiction(
+        row.kind, one, Side(row.other_chunk_id, row.other_doc_id, row.other_start, row.other_end), row.at
+    )

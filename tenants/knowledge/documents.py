@@ -1,0 +1,190 @@
+"""Which documents a tenant has, and which chunks each one became.
+
+A record is written after the document's chunks are stored and before the chunks of its last version are removed, so a
+record never names a chunk that is missing; what a crash leaves over is a chunk that no record names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from tenants.accounts import registry
+from tenants.core import context
+from tenants.core.json import Json
+from tenants.knowledge import relations, trial, versions
+from tenants.knowledge.versions import DocumentVersion
+from tenants.storage import database
+from tenants.storage.models import DocumentRow, TenantRow
+
+_PARAMETERS = 500
+"""Values per statement, which databases limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """One ingested document.
+
+    :param content_hash: of all that its chunks are made from; equal means that ingesting it again changes nothing.
+    :param chunk_ids: point ids in reading order.
+    :param updated_at: ISO 8601 day of the document's own last change.
+    :param flags: what about the text an operator should look at.
+    :param version: the number of the version in force in `tenants.knowledge.versions`.
+    :param given: what the source says of the properties that an operator may override.
+    :param overrides: what an operator has set of them. Here and with the chunks it stands in place of what was given.
+    :param ingested_at: when the version in force was written.
+    """
+
+    doc_id: str
+    title: str
+    source: str
+    content_hash: str
+    chunk_ids: tuple[str, ...]
+    updated_at: str
+    status: str = "active"
+    url: str | None = None
+    lang: str = "ru"
+    trust: str = "auto"
+    priority: int = 0
+    tags: tuple[str, ...] = ()
+    project_key: str = ""
+    evidence_tier: str = ""
+    source_type: str = ""
+    flags: tuple[str, ...] = ()
+    version: int = 1
+    given: Mapping[str, Json] = field(default_factory=dict)
+    overrides: Mapping[str, Json] = field(default_factory=dict)
+    ingested_at: datetime | None = field(default=None, compare=False)
+
+
+def get(doc_id: str) -> DocumentRecord | None:
+    """The document; None when the tenant has none with this id."""
+    document = trial.current(context.current().tenant_id)
+    if document is not None and document.record.doc_id == doc_id:
+        return document.record
+    with database.reading() as session:
+        row = session.get(DocumentRow, (context.current().tenant_id, doc_id))
+        return _record(row) if row else None
+
+
+def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
+    """Those of `doc_ids` that the tenant has, by id. A batch costs little more than one."""
+    tenant_id = context.current().tenant_id
+    records: dict[str, DocumentRecord] = {}
+    with database.reading() as session:
+        for start in range(0, len(doc_ids), _PARAMETERS):
+            chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+            for row in session.scalars(select(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen)):
+                records[row.doc_id] = _record(row)
+    document = trial.current(tenant_id)
+    if document is not None and document.record.doc_id in doc_ids:
+        records[document.record.doc_id] = document.record
+    return records
+
+
+def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
+    """Those of `hashes` that are the `content_hash` of a document of the tenant, each with that document's id."""
+    tenant_id = context.current().tenant_id
+    digests: dict[str, str] = {}
+    with database.reading() as session:
+        for start in range(0, len(hashes), _PARAMETERS):
+            chosen = DocumentRow.content_hash.in_(hashes[start : start + _PARAMETERS])
+            query = select(DocumentRow.content_hash, DocumentRow.doc_id)
+            rows = session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen))
+            digests.update((digest, doc_id) for digest, doc_id in rows)
+    return digests
+
+
+def all() -> tuple[DocumentRecord, ...]:
+    """All documents of the tenant by id."""
+    query = select(DocumentRow).where(DocumentRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(_record(row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
+
+
+def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) -> None:
+    """Add or replace documents, all in one transaction.
+
+    :param new_versions: what to keep of the texts they were made from. Of each document the newest ones stay.
+    """
+    with database.writing() as session:
+        _delete(session, tuple(record.doc_id for record in records))
+        session.add_all([_row(record) for record in records])
+        versions.keep(session, new_versions)
+        registry.count_document_change(session)
+    registry.expire()
+
+
+def remove(*doc_ids: str) -> None:
+    """Forget documents, their versions and ties, all in one transaction; unknown ids are ignored.
+
+    Their chunks are the caller's to delete.
+    """
+    with database.writing() as session:
+        _delete(session, doc_ids)
+        versions.forget(session, doc_ids)
+        relations.forget(session, doc_ids)
+    registry.expire()
+
+
+def _delete(session: Session, doc_ids: tuple[str, ...]) -> None:
+    tenant_id = context.current().tenant_id
+    for start in range(0, len(doc_ids), _PARAMETERS):
+        chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+        session.execute(delete(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen))
+
+
+def _row(record: DocumentRecord) -> DocumentRow:
+    return DocumentRow(
+        tenant_id=context.current().tenant_id,
+        doc_id=record.doc_id,
+        title=record.title,
+        source=record.source,
+        url=record.url,
+        lang=record.lang,
+        content_hash=record.content_hash,
+        chunk_ids=list(record.chunk_ids),
+        updated_at=record.updated_at,
+        status=record.status,
+        trust=record.trust,
+        priority=record.priority,
+        tags=list(record.tags),
+        project_key=record.project_key,
+        evidence_tier=record.evidence_tier,
+        source_type=record.source_type,
+        flags=list(record.flags),
+        version=record.version,
+        given=dict(record.given),
+        overrides=dict(record.overrides),
+        generation=select(TenantRow.newest_generation)
+        .where(TenantRow.tenant_id == context.current().tenant_id)
+        .scalar_subquery(),
+        ingested_at=record.ingested_at or datetime.now(UTC),
+    )
+
+
+def _record(row: DocumentRow) -> DocumentRecord:
+    return DocumentRecord(
+        doc_id=row.doc_id,
+        title=row.title,
+        source=row.source,
+        content_hash=row.content_hash,
+        chunk_ids=tuple(row.chunk_ids),
+        updated_at=row.updated_at,
+        status=row.status,
+        url=row.url,
+        lang=row.lang,
+        trust=row.trust,
+        priority=row.priority,
+        tags=tuple(row.tags),
+        project_key=row.project_key,
+        evidence_tier=row.evidence_tier,
+        source_type=row.source_type,
+        flags=tuple(row.flags),
+        version=row.version,
+        given=row.given,
+        overrides=row.overrides,
+        ingested_at=row.ingested_at,
+    )

@@ -1,0 +1,133 @@
+"""Links between a tenant's documents: declared by the documents themselves, or set by operators.
+
+A tie from `a` to `b` reads like its kind: `a` supersedes `b`, `a` depends on `b`. There is at most one of a kind from
+one document to another. It is gone with its document; one that `a` declares outlives `b`, because `a` still says so,
+and takes effect again when `b` comes back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, and_, delete, or_, select
+from sqlalchemy.orm import Session
+
+from tenants.accounts.registry import changing_relations
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
+from tenants.storage.models import DocumentRow, EdgeRow
+
+SUPERSEDES = "supersedes"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A link between two documents.
+
+    :param weight: 0..1, how much it matters. 0 switches off a tie that a document declares.
+    :param declared: declared by the document `from_doc`; otherwise set by an operator, who takes precedence.
+    """
+
+    from_doc: str
+    kind: str
+    to_doc: str
+    weight: float = 1.0
+    declared: bool = False
+
+
+def put(edge: Edge) -> Edge:
+    """Add an operator's edge, or replace the one of its kind between its two documents.
+
+    Raises `Invalid` (`edge_to_itself`, `edge_weight_invalid`) and `NotFound` (`document_unknown`).
+    """
+    check(edge)
+    tenant_id = context.current().tenant_id
+    with changing_relations() as session:
+        for doc_id in (edge.from_doc, edge.to_doc):
+            if session.get(DocumentRow, (tenant_id, doc_id)) is None:
+                raise NotFound("document_unknown", doc_id=doc_id)
+        row = session.merge(_row(edge))
+        row.declared = False
+    return _edge(row)
+
+
+def remove(from_doc: str, kind: str, to_doc: str) -> None:
+    """Take an edge away. Raises `NotFound` (`edge_unknown`). A declared one returns with its document's next change."""
+    with changing_relations() as session:
+        row = session.get(EdgeRow, (context.current().tenant_id, from_doc, kind, to_doc))
+        if row is None:
+            raise NotFound("edge_unknown")
+        session.delete(row)
+
+
+def of(doc_id: str) -> tuple[Edge, ...]:
+    """The document's edges in both directions, weightiest first."""
+    return _select(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id))
+
+
+def all() -> tuple[Edge, ...]:
+    """Every edge of the tenant, weightiest first."""
+    return _select()
+
+
+def check(edge: Edge) -> None:
+    """Raise `Invalid` unless the edge joins two documents with a weight in 0..1."""
+    if edge.from_doc == edge.to_doc:
+        raise Invalid("edge_to_itself", doc_id=edge.from_doc)
+    if not 0 <= edge.weight <= 1:
+        raise Invalid("edge_weight_invalid")
+
+
+def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) -> bool:
+    """Make `declared` all that these documents say about themselves. An operator's edge stays as it is.
+
+    :returns: whether anything changed.
+    """
+    tenant_id = context.current().tenant_id
+    stored = session.scalars(select(EdgeRow).where(EdgeRow.tenant_id == tenant_id, EdgeRow.from_doc.in_(doc_ids))).all()
+    rows = {_edge(row): row for row in stored}
+    set_by_operators = {_key(edge) for edge in rows if not edge.declared}
+    declarations = {_key(edge): edge for edge in declared if _key(edge) not in set_by_operators}
+    obsolete = [row for edge, row in rows.items() if edge.declared and declarations.get(_key(edge)) != edge]
+    new = [edge for edge in declarations.values() if edge not in rows]
+    for row in obsolete:
+        session.delete(row)
+    session.flush()
+    session.add_all(map(_row, new))
+    return bool(obsolete or new)
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+    """Remove the edges of documents that are removed. Returns whether there were any."""
+    theirs = or_(
+        EdgeRow.from_doc.in_(doc_ids),
+        and_(EdgeRow.to_doc.in_(doc_ids), EdgeRow.declared.is_(False)),
+    )
+    of_tenant = EdgeRow.tenant_id == context.current().tenant_id
+    return bool(session.scalars(delete(EdgeRow).where(of_tenant, theirs).returning(EdgeRow.kind)).all())
+
+
+def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
+    query = select(EdgeRow).where(EdgeRow.tenant_id == context.current().tenant_id, *conditions)
+    order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
+    with database.reading() as session:
+        return tuple(_edge(row) for row in session.scalars(query.order_by(*order)))
+
+
+def _key(edge: Edge) -> tuple[str, str, str]:
+    return edge.from_doc, edge.kind, edge.to_doc
+
+
+def _row(edge: Edge) -> EdgeRow:
+    return EdgeRow(
+        tenant_id=context.current().tenant_id,
+        from_doc=edge.from_doc,
+        kind=edge.kind,
+        to_doc=edge.to_doc,
+        weight=edge.weight,
+        declared=edge.declared,
+    )
+
+
+def _edge(row: EdgeRow) -> Edge:
+    return Edge(row.from_doc, row.kind, row.to_doc, row.weight, row.declared)

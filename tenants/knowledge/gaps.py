@@ -1,0 +1,329 @@
+"""What the knowledge base could not answer: counted, and reopened when it is asked again.
+
+A gap is one normal form of a question and one reason. It is counted in the transaction that records the turn, so each
+turn counts once, and what an erased turn added is taken away with it.
+
+A closed gap is filled, usually by an article, and opens again when the article turns out not to answer it. A dismissed
+one is nothing to write about: it goes on being counted and stays dismissed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import ColumnElement, and_, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from tenants.core import context
+from tenants.core.errors import NotFound
+from tenants.storage import database
+from tenants.storage.models import AuditContentRow, AuditRow, GapAskingRow, GapRow
+
+Status: TypeAlias = Literal["open", "closed", "dismissed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+_STATUS: Mapping[str, Status] = {status: status for status in STATUSES}
+
+MOST = 1_000
+"""Gaps that are looked at together."""
+
+_PARAMETERS = 500
+_WORDINGS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A question that found no answer, or a topic that an answer left open. Two with one key and reason are one gap.
+
+    :param question: redacted, as it was asked.
+    :param key: its normal form.
+    :param stems: what it is about.
+    :param doc_ids: the nearest documents that did not answer it, nearest first.
+    """
+
+    reason: str
+    question: str
+    key: str
+    stems: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+
+    @property
+    def gap_id(self) -> str:
+        """The gap that this adds to: the same for every tenant, and unique within one."""
+        return sha256(f"{self.reason}\x00{self.key}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMiss:
+    """A miss with its time and the number of its turn in the audit."""
+
+    miss: Miss
+    at: datetime
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One unanswered question.
+
+    :param doc_ids: the nearest documents that did not answer it when it was last asked, nearest first.
+    :param reopened: how often it was asked again after somebody had closed it.
+    :param closed_at: when it was closed or dismissed, and `decided_by` by whom; both say nothing of an open one.
+    :param article_id: the article that is being, or was, written for it.
+    :param vector: what the question means, as 32-bit numbers of a vector of length 1, once somebody has asked;
+        `vector_of` names the words and the model it was made of.
+    """
+
+    gap_id: str
+    reason: str
+    question: str
+    stems: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    count: int
+    reopened: int
+    status: Status
+    first_at: datetime
+    last_at: datetime
+    closed_at: datetime | None
+    decided_by: str = ""
+    article_id: str | None = None
+    vector: bytes | None = field(default=None, repr=False)
+    vector_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One turn that asked for what is missing.
+
+    :param question: its own words, redacted.
+    :param session_id: the chat or conversation that it belongs to; empty where there is none.
+    """
+
+    gap_id: str
+    question: str
+    sequence: int
+    turn_id: str
+    at: datetime
+    outcome: str
+    session_id: str
+
+
+def all(status: Status | None = "open", *, limit: int = MOST) -> tuple[Gap, ...]:
+    """The tenant's gaps, those asked most first.
+
+    :param status: None: of every kind.
+    """
+    query = select(GapRow).where(GapRow.tenant_id == context.current().tenant_id)
+    if status is not None:
+        query = query.where(GapRow.status == status)
+    order = GapRow.count.desc(), GapRow.last_at.desc(), GapRow.gap_id
+    with database.reading() as session:
+        return tuple(_gap(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+
+
+def counts() -> Mapping[Status, int]:
+    """How many gaps there are of each kind."""
+    query = select(GapRow.status, func.count()).where(GapRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        stored = {row[0]: row[1] for row in session.execute(query.group_by(GapRow.status))}
+    return {status: stored.get(status, 0) for status in STATUSES}
+
+
+def get(gap_id: str) -> Gap:
+    """One gap. Raises `NotFound` with the code `gap_unknown`."""
+    with database.reading() as session:
+        return _gap(_row(session, gap_id))
+
+
+def of_article(article_id: str) -> tuple[Gap, ...]:
+    """The gaps that an article is written for, those asked most first."""
+    own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id
+    with database.reading() as session:
+        return tuple(_gap(row) for row in session.scalars(select(GapRow).where(*own).order_by(GapRow.count.desc())))
+
+
+def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:
+    """The newest turns that asked for what is missing, newest first."""
+    tenant_id = context.current().tenant_id
+    query = (
+        select(GapAskingRow, AuditRow, AuditContentRow.session_id)
+        .join(AuditRow, _same_turn(AuditRow))
+        .outerjoin(AuditContentRow, _same_turn(AuditContentRow))
+        .where(GapAskingRow.tenant_id == tenant_id, GapAskingRow.gap_id.in_(gap_ids))
+        .order_by(GapAskingRow.sequence.desc())
+        .limit(limit)
+    )
+    with database.reading() as session:
+        return tuple(
+            Asking(
+                asking.gap_id,
+                asking.question,
+                asking.sequence,
+                turn.turn_id or "",
+                turn.at,
+                turn.outcome or "",
+                session_id or "",
+            )
+            for asking, turn, session_id in session.execute(query)
+        )
+
+
+def close(gap_id: str, *, article_id: str | None = None) -> Gap:
+    """Mark the gap as filled. It reopens when the question is asked again without an answer. Raises `NotFound`.
+
+    :param article_id: the article that fills it.
+    """
+    return decide([gap_id], "closed", article_id=article_id)[0]
+
+
+def dismiss(gap_id: str) -> Gap:
+    """Mark the gap as nothing to write about. It stays so, however often it is asked. Raises `NotFound`."""
+    return decide([gap_id], "dismissed")[0]
+
+
+def reopen(gap_id: str) -> Gap:
+    """Undo `close` and `dismiss`. Raises `NotFound`."""
+    return decide([gap_id], "open")[0]
+
+
+def decide(gap_ids: Sequence[str], status: Status, *, article_id: str | None = None) -> tuple[Gap, ...]:
+    """Close, dismiss or reopen gaps, all or none. Raises `NotFound` with the code `gap_unknown`."""
+    with database.writing() as session:
+        rows = [_row(session, gap_id) for gap_id in gap_ids]
+        for row in rows:
+            row.status = status
+            row.closed_at = None if status == "open" else datetime.now(UTC)
+            row.decided_by = "" if status == "open" else context.current().subject
+            row.article_id = article_id or row.article_id
+        return tuple(_gap(row) for row in rows)
+
+
+def close_for(session: Session, article_id: str) -> None:
+    """Close the open gaps that an article was written for, in the transaction that publishes it."""
+    caller = context.current()
+    own = GapRow.tenant_id == caller.tenant_id, GapRow.article_id == article_id, GapRow.status == "open"
+    closed = {"status": "closed", "closed_at": datetime.now(UTC), "decided_by": caller.subject}
+    session.execute(update(GapRow).where(*own).values(closed))
+
+
+def reopen_for(session: Session, article_id: str) -> None:
+    """Reopen the gaps that an article had closed, in the transaction that withdraws it."""
+    own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id, GapRow.status == "closed"
+    session.execute(update(GapRow).where(*own).values(status="open", closed_at=None, decided_by=""))
+
+
+def link(session: Session, gap_ids: Sequence[str], article_id: str) -> None:
+    """Make these the gaps that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
+    own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id
+    session.execute(update(GapRow).where(*own).values(article_id=None))
+    for gap_id in gap_ids:
+        _row(session, gap_id).article_id = article_id
+    session.flush()
+
+
+def put_vectors(vectors: Mapping[str, tuple[bytes, str]]) -> None:
+    """Keep what questions mean, by gap: vector and what it was made of. Gaps that are gone meanwhile are ignored."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        for gap_id, (vector, vector_of) in vectors.items():
+            own = GapRow.tenant_id == tenant_id, GapRow.gap_id == gap_id
+            session.execute(update(GapRow).where(*own).values(vector=vector, vector_of=vector_of))
+
+
+def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> None:
+    """Count the misses of turns, inside the transaction that records these turns."""
+    gap_ids = {recorded.miss.gap_id for recorded in misses}
+    stored = select(GapRow).where(GapRow.tenant_id == tenant_id, GapRow.gap_id.in_(gap_ids))
+    rows = {row.gap_id: row for row in session.scalars(stored)}
+    for recorded in misses:
+        row = rows.get(recorded.miss.gap_id)
+        if row is None:
+            row = rows[recorded.miss.gap_id] = _new(tenant_id, recorded)
+            session.add(row)
+        elif row.status == "closed" and row.closed_at is not None and recorded.at > row.closed_at:
+            row.status, row.closed_at, row.decided_by = "open", None, ""
+            row.reopened += 1
+        row.count += 1
+        row.last_at = recorded.at
+        row.doc_ids = list(recorded.miss.doc_ids)
+        session.add(
+            GapAskingRow(
+                tenant_id=tenant_id,
+                gap_id=row.gap_id,
+                sequence=recorded.sequence,
+                question=recorded.miss.question,
+            )
+        )
+    session.flush()
+
+
+def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
+    """Uncount the misses of these turns. A gap without other turns is deleted; one with others takes their words."""
+    for start in range(0, len(sequences), _PARAMETERS):
+        chosen = (
+            GapAskingRow.tenant_id == tenant_id,
+            GapAskingRow.sequence.in_(sequences[start : start + _PARAMETERS]),
+        )
+        times = session.execute(
+            select(GapAskingRow.gap_id, func.count()).where(*chosen).group_by(GapAskingRow.gap_id)
+        ).all()
+        session.execute(delete(GapAskingRow).where(*chosen))
+        for gap_id, count in times:
+            row = session.get_one(GapRow, (tenant_id, gap_id), populate_existing=True)
+            row.count -= count
+            if row.count <= 0:
+                session.delete(row)
+                continue
+            askings = select(GapAskingRow.question).where(
+                GapAskingRow.tenant_id == tenant_id, GapAskingRow.gap_id == gap_id
+            )
+            wordings = session.scalars(askings.order_by(GapAskingRow.sequence).limit(_WORDINGS)).all()
+            if wordings and row.question not in wordings:
+                row.question, row.vector, row.vector_of = wordings[0], None, ""
+        session.flush()
+
+
+def _row(session: Session, gap_id: str) -> GapRow:
+    row = session.get(GapRow, (context.current().tenant_id, gap_id))
+    if row is None:
+        raise NotFound("gap_unknown")
+    return row
+
+
+def _same_turn(rows: type[AuditRow] | type[AuditContentRow]) -> ColumnElement[bool]:
+    return and_(rows.tenant_id == GapAskingRow.tenant_id, rows.sequence == GapAskingRow.sequence)
+
+
+def _new(tenant_id: str, recorded: RecordedMiss) -> GapRow:
+    return GapRow(
+        tenant_id=tenant_id,
+        gap_id=recorded.miss.gap_id,
+        reason=recorded.miss.reason,
+        question=recorded.miss.question,
+        stems=list(recorded.miss.stems),
+        count=0,
+        reopened=0,
+        status="open",
+        first_at=recorded.at,
+    )
+
+
+def _gap(row: GapRow) -> Gap:
+    return Gap(
+        gap_id=row.gap_id,
+        reason=row.reason,
+        question=row.question,
+        stems=tuple(row.stems),
+        doc_ids=tuple(row.doc_ids),
+        count=row.count,
+        reopened=row.reopened,
+        status=_STATUS[row.status],
+        first_at=row.first_at,
+        last_at=row.last_at,
+        closed_at=row.closed_at,
+        decided_by=row.decided_by,
+        article_id=row.article_id,
+        vector=row.vector,
+        vector_of=row.vector_of,
+    )

@@ -1,0 +1,141 @@
+"""The generations of a tenant's index: which one answers, which one is kept beside it, which one is being built.
+
+A generation is all of a tenant's chunks, encoded in one way. Its row comes before its chunks and goes after them, so no
+chunk is ever without a row; `tenants.index` puts this record and the chunks themselves together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import ColumnElement, delete, func, select
+
+from tenants.accounts import registry
+from tenants.core import context
+from tenants.core.errors import InternalFault
+from tenants.knowledge import lexicon
+from tenants.storage import database
+from tenants.storage.models import DocumentRow, GenerationRow, TenantRow
+
+State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
+"""`kept`: in force before this one, for going back. `dropped`: nobody will ask it any more."""
+
+_STATES: Mapping[str, State] = {state: state for state in get_args(State)}
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of the tenant in context.
+
+    :param encoder: how its chunks are encoded, as `components.language.encoder_settings` writes it.
+    :param dimensions: of its dense vectors; 0 for none.
+    :param retired_at: when it left force.
+    """
+
+    number: int
+    state: State
+    encoder: str
+    dimensions: int
+    created_at: datetime
+    retired_at: datetime | None
+
+
+def all() -> tuple[Generation, ...]:
+    """Every generation whose chunks may still lie somewhere, by number."""
+    rows = select(GenerationRow).where(GenerationRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
+
+
+def encoding_of(number: int) -> tuple[str, int]:
+    """How the chunks of a generation are encoded, and the dimensions of their dense vectors; empty and 0 when there is
+    no such generation."""
+    with database.reading() as session:
+        row = session.get(GenerationRow, (context.current().tenant_id, number))
+        return (row.encoder, row.dimensions) if row else ("", 0)
+
+
+def in_state(state: State) -> Generation | None:
+    """The generation in that state: at most one is in force, kept or building."""
+    return next((generation for generation in all() if generation.state == state), None)
+
+
+def record_first(encoder: str, dimensions: int) -> None:
+    """Write down the generation in force, whose first chunk is about to be stored."""
+    number = registry.current().placement.generation
+    with database.writing() as session:
+        session.merge(_row(number, "in_force", encoder, dimensions))
+
+
+def begin(encoder: str, dimensions: int = 0) -> int:
+    """The number of a new generation, which is `building` from now on. No number is ever given twice."""
+    with database.writing() as session:
+        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
+        tenant.newest_generation += 1
+        session.add(_row(tenant.newest_generation, "building", encoder, dimensions))
+        return tenant.newest_generation
+
+
+def activate(number: int) -> None:
+    """Switch, in one transaction, to a generation whose chunks are complete.
+
+    The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
+        rows = session.scalars(select(GenerationRow).where(GenerationRow.tenant_id == tenant.tenant_id)).all()
+        for row in rows:
+            if row.number == number:
+                row.state = "in_force"
+            elif row.number == tenant.generation:
+                row.state, row.retired_at = ("kept" if row.number < number else "dropped"), now
+            else:
+                row.state = "dropped"
+        tenant.generation = number
+    registry.expire()
+
+
+def forget(number: int) -> None:
+    """Remove the record of a generation whose chunks are gone, its lexicon included."""
+    if number == registry.current().placement.generation:
+        raise InternalFault("generation_in_force")
+    with database.writing() as session:
+        session.execute(delete(GenerationRow).where(*_by_number(number)))
+        lexicon.forget(session, number)
+
+
+def changed_documents(after: int) -> frozenset[str]:
+    """The documents whose records were written since a later generation than `after` was begun."""
+    of_tenant = DocumentRow.tenant_id == context.current().tenant_id
+    with database.reading() as session:
+        return frozenset(session.scalars(select(DocumentRow.doc_id).where(of_tenant, DocumentRow.generation > after)))
+
+
+def recorded_chunks() -> int:
+    """How many chunks the records of documents name."""
+    lengths = func.coalesce(func.sum(func.json_array_length(DocumentRow.chunk_ids)), 0)
+    with database.reading() as session:
+        of_tenant = DocumentRow.tenant_id == context.current().tenant_id
+        return int(session.scalar(select(lengths).where(of_tenant)) or 0)
+
+
+def _by_number(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return GenerationRow.tenant_id == context.current().tenant_id, GenerationRow.number == number
+
+
+def _row(number: int, state: State, encoder: str, dimensions: int) -> GenerationRow:
+    return GenerationRow(
+        tenant_id=context.current().tenant_id,
+        number=number,
+        state=state,
+        encoder=encoder,
+        dimensions=dimensions,
+        created_at=datetime.now(UTC),
+        retired_at=None,
+    )
+
+
+def _generation(row: GenerationRow) -> Generation:
+    return Generation(row.number, _STATES[row.state], row.encoder, row.dimensions, row.created_at, row.retired_at)

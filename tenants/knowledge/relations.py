@@ -1,0 +1,125 @@
+"""A tenant's edges, rejected approaches and contradictions, kept in memory and read again when they change.
+
+The registry's record of the tenant, which is in memory anyway, carries their revision. A tenant that never had any
+costs a question nothing, one that has them a look-up.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from settings import get_settings
+from tenants.accounts import registry
+from tenants.core import context
+from tenants.knowledge import agreements, contradictions, edges, rejected
+from tenants.knowledge.contradictions import Contradiction
+from tenants.knowledge.edges import SUPERSEDES, Edge
+from tenants.knowledge.rejected import Rejected
+from tenants.storage import database
+from tenants.storage.cache import Key
+from tenants.storage.models import DocumentRow
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """A tenant's edges, rejected approaches and contradictions.
+
+    :param edges: by either of its documents, weightiest first; switched off ones are left out.
+    :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
+        is not among them.
+    :param contradictions: by either of their documents, without pairs that people found not to contradict each other.
+    """
+
+    edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
+    successors: Mapping[str, str] = field(default_factory=dict)
+    rejected: tuple[Rejected, ...] = ()
+    contradictions: Mapping[str, tuple[Contradiction, ...]] = field(default_factory=dict)
+
+
+NONE = Relations()
+_PARAMETERS = 500
+_CACHE: dict[Key, tuple[int, Relations]] = {}
+
+
+def current() -> Relations:
+    """The tenant's relations, never behind this process and at most seconds behind another."""
+    tenant = registry.current()
+    if not tenant.relations:
+        return NONE
+    key = get_settings().database, tenant.placement.key
+    entry = _CACHE.get(key)
+    if entry is None or entry[0] != tenant.relations:
+        entry = tenant.relations, _load()
+        _CACHE[key] = entry
+    return entry[1]
+
+
+def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:
+    """Make this all that the documents say about themselves; a run over unchanged relations writes nothing."""
+    if not (ties or approaches or registry.current().relations):
+        return
+    with database.writing() as session:
+        changed = edges.declare(session, doc_ids, ties)
+        changed |= rejected.declare(session, doc_ids, approaches)
+        if changed:
+            registry.count_relation_change(session)
+    registry.expire()
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> None:
+    """Remove what is gone with these documents. The caller commits, then has the registry read anew."""
+    removed = False
+    for start in range(0, len(doc_ids), _PARAMETERS):
+        some = doc_ids[start : start + _PARAMETERS]
+        removed |= edges.forget(session, some)
+        removed |= rejected.forget(session, some)
+        removed |= agreements.forget(session, some)
+        removed |= contradictions.forget(session, some)
+    if removed:
+        registry.count_relation_change(session)
+
+
+def _load() -> Relations:
+    by_document: dict[str, list[Edge]] = defaultdict(list)
+    successors: dict[str, str] = {}
+    for edge in edges.all():
+        if not edge.weight:
+            continue
+        by_document[edge.from_doc].append(edge)
+        by_document[edge.to_doc].append(edge)
+        if edge.kind == SUPERSEDES:
+            successors.setdefault(edge.to_doc, edge.from_doc)
+    decided = _decided_by_operators(list(successors))
+    return Relations(
+        {doc_id: tuple(edges) for doc_id, edges in by_document.items()},
+        {doc_id: by for doc_id, by in successors.items() if doc_id not in decided},
+        rejected.all(),
+        _contradictions(),
+    )
+
+
+def _contradictions() -> Mapping[str, tuple[Contradiction, ...]]:
+    agreed = {(pair.chunk_id, pair.other_chunk_id) for pair in agreements.all()}
+    by_document: dict[str, list[Contradiction]] = defaultdict(list)
+    for pair in contradictions.all():
+        if (pair.one.chunk_id, pair.other.chunk_id) not in agreed:
+            by_document[pair.one.doc_id].append(pair)
+            by_document[pair.other.doc_id].append(pair)
+    return {doc_id: tuple(pairs) for doc_id, pairs in by_document.items()}
+
+
+def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
+    """Those of the documents whose status an operator has set: no edge changes that."""
+    decided: set[str] = set()
+    query = select(DocumentRow.doc_id, DocumentRow.overrides).where(
+        DocumentRow.tenant_id == context.current().tenant_id
+    )
+    with database.reading() as session:
+        for start in range(0, len(doc_ids), _PARAMETERS):
+            chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+            rows = session.execute(query.where(chosen))
+            decided.update(doc_id for doc_id, overrides in rows if "status" in overrides)
+    return frozenset(decided)

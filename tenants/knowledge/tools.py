@@ -1,0 +1,226 @@
+"""HTTP tools that a tenant's assistant may call, each described for people and by a JSON schema.
+
+Headers of a tool hold its secrets. They are kept here, sent to the tool alone, and never given out again.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from sqlalchemy import func, select
+
+from settings import get_settings
+from tenants.accounts import changes
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.core.patterns import compiled
+from tenants.storage import database
+from tenants.storage.cache import TenantCache
+from tenants.storage.models import ToolRow
+
+log = logging.getLogger("opora.tools")
+
+MAX_TOOLS = 50
+ORIGIN = "tool:"
+"""What the ids begin with under which answers of tools are cited, as if each tool were a document."""
+
+NAME = r"^[a-z][a-z0-9_-]{0,63}$"
+
+Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Header: TypeAlias = Annotated[str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$")]
+_Url: TypeAlias = Annotated[str, StringConstraints(pattern=r"^https?://[^\s@\\]+$", max_length=2_000)]
+
+# They say where a message goes and where it ends.
+_RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "content-type"})
+_SECRET = re.compile(r"[\x20-\x7e]{1,4000}")
+_MAX_PATTERN_LENGTH = 100
+
+
+class Property(BaseModel):
+    """One argument, as JSON schema says it. `pattern` or `enum` tell where in a question it stands; a string with
+    neither is the whole question."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["string", "integer", "number"]
+    description: Annotated[str, StringConstraints(max_length=500)] = ""
+    pattern: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_PATTERN_LENGTH)] | None = None
+    enum: Annotated[tuple[Short, ...], Field(min_length=1, max_length=50)] | None = None
+
+    @field_validator("pattern")
+    @classmethod
+    def _be_a_pattern(cls, pattern: str | None) -> str | None:
+        if pattern is not None:
+            compiled(pattern)
+        return pattern
+
+
+class Parameters(BaseModel):
+    """The arguments of a tool: a JSON schema of one flat object."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["object"] = "object"
+    properties: dict[Annotated[str, StringConstraints(pattern=r"^\w{1,64}$")], Property] = Field(max_length=10)
+    required: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_required(self) -> Self:
+        if not set(self.required) <= set(self.properties):
+            raise ValueError("required")
+        return self
+
+
+class Tool(BaseModel):
+    """One tool: an address that takes its arguments as a JSON object by POST and answers with text or JSON.
+
+    One that is not `enabled` is kept and not called.
+
+    `answer` says how a JSON answer reads, with fields of it and of the arguments in braces:
+    `Заказ {number}: {status}.`; empty: a line for each field. `headers` None keeps those that are stored,
+    unless the address changes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(pattern=NAME)]
+    title: Short
+    description: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+    url: _Url
+    parameters: Parameters
+    answer: Annotated[str, StringConstraints(max_length=2_000)] = ""
+    headers: dict[Header, SecretStr] | None = Field(default=None, max_length=10)
+    timeout_seconds: float = Field(default=5, ge=0.1, le=20)
+    enabled: bool = True
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
+        for name, value in (headers or {}).items():
+            if name in _RESERVED or not _SECRET.fullmatch(value.get_secret_value()):
+                raise ValueError(name)
+        return headers
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """The headers to send, in clear."""
+        return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
+
+
+_CACHE: TenantCache[tuple[Tool, ...]] = TenantCache("tools")
+
+
+def parsed(definition: Mapping[str, object]) -> Tool:
+    """Parse a tool definition. Raises `Invalid` with the code `tool_invalid` and the field."""
+    try:
+        return Tool.model_validate(definition)
+    except ValidationError as refused:
+        # The definition holds secrets, so nothing of it is passed on.
+        raise Invalid("tool_invalid", field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from None
+
+
+def all() -> tuple[Tool, ...]:
+    """The tools of the tenant in context by name, at most seconds behind another process."""
+
+    def load(_cached: tuple[Tool, ...] | None) -> tuple[Tool, ...]:
+        rows = select(ToolRow).where(ToolRow.tenant_id == context.current().tenant_id).order_by(ToolRow.name)
+        with database.reading() as session:
+            return tuple(_accepted(session.scalars(rows)))
+
+    return _CACHE.get(_key(), load)
+
+
+def offered() -> tuple[Tool, ...]:
+    """The tools that the assistant may call."""
+    return tuple(tool for tool in all() if tool.enabled)
+
+
+def get(name: str) -> Tool:
+    """A tool of the tenant in context. Raises `NotFound` with the code `tool_unknown`."""
+    with database.reading() as session:
+        return _tool(_existing(session.get(ToolRow, (context.current().tenant_id, name))))
+
+
+def put(tool: Tool) -> Tool:
+    """Add a tool, or replace the one of its name. Raises `Invalid` with the code `tools_too_many`."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        row = session.get(ToolRow, (tenant_id, tool.name))
+        if row is None:
+            if (session.scalar(select(func.count()).where(ToolRow.tenant_id == tenant_id)) or 0) >= MAX_TOOLS:
+                raise Invalid("tools_too_many", limit=MAX_TOOLS)
+            row = ToolRow(tenant_id=tenant_id, name=tool.name, definition={}, headers={})
+            session.add(row)
+        before, headers = _noted(row), row.headers
+        if tool.headers is not None:
+            row.headers = dict(tool.secrets)
+        elif row.definition.get("url", tool.url) != tool.url:
+            # Whoever may change the address must not be able to send the secret there.
+            row.headers = {}
+        row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
+        changes.note(session, "tool", "changed" if before else "added", tool.name, before, _noted(row))
+        if before and headers != row.headers:
+            changes.note(session, "tool", "rotated", tool.name)
+        stored = _tool(row)
+    _CACHE.expire(_key())
+    return stored
+
+
+def remove(name: str) -> None:
+    """Remove a tool. Raises `NotFound` with the code `tool_unknown`."""
+    with database.writing() as session:
+        row = _existing(session.get(ToolRow, (context.current().tenant_id, name)))
+        session.delete(row)
+        changes.note(session, "tool", "removed", name, _noted(row))
+    _CACHE.expire(_key())
+
+
+def set_enabled(name: str, *, enabled: bool) -> Tool:
+    """Have a tool called or not. Raises `NotFound` with the code `tool_unknown`."""
+    with database.writing() as session:
+        row = _existing(session.get(ToolRow, (context.current().tenant_id, name), with_for_update=True))
+        before = _noted(row)
+        row.definition = {**row.definition, "enabled": enabled}
+        changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
+        stored = _tool(row)
+    _CACHE.expire(_key())
+    return stored
+
+
+def _existing(row: ToolRow | None) -> ToolRow:
+    if row is None:
+        raise NotFound("tool_unknown")
+    return row
+
+
+def _noted(row: ToolRow) -> dict[str, object]:
+    """What is written down of a tool: of its headers only the names."""
+    return {**row.definition, "headers": sorted(row.headers)} if row.definition else {}
+
+
+def _key() -> tuple[str, str]:
+    return get_settings().database, context.current().tenant_id
+
+
+def _accepted(rows: Iterable[ToolRow]) -> Iterator[Tool]:
+    for row in rows:
+        try:
+            yield _tool(row)
+        except ValidationError:
+            # Stored when other patterns were accepted. The tenant's other tools go on working.
+            log.warning("tool %s of %r is not offered: its definition is no longer accepted", row.name, row.tenant_id)
+
+
+def _tool(row: ToolRow) -> Tool:
+    return Tool.model_validate({"name": row.name, **row.definition, "headers": row.headers})

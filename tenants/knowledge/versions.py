@@ -1,0 +1,152 @@
+"""The texts that documents were made from: the newest versions of each, to go back to and to build an index from."""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from sqlalchemy import Select, delete, select
+from sqlalchemy.orm import Session, defer
+
+from tenants.core import context
+from tenants.core.json import Json
+from tenants.storage import database
+from tenants.storage.models import DocumentRow, DocumentVersionRow
+
+MAX_VERSIONS = 10
+"""Versions of one document. An older one goes when the next one comes."""
+
+_PARAMETERS = 500
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """A document as it was given.
+
+    :param version: counted from 1 for each document.
+    :param title: the title the source gave it, or what stood in for one.
+    :param markup: how `text` is written, in the words of the ingest pipeline.
+    :param meta: what came with the document, checked.
+    :param content_hash: of all of the above but the version. Equal means the same document.
+    """
+
+    doc_id: str
+    version: int
+    title: str
+    text: str
+    source: str
+    url: str | None
+    lang: str
+    markup: str
+    content_hash: str
+    meta: Mapping[str, Json] = field(default_factory=dict)
+    created_at: datetime | None = field(default=None, compare=False)
+
+
+def get(doc_id: str, version: int) -> DocumentVersion | None:
+    """One version of a document of the tenant; None when it is not kept."""
+    with database.reading() as session:
+        row = session.get(DocumentVersionRow, (context.current().tenant_id, doc_id, version))
+        return _version(row) if row else None
+
+
+def history(doc_id: str) -> tuple[DocumentVersion, ...]:
+    """The kept versions of a document, newest first, without their texts."""
+    query = select(DocumentVersionRow).where(
+        DocumentVersionRow.tenant_id == context.current().tenant_id, DocumentVersionRow.doc_id == doc_id
+    )
+    with database.reading() as session:
+        rows = session.scalars(
+            query.options(defer(DocumentVersionRow.text)).order_by(DocumentVersionRow.version.desc())
+        )
+        return tuple(_version(row, with_text=False) for row in rows)
+
+
+def hashes(doc_ids: Sequence[str]) -> Mapping[str, str]:
+    """`content_hash` of the version in force of each of these documents."""
+    digests: dict[str, str] = {}
+    query = _in_force().with_only_columns(DocumentVersionRow.doc_id, DocumentVersionRow.content_hash)
+    with database.reading() as session:
+        for start in range(0, len(doc_ids), _PARAMETERS):
+            chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+            digests.update((doc_id, digest) for doc_id, digest in session.execute(query.where(chosen)))
+    return digests
+
+
+def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
+    """The version in force of each of these documents, a few texts in memory at a time; unknown ids are skipped."""
+    for start in range(0, len(doc_ids), _BATCH):
+        chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _BATCH])
+        with database.reading() as session:
+            digests = [_version(row) for row in session.scalars(_in_force().where(chosen))]
+        yield from digests
+
+
+def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
+    """Add versions inside the caller's transaction, and delete those beyond `MAX_VERSIONS`."""
+    tenant_id = context.current().tenant_id
+    session.add_all([_row(version) for version in new])
+    for version in new:
+        if version.version > MAX_VERSIONS:
+            session.execute(
+                delete(DocumentVersionRow).where(
+                    DocumentVersionRow.tenant_id == tenant_id,
+                    DocumentVersionRow.doc_id == version.doc_id,
+                    DocumentVersionRow.version <= version.version - MAX_VERSIONS,
+                )
+            )
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> None:
+    """Remove all versions of documents inside the caller's transaction."""
+    tenant_id = context.current().tenant_id
+    for start in range(0, len(doc_ids), _PARAMETERS):
+        chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+        session.execute(delete(DocumentVersionRow).where(DocumentVersionRow.tenant_id == tenant_id, chosen))
+
+
+def _in_force() -> Select[DocumentVersionRow]:
+    return (
+        select(DocumentVersionRow)
+        .join(
+            DocumentRow,
+            (DocumentRow.tenant_id == DocumentVersionRow.tenant_id)
+            & (DocumentRow.doc_id == DocumentVersionRow.doc_id)
+            & (DocumentRow.version == DocumentVersionRow.version),
+        )
+        .where(DocumentVersionRow.tenant_id == context.current().tenant_id)
+    )
+
+
+def _row(version: DocumentVersion) -> DocumentVersionRow:
+    return DocumentVersionRow(
+        tenant_id=context.current().tenant_id,
+        doc_id=version.doc_id,
+        version=version.version,
+        title=version.title,
+        text=zlib.compress(version.text.encode()),
+        source=version.source,
+        url=version.url,
+        lang=version.lang,
+        markup=version.markup,
+        meta=dict(version.meta),
+        content_hash=version.content_hash,
+        created_at=version.created_at or datetime.now(UTC),
+    )
+
+
+def _version(row: DocumentVersionRow, *, with_text: bool = True) -> DocumentVersion:
+    return DocumentVersion(
+        doc_id=row.doc_id,
+        version=row.version,
+        title=row.title,
+        text=zlib.decompress(row.text).decode() if with_text else "",
+        source=row.source,
+        url=row.url,
+        lang=row.lang,
+        markup=row.markup,
+        content_hash=row.content_hash,
+        meta=row.meta,
+        created_at=row.created_at,
+    )

@@ -1,0 +1,53 @@
+"""Which files of its watched folder a tenant's documents came from, as they were when they were ingested last."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select
+
+from tenants.core import context
+from tenants.storage import database
+from tenants.storage.models import WatchedFileRow
+
+_PARAMETERS = 500
+"""Values per statement, which databases limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedFile:
+    """One file.
+
+    :param modified_ns: when its content changed last, in nanoseconds since 1970.
+    :param doc_ids: the documents that it holds.
+    """
+
+    size: int
+    modified_ns: int
+    doc_ids: tuple[str, ...] = ()
+
+
+def all() -> Mapping[str, WatchedFile]:
+    """The files of the tenant in context by their paths in the watched folder."""
+    query = select(WatchedFileRow).where(WatchedFileRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return {row.path: WatchedFile(row.size, row.modified_ns, tuple(row.doc_ids)) for row in session.scalars(query)}
+
+
+def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
+    """Record files and forget those that are gone, in one transaction."""
+    tenant_id = context.current().tenant_id
+    paths = [*files, *gone]
+    with database.writing() as session:
+        for start in range(0, len(paths), _PARAMETERS):
+            chosen = WatchedFileRow.path.in_(paths[start : start + _PARAMETERS])
+            session.execute(delete(WatchedFileRow).where(WatchedFileRow.tenant_id == tenant_id, chosen))
+        session.add_all(
+            WatchedFileRow(
+                tenant_id=tenant_id,
+                path=path,
+                size=file.size,
+                modified_ns=file.modified_ns,
+                doc_ids=list(file.doc_ids),
+            )
+            for path, file in files.items()
+        )

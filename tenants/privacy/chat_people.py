@@ -1,0 +1,106 @@
+"""What chats hold about a person: found, exported and erased. A chat is a session of its own, named by its id."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, select
+
+from tenants.accounts import policy
+from tenants.chats import files, outbox
+from tenants.chats.records import Chat, chat_of
+from tenants.chats.store import messages
+from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
+from tenants.core import context
+from tenants.desk import articles
+from tenants.storage import database
+from tenants.storage.models import TicketRow
+
+_MAX_MESSAGES = 1_000_000
+_PRUNED_AT_ONCE = 500
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
+    """The tenant's chats of a person; a chat is a session of its own, named by its id."""
+    with database.reading() as session:
+        return tuple(chat_of(row) for row in session.scalars(select(ChatRow).where(*_theirs(subject, session_id))))
+
+
+def export(subject: str | None, session_id: str | None) -> list[object]:
+    """The same chats for the person to read: with messages, files, and what was sent to webhooks about them."""
+    exported: list[object] = []
+    for chat in of_person(subject, session_id):
+        sent_files = [
+            {**_plain(asdict(file)), "content_base64": b64encode(content).decode()}
+            for file, content in files.of_chat(chat.chat_id)
+        ]
+        thread = [_plain(asdict(one)) for one in messages(chat.chat_id, limit=_MAX_MESSAGES, notes=True)]
+        sent = [_plain(asdict(one)) for one in outbox.of_chats([chat.chat_id])]
+        exported.append({**_plain(asdict(chat)), "messages": thread, "files": sent_files, "webhooks": sent})
+    return exported
+
+
+def consents(subject: str | None, session_id: str | None) -> list[object]:
+    """What a person has agreed to. A consent belongs to no chat."""
+    if subject is None or session_id is not None:
+        return []
+    query = select(ConsentRow).where(ConsentRow.tenant_id == context.current().tenant_id, ConsentRow.subject == subject)
+    with database.reading() as session:
+        return [
+            {
+                "site": row.site,
+                "text": row.text,
+                "address": row.address,
+                "at": row.at.isoformat(),
+                "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
+            }
+            for row in session.scalars(query.order_by(ConsentRow.at))
+        ]
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same chats with their messages and files, what waits for webhooks, and the person's consents."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
+        articles.unlink_chats(session, tenant_id, ids)
+        session.execute(delete(OutboxRow).where(OutboxRow.tenant_id == tenant_id, OutboxRow.chat_id.in_(ids)))
+        session.execute(delete(ChatRow).where(*_theirs(subject, session_id)))
+        if subject is not None and session_id is None:
+            mine = (ConsentRow.tenant_id == tenant_id, ConsentRow.subject == subject)
+            session.execute(delete(ConsentRow).where(*mine))
+
+
+def prune(now: datetime) -> int:
+    """Delete the tenant's chats that are older than its policy says, with all that is kept of them; how many.
+
+    A chat that somebody waits in, or that an operator has or has put off, is not over, however old it is.
+    """
+    days = policy.current().chat_days
+    if days is None:
+        return 0
+    tenant_id, over = context.current().tenant_id, ChatRow.state.in_(("bot", "resolved"))
+    old = (ChatRow.tenant_id == tenant_id, over, ChatRow.updated_at < now - timedelta(days=days))
+    with database.reading() as session:
+        if session.scalar(select(ChatRow.chat_id).where(*old).limit(1)) is None:
+            return 0
+    with database.writing() as session:
+        ids = session.scalars(select(ChatRow.chat_id).where(*old).limit(_PRUNED_AT_ONCE)).all()
+        articles.unlink_chats(session, tenant_id, ids)
+        for table in (OutboxRow, TicketRow, ChatRow):
+            session.execute(delete(table).where(table.tenant_id == tenant_id, table.chat_id.in_(ids)))
+        return len(ids)
+
+
+def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+    yield ChatRow.tenant_id == context.current().tenant_id
+    if subject is not None:
+        yield ChatRow.subject == subject
+    if session_id is not None:
+        yield ChatRow.chat_id == session_id
+
+
+def _plain(fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields as JSON has them."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}

@@ -1,0 +1,81 @@
+"""The journal of erasures: what a backup from before them does not know.
+
+The threat: somebody was erased, the installation is lost, and a backup brings them back. So each erasure is noted in a
+file of its own, best on another disk (`OPORA_ERASURE_JOURNAL`), and a restore makes it again. It names nobody: people
+are the digests that the audit knows them by, which the restore finds again among those that the backup holds.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import select
+
+from settings import Settings, get_settings
+from tenants.core.errors import CallerError, TryAgain
+from tenants.storage import database
+from tenants.storage.models import ErasureRow
+
+
+class Erasure(BaseModel):
+    """Who was erased: a person, a session, a person's session; with neither, the tenant with all that was its."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tenant_id: str
+    person: str = ""
+    session_id: str = ""
+    at: datetime
+
+    @property
+    def of_tenant(self) -> bool:
+        """Whether the whole tenant was removed."""
+        return not self.person and not self.session_id
+
+
+def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Settings | None = None) -> None:
+    """Note an erasure, before it is made. Raises `TryAgain`, `journal_unwritable`: then it must not be made."""
+    settings = settings or get_settings()
+    path = settings.erasure_journal or settings.data_dir / "erasures.jsonl"
+    line = _line(Erasure(tenant_id=tenant_id, person=person, session_id=session_id, at=datetime.now(UTC)))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            size = os.fstat(file).st_size
+            # A line that a power cut tore is ended, and skipped when the journal is read: its erasure was not begun.
+            is_torn = size and os.pread(file, 1, size - 1) != b"\n"
+            os.write(file, ("\n" if is_torn else "").encode() + line.encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as failed:
+        raise TryAgain("journal_unwritable") from failed
+
+
+def read(path: Path) -> list[Erasure]:
+    """The erasures of a journal. Raises `CallerError`: `path_missing`, `journal_unreadable`."""
+    if not path.is_file():
+        raise CallerError("path_missing", path=str(path))
+    noted = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.endswith(b"}"):
+            continue
+        try:
+            noted.append(Erasure.model_validate_json(line))
+        except ValidationError as broken:
+            raise CallerError("journal_unreadable", path=str(path), line=number) from broken
+    return noted
+
+
+def journal(settings: Settings | None = None) -> Iterator[str]:
+    """The lines of a journal of what the records know, for where the file itself is lost or on several machines."""
+    with database.reading(settings) as session:
+        for row in session.scalars(select(ErasureRow).order_by(ErasureRow.until)):
+            yield _line(Erasure(tenant_id=row.tenant_id, person=row.person, session_id=row.session_id, at=row.until))
+
+
+def _line(erasure: Erasure) -> str:
+    return erasure.model_dump_json() + "\n"

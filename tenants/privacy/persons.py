@@ -1,0 +1,201 @@
+"""Everything that is kept about one person, in one place: what it is, and how it is erased.
+
+| kept | found by | what erasing does |
+|---|---|---|
+| audit: content of turns | digest of tenant and subject; session | content and salt deleted, the link stays |
+| spool: turns on their way to the audit | the same | stored without content as they arrive |
+| feedback: what was thought of answers | digest of tenant and subject; session | deleted, as all on their turns is |
+| gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
+| previews of articles: answers to questions asked | the audit's turns | deleted; the author asks again |
+| tickets | subject; session | deleted |
+| conversations, for a day | subject; session | deleted |
+| chats with messages and files, what waits for webhooks | subject; the chat's id as session | deleted |
+| consents | subject | deleted |
+| answers kept for a repeated request | subject; session in the answer | deleted |
+| streams that can be read again, for an hour | subject | deleted |
+| jobs, for a week: who gave files | subject | the name taken out |
+| what is known of issued tokens | subject | deleted; the tokens work on until they are revoked or expire |
+| traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
+
+A thumb in Phoenix goes with the trace of its turn; it names nobody and holds no words.
+A trace on its way to Phoenix, some seconds or as long as Phoenix is away, is found by erasing again.
+Counters of requests, and digests of searches made before, live in memory and hold no text. Logs hold no text of
+anybody. Copies made outside, such as backups, cannot be reached from here: they have to expire by themselves, and the
+journal of erasures (`tenants.privacy.erasures`) sees to it that nobody comes back with one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+
+from sqlalchemy import select, union
+
+from settings import get_settings
+from tenants.access import issued_tokens
+from tenants.accounts.registry import Registry
+from tenants.audit import search, store
+from tenants.audit.recorder import Recorder
+from tenants.audit.store import TurnOwner
+from tenants.chats import conversations, handoffs
+from tenants.core import context
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid
+from tenants.desk import feedback
+from tenants.insight import traces
+from tenants.privacy import chat_people as chats
+from tenants.privacy import erasures
+from tenants.privacy.erasures import Erasure
+from tenants.storage import database
+from tenants.tables import Base
+from tenants.work import idempotency, jobs, stream_log
+from tenants.work.jobs import Job
+
+_MAX_ROWS = 1_000_000
+"""Turns exported at most: more than one person asks in 13 months."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReport:
+    """How much was erased, by kind."""
+
+    turns: int
+    feedback: int
+    conversations: int
+    chats: int
+    tickets: int
+    answers: int
+    jobs: int
+    traces: int
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody of the tenant in context: by `subject` (as in the token), by session, or a subject's one session.
+
+    Raises `Invalid` with the code `person_missing` when neither is given.
+    """
+
+    subject: str | None = None
+    session_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.subject and not self.session_id:
+            raise Invalid("person_missing")
+
+    @property
+    def owner(self) -> TurnOwner:
+        """The same, as the audit knows people."""
+        person = digest(context.current().tenant_id, self.subject) if self.subject else ""
+        return TurnOwner(person, self.session_id or "")
+
+
+@lru_cache(maxsize=4_096)
+def digest(tenant_id: str, subject: str) -> str:
+    """What stands for a person in the audit: the same in all turns, and not the person's name."""
+    return Tenant(tenant_id, subject).key("person")
+
+
+def export(person: Person) -> Mapping[str, list[object]]:
+    """Everything kept about a person, by kind."""
+    owner = person.owner
+    query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
+    remembered = conversations.of_person(person.subject, person.session_id)
+    tickets = handoffs.of_person(person.subject, person.session_id)
+    return {
+        "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MAX_ROWS)],
+        "feedback": [
+            asdict(verdict) | {"at": verdict.at.isoformat()}
+            for verdict in feedback.of_person(owner.person, owner.session_id)
+        ],
+        "conversations": [
+            asdict(conversation) | {"updated_at": conversation.updated_at.isoformat()} for conversation in remembered
+        ],
+        "chats": chats.export(person.subject, person.session_id),
+        "consents": chats.consents(person.subject, person.session_id),
+        "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
+        "answers": list(idempotency.of_person(person.subject, person.session_id)),
+        "jobs": [
+            {"job_id": job.job_id, "created_at": job.created_at.isoformat()}
+            for job in _jobs(person.subject, person.session_id)
+        ],
+        "tokens": [
+            {"token_id": token.token_id, "issued_at": token.issued_at.isoformat()}
+            for token in (issued_tokens.of_person(person.subject) if person.subject and not person.session_id else ())
+        ],
+        "traces": list(traces.of_person(owner.person, owner.session_id)),
+    }
+
+
+def erase(person: Person) -> ErasureReport:
+    """Erase everything kept about a person, and what is on its way to the audit as it gets there.
+
+    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
+    """
+    owner = person.owner
+    erasures.note(context.current().tenant_id, person=owner.person, session_id=owner.session_id)
+    report = _erase(owner, person.subject, person.session_id)
+    return replace(report, traces=traces.erase(owner.person, owner.session_id))
+
+
+def erase_again(erasure: Erasure) -> None:
+    """Make an erasure of a tenant again that came after what has just been restored; the traces are gone already."""
+    if not Registry().exists(erasure.tenant_id):
+        return
+    with acting_as(Tenant(erasure.tenant_id, "restore")):
+        owner = TurnOwner(erasure.person, erasure.session_id)
+        erasures.note(erasure.tenant_id, person=owner.person, session_id=owner.session_id)
+        # The journal knows people by their digest alone.
+        known = [one for one in subjects() if digest(erasure.tenant_id, one) == owner.person] if owner.person else []
+        nobody: list[str | None] = ["" if owner.person else None]
+        for subject in known or nobody:
+            _erase(owner, subject, owner.session_id or None)
+
+
+def subjects() -> tuple[str, ...]:
+    """Everybody whom the records of the tenant in context name."""
+    tables = [mapper.local_table for mapper in Base.registry.mappers]
+    named = [table for table in tables if {"tenant_id", "subject"} <= set(table.columns.keys())]
+    theirs = (select(t.c.subject).where(t.c.tenant_id == context.current().tenant_id) for t in named)
+    with database.reading() as session:
+        return tuple(session.scalars(union(*theirs)))
+
+
+def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> ErasureReport:
+    settings, tenant_id = get_settings(), context.current().tenant_id
+    recorder = Recorder(settings)
+    recorder.collect()
+    thumbs = feedback.of_person(owner.person, owner.session_id)
+    feedback.erase(owner.person, owner.session_id)
+    turns = store.erase(tenant_id, owner, settings)
+    quarantined = recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id and owner.covers(entry))
+    remembered = conversations.of_person(subject, session_id)
+    conversations.erase(subject, session_id)
+    chatted = chats.of_person(subject, session_id)
+    chats.erase(subject, session_id)
+    tickets = handoffs.of_person(subject, session_id)
+    handoffs.erase(subject, session_id)
+    answers = idempotency.of_person(subject, session_id)
+    idempotency.erase(subject, session_id)
+    person_jobs = _jobs(subject, session_id)
+    if person_jobs:
+        jobs.disown(person_jobs[0].subject)
+    if subject:
+        stream_log.erase(subject)
+    if subject and not session_id:
+        issued_tokens.forget(subject)
+    database.scrub(settings)
+    return ErasureReport(
+        turns=len(turns) + quarantined,
+        feedback=len(thumbs),
+        conversations=len(remembered),
+        chats=len(chatted),
+        tickets=len(tickets),
+        answers=len(answers),
+        jobs=len(person_jobs),
+        traces=0,
+    )
+
+
+def _jobs(subject: str | None, session_id: str | None) -> tuple[Job, ...]:
+    """A job belongs to no session."""
+    return jobs.of_person(subject) if subject and not session_id else ()

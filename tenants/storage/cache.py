@@ -1,0 +1,148 @@
+"""Values cached per tenant: this process sees its own changes at once, and those of others as soon as it hears of them.
+
+Processes that share a database notify each other (`tenants.storage.notices`). One that misses the notice sees the
+change a second later.
+
+While the database does not answer, the last values go on being used, so that questions go on being answered. They are
+of an hour ago at most: a policy or a document that somebody has taken back must not live on for days.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import lru_cache
+from threading import RLock
+from time import monotonic
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from tenants.core.errors import TryAgain
+from tenants.storage import database, notices
+
+FRESH_SECONDS = 1.0
+"""How long another process's change may stay unseen here when nobody has told of it."""
+
+_CHANNEL = "opora_expired"
+
+STALE_SECONDS = 3_600.0
+"""How old a value may become while the database does not answer."""
+
+PATIENCE_SECONDS = 1.0
+"""How long a reader waits for a newer value when there is one that is only seconds old."""
+
+REST_SECONDS = 5.0
+"""How long nobody asks again after that."""
+
+_LOADERS = 8
+_LOADER_NAME = "tenant-cache"
+
+Key: TypeAlias = tuple[str, str]
+"""Database URL and tenant id, so that two installations in one process, such as two tests, do not collide."""
+
+T = TypeVar("T")
+
+
+class TenantCache(Generic[T]):
+    """A thread-safe cache of loaded values, one per tenant.
+
+    :param name: the same in all processes; empty for a cache that is of this one alone.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+        if name:
+            _CACHES[name] = self
+        self._entries: dict[Key, tuple[float, T]] = {}
+        self._loading: dict[Key, Future[T]] = {}
+        self._rests: dict[Key, float] = {}
+        self._lock = RLock()
+        self._expiries: Counter[str | None] = Counter()
+
+    def peek(self, key: Key) -> T | None:
+        """The value in memory; None when it has to be loaded."""
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and monotonic() - entry[0] < FRESH_SECONDS else None
+
+    def get(self, key: Key, load: Callable[[T | None], T]) -> T:
+        """The cached value; once it may be stale, the result of `load`, which gets the last value.
+
+        Where `load` raises `TryAgain` or takes long, the last value serves on, unless a write in this process has
+        changed it.
+        """
+        entry = self._entries.get(key)
+        age = monotonic() - entry[0] if entry is not None else float("inf")
+        if entry is None or age >= STALE_SECONDS:
+            return self._load(key, load)
+        if age < FRESH_SECONDS or monotonic() < self._rests.get(key, 0.0):
+            return entry[1]
+        try:
+            return self._refresh(key, load).result(PATIENCE_SECONDS)
+        except (TryAgain, TimeoutError):
+            self._rests[key] = monotonic() + REST_SECONDS
+            return entry[1]
+
+    def expire(self, key: Key) -> None:
+        """Make the next reader load the value again. Call it after committing a write."""
+        self.drop(key[1])
+        if self._name and database.is_shared():
+            notices.notify(_CHANNEL, json.dumps([self._name, key[1]]))
+
+    def drop(self, tenant: str | None) -> None:
+        """Make the next reader load a tenant's value again, or, with None, everybody's."""
+        with self._lock:
+            self._expiries[tenant] += 1
+            for key in [key for key in (*self._loading, *self._rests, *self._entries) if tenant in (None, key[1])]:
+                self._loading.pop(key, None)
+                self._rests.pop(key, None)
+                if key in self._entries:
+                    self._entries[key] = (float("-inf"), self._entries[key][1])
+
+    def _refresh(self, key: Key, load: Callable[[T | None], T]) -> Future[T]:
+        """A load on its way: one for all who wait for it, in a thread that nobody else needs."""
+        with self._lock:
+            loading = self._loading.get(key)
+            if loading is None:
+                loading = self._loading[key] = _loaders().submit(copy_context().run, self._load, key, load)
+                loading.add_done_callback(lambda done: self._end(key, done))
+            return loading
+
+    def _end(self, key: Key, done: Future[T]) -> None:
+        with self._lock:
+            if self._loading.get(key) is done:
+                del self._loading[key]
+
+    def _load(self, key: Key, load: Callable[[T | None], T]) -> T:
+        entry = self._entries.get(key)
+        now, expiries = monotonic(), self._expired(key)
+        value = load(entry[1] if entry else None)
+        with self._lock:
+            # A write in this process while loading: the value may be from before it, so it is used once and not cached.
+            if expiries == self._expired(key):
+                self._entries[key] = (now, value)
+        return value
+
+    def _expired(self, key: Key) -> int:
+        return self._expiries[key[1]] + self._expiries[None]
+
+
+@lru_cache(maxsize=1)
+def _loaders() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_LOADERS, _LOADER_NAME)
+
+
+_CACHES: "dict[str, TenantCache[Any]]" = {}  # of values of every kind
+
+
+def _on_notice(payload: str) -> None:
+    name, tenant = json.loads(payload)
+    if name in _CACHES:
+        _CACHES[name].drop(tenant)
+
+
+def _drop_all() -> None:
+    for cache in _CACHES.values():
+        cache.drop(None)
+
+
+notices.on(_CHANNEL, _on_notice, _drop_all)

@@ -1,0 +1,431 @@
+"""The records' database: SQLite under the data folder by default, PostgreSQL by URL. Same models, same migrations.
+
+SQLite is set up for one writer and many readers: write-ahead log, foreign keys enforced, a commit on disk before it is
+acknowledged, what is deleted overwritten, and transactions that write take the write lock when they begin, because one
+that starts as a reader and turns writer fails at once when somebody else wrote in between.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock, local
+from traceback import extract_stack
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from settings import Settings, get_settings
+from tenants.core.errors import CallerError, InternalFault, TryAgain
+from tenants.storage.bounded_connection import BoundedConnection, patient
+
+if TYPE_CHECKING:
+    import psycopg
+
+HEAD = "0020"
+"""The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
+
+_BUSY_MILLISECONDS = 30_000
+_REQUEST_THREADS = 8
+_GRACE_SECONDS = 2
+"""What a statement may take beyond the server's own timeout."""
+_MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
+_ENGINES: dict[str, Engine] = {}
+_CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
+_CORRUPT: set[str] = set()
+"""Databases whose file was found damaged."""
+_OPENING = Lock()
+MISPLACED = "a query is misplaced"
+"""How the log begins what tests look for; see `_check_place`."""
+
+NO_KEY = {"key_share": True}
+"""`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
+
+Row = TypeVar("Row", bound=DeclarativeBase)
+
+log = logging.getLogger("opora.database")
+
+
+def engine(settings: Settings | None = None) -> Engine:
+    """The process's engine for these settings, its schema brought up to date when it is first opened."""
+    settings = settings or get_settings()
+    existing = _ENGINES.get(settings.database)
+    if existing is not None:
+        return existing
+    with _OPENING:
+        if settings.database not in _ENGINES:
+            opened = _open(settings)
+            try:
+                _refuse_lost_records(opened, settings)
+                # A server may have replicas of the older version on it: whoever runs them says when.
+                _upgrade(opened, existing=opened.dialect.name == "sqlite")
+            except BaseException as error:
+                opened.dispose()
+                if _is_corrupt(error):
+                    raise CallerError("database_corrupt") from error
+                raise
+            _ENGINES[settings.database] = opened
+        return _ENGINES[settings.database]
+
+
+def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
+    """Create or upgrade the schema. Safe to call from several processes at once.
+
+    :returns: the revision before, None when there was no schema, and the revision now.
+    :raises CallerError: `database_newer`, when a newer version of Opora has upgraded it already.
+    """
+    settings = settings or get_settings()
+    opened = _open(settings)
+    try:
+        _refuse_lost_records(opened, settings)
+        return _upgrade(opened, existing=True), HEAD
+    finally:
+        opened.dispose()
+
+
+@contextmanager
+def filling(revision: str, settings: Settings | None = None) -> Iterator[Connection]:
+    """The tables of a revision, new and empty, to be filled; when the block ends, they are upgraded to this version's.
+    All of it is one transaction.
+
+    :raises CallerError: `restore_not_empty`, when there are tables.
+    """
+    opened = _open(settings or get_settings())
+    try:
+        with (
+            _without_foreign_keys(opened) as connection,
+            patient(connection.connection.driver_connection),
+            connection.begin(),
+        ):
+            _begin_migration(connection)
+            if _revision(connection) is not None or inspect(connection).has_table("tenants"):
+                raise CallerError("restore_not_empty", place="OPORA_DATABASE_URL")
+            _migrate(connection, revision)
+            yield connection
+            _migrate(connection, "head")
+    finally:
+        opened.dispose()
+
+
+@contextmanager
+def reading(settings: Settings | None = None) -> Iterator[Session]:
+    """A session that sees one consistent state."""
+    with _waited_for(settings), Session(_present(settings)) as session:
+        yield session
+
+
+@contextmanager
+def writing(settings: Settings | None = None) -> Iterator[Session]:
+    """A session that is committed when the block ends and rolled back when it raises."""
+    with _waited_for(settings):
+        bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE")
+        with Session(bind, expire_on_commit=False) as session, session.begin():
+            yield session
+
+
+def row_counts(settings: Settings | None = None) -> dict[str, int]:
+    """How many rows each table has."""
+    with reading(settings) as session:
+        names = inspect(session.connection()).get_table_names()
+        return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
+
+
+def locked(session: Session, kind: type[Row], **values: object) -> Row:
+    """A row under a lock until the transaction ends, made of `values` when there is none.
+
+    Not `FOR UPDATE`, which would hold up whoever inserts a row that refers to it.
+
+    :param values: the columns; of a row that exists, those of the primary key are looked at alone.
+    """
+    key = tuple(values[str(column.name)] for column in inspect(kind).primary_key)
+    row = session.get(kind, key, with_for_update=NO_KEY, populate_existing=True)
+    if row is None:
+        # Of two who find none, the second one waits here for the first one's.
+        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+        session.execute(dialect.insert(kind).values(**values).on_conflict_do_nothing())
+        row = session.get_one(kind, key, with_for_update=NO_KEY, populate_existing=True)
+    return row
+
+
+def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
+    """A connection to PostgreSQL outside of the pool, for what belongs to it, under the same limits as all others.
+
+    Raises `psycopg.Error`.
+    """
+    limited = _limited(make_url(settings.database), settings)
+    _, parameters = limited.get_dialect()().create_connect_args(limited)
+    return _bounded([], {**parameters, "autocommit": True}, settings)
+
+
+def is_shared(settings: Settings | None = None) -> bool:
+    """Whether several processes may be at work on the records."""
+    return (settings or get_settings()).database.startswith("postgresql")
+
+
+def check(settings: Settings | None = None) -> None:
+    """Raise when the records cannot be read now: `TryAgain`, of a file on this machine with the code `database_missing`
+    or `database_corrupt`."""
+    with reading(settings) as session:
+        session.execute(text("SELECT version_num FROM alembic_version"))
+    if (settings or get_settings()).database in _CORRUPT:
+        raise TryAgain("database_corrupt")
+
+
+def verify(settings: Settings | None = None) -> None:
+    """Read the whole of a database on this machine, and raise as `check` does. A server looks after its own."""
+    bound = engine(settings)
+    if bound.dialect.name == "sqlite":
+        with reading(settings) as session:
+            verdict = session.scalar(text("PRAGMA quick_check(1)"))
+        if verdict != "ok":
+            log.error("the records are damaged: %s", verdict)
+            _CORRUPT.add((settings or get_settings()).database)
+        else:
+            _CORRUPT.discard((settings or get_settings()).database)
+        check(settings)
+
+
+def scrub(settings: Settings | None = None) -> None:
+    """After something was erased: leave no older copy of it in SQLite's log. A server's log is its operator's."""
+    bound = engine(settings)
+    if bound.dialect.name == "sqlite":
+        with closing(bound.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def close_all() -> None:
+    """Close all connections. The next call opens new ones."""
+    with _OPENING:
+        while _ENGINES:
+            _ENGINES.popitem()[1].dispose()
+
+
+def _present(settings: Settings | None) -> Engine:
+    """The engine. SQLite would go on writing to a file that was removed, and make an empty one in its place."""
+    bound = engine(settings)
+    file = bound.url.database
+    if bound.dialect.name == "sqlite" and file and not Path(file).exists():
+        raise TryAgain("database_missing")
+    return bound
+
+
+def _refuse_lost_records(opened: Engine, settings: Settings) -> None:
+    """Raise `CallerError` with the code `database_missing` where there is an index and nothing that it was made from.
+
+    An empty database in its place would look like an installation where nobody has asked anything yet.
+    """
+    index = settings.data_dir / "index"
+    if not index.is_dir() or not any(index.iterdir()):
+        return
+    file = opened.url.database if opened.dialect.name == "sqlite" else None
+    if not file or Path(file).exists():  # connecting would make one
+        with opened.connect() as connection:
+            if _revision(connection) is not None:
+                return
+    raise CallerError("database_missing", folder=str(index))
+
+
+def _is_corrupt(error: BaseException) -> bool:
+    cause = error.orig if isinstance(error, DatabaseError) else None
+    name = getattr(cause, "sqlite_errorname", "")
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or isinstance(cause, _CORRUPT_ERRORS)
+
+
+class _Sessions(local):
+    """The sessions that are open in a thread."""
+
+    open = 0
+
+
+_SESSIONS = _Sessions()
+
+
+@contextmanager
+def _waited_for(settings: Settings | None) -> Iterator[None]:
+    """Turn errors of a database that does not answer in time, or whose file is damaged, into `TryAgain`."""
+    _check_place()
+    _SESSIONS.open += 1
+    try:
+        yield
+    except DatabaseError as error:
+        if _is_corrupt(error):
+            log.error("the records are damaged")
+            # A server goes on with what it can read.
+            if not isinstance(error.orig, _CORRUPT_ERRORS):
+                _CORRUPT.add((settings or get_settings()).database)
+            raise TryAgain("database_corrupt") from error
+        # A standby takes no writes, and psycopg counts that as a mistake of ours.
+        if not isinstance(error, OperationalError) and not isinstance(error.orig, ReadOnlySqlTransaction):
+            raise
+        # The message quotes the statement and could reveal a question.
+        log.error("the records cannot be reached: %s", type(error.orig or error).__name__)
+        raise TryAgain from error
+    except PoolTimeout as late:
+        log.error("the records cannot be reached: %s", type(late).__name__)
+        raise TryAgain from late
+    finally:
+        _SESSIONS.open -= 1
+
+
+def _check_place() -> None:
+    """Report a query where a slow database would hold up more than its caller.
+
+    On the event loop everybody waits for it. Inside another session it needs a second connection, and once every
+    connection of the pool belongs to somebody who waits for a second one, nobody ever gets one.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        place = "inside another session" if _SESSIONS.open else ""
+    else:
+        place = "on the event loop"
+    if place:
+        frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in extract_stack()[-12:-3]]
+        log.error("%s: %s: %s", MISPLACED, place, " ".join(frames))
+
+
+def _open(settings: Settings) -> Engine:
+    try:
+        url = make_url(settings.database)
+        known = url.get_backend_name() in ("sqlite", "postgresql") and url.get_dialect() is not None
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError):
+        known = False
+    if not known:
+        # The URL holds a password, so nothing of it is shown.
+        raise CallerError("database_url_invalid")
+    if url.get_backend_name() != "sqlite":
+        return _server(url, settings)
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = create_engine(url)
+    event.listen(opened, "connect", _set_up_sqlite)
+    event.listen(opened, "begin", _begin_sqlite)
+    return opened
+
+
+def _server(url: URL, settings: Settings) -> Engine:
+    """PostgreSQL: a connection for each turn that computes and for each thread of other requests.
+
+    More would only wait for the server.
+    """
+    workers, seconds = settings.workers + _REQUEST_THREADS, settings.database_statement_seconds
+    limited = _limited(url, settings)
+    opened = create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
+
+    @event.listens_for(opened, "do_connect")
+    def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, Any]) -> BoundedConnection:
+        return _bounded(args, kwargs, settings)
+
+    return opened
+
+
+def _bounded(args: list[str], kwargs: dict[str, Any], settings: Settings) -> BoundedConnection:
+    connection = BoundedConnection.connect(*args, **kwargs)
+    connection.seconds = settings.database_statement_seconds + _GRACE_SECONDS
+    return connection
+
+
+def _limited(url: URL, settings: Settings) -> URL:
+    """PostgreSQL with timeouts, which it does not have by default. Options in the URL take precedence."""
+    seconds = settings.database_statement_seconds
+    limits = {
+        "connect_timeout": str(settings.database_connect_seconds),
+        # A server that has vanished sends no error: the network's own timers notice it.
+        "tcp_user_timeout": str(1_000 * seconds),
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+    }
+    url_options = url.query.get("options") or ""
+    # Twice as long for a transaction in which nothing happens: its process may have been stopped, and holds locks.
+    idle = f"-c idle_in_transaction_session_timeout={2 * seconds}s"
+    of_url = (url_options,) if isinstance(url_options, str) else url_options
+    options = [f"-c statement_timeout={seconds}s", idle, *of_url]
+    return url.set(query={**limits, **url.query, "options": " ".join(options)})
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # the driver's own idea of when to begin would get in the way of _begin_sqlite
+    timeout = f"busy_timeout={_BUSY_MILLISECONDS}"
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", timeout):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
+
+
+def _upgrade(target: Engine, *, existing: bool) -> str | None:
+    """Create the schema, or upgrade an `existing` one; the revision before, None when there was no schema.
+
+    :raises CallerError: `database_newer`; `database_older`, when an older schema may not be upgraded here.
+    """
+    with (
+        _without_foreign_keys(target) as connection,
+        patient(connection.connection.driver_connection),
+        connection.begin(),
+    ):
+        _begin_migration(connection)
+        before = _revision(connection)
+        if before == HEAD:
+            return before
+        if before is not None and before > HEAD:
+            raise CallerError("database_newer", found=before, known=HEAD)
+        if before is not None and not existing:
+            raise CallerError("database_older", found=before, known=HEAD)
+        _migrate(connection, "head")
+        return before
+
+
+def _begin_migration(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        # A migration takes as long as it takes, another replica's included.
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+
+
+def _migrate(connection: Connection, revision: str) -> None:
+    # Alembic takes a quarter of a second to import, and is not needed on most starts.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", "tenants:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+    if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+        raise InternalFault("migration_broke_references")
+
+
+@contextmanager
+def _without_foreign_keys(target: Engine) -> Iterator[Connection]:
+    """A connection on which a migration may rewrite a table that others refer to.
+
+    SQLite cannot alter most of a table, so it is copied and dropped, which foreign keys would forbid; they can only be
+    switched off outside a transaction (https://sqlite.org/lang_altertable.html#otheralter).
+    """
+    with target.execution_options(sqlite_begin="IMMEDIATE").connect() as connection:
+        raw = connection.connection.driver_connection
+        if not isinstance(raw, sqlite3.Connection):
+            yield connection
+            return
+        raw.execute("PRAGMA foreign_keys=OFF")
+        try:
+            yield connection
+        finally:
+            raw.execute("PRAGMA foreign_keys=ON")
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

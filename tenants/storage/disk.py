@@ -1,0 +1,27 @@
+"""Room on the disk: refused while some is left, because the embedded index cannot be.
+
+The threat: the engine maps its files into memory, and a page of them for which the disk has no block ends the process
+by SIGBUS, for every tenant at once. So whatever grows stops at a reserve, where reading, answering, recording and
+deleting go on.
+"""
+
+import shutil
+from pathlib import Path
+
+from settings import get_settings
+from tenants.core.errors import TryAgain
+
+
+def check(size: int = 0) -> None:
+    """Raise `TryAgain` with the code `storage_full` when `size` more bytes would use up the reserve."""
+    settings = get_settings()
+    folder = settings.data_dir.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    if free(folder) - size < settings.disk_reserve_bytes:
+        raise TryAgain("storage_full")
+
+
+def free(folder: Path) -> int:
+    """Bytes that may still be written there."""
+    return shutil.disk_usage(folder).free

@@ -1,0 +1,510 @@
+"""The tables of the records, the same on SQLite and PostgreSQL. Every table is keyed by tenant first."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypedDict
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Dialect,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy import DateTime as SqlDateTime
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeEngine
+
+from tenants.storage.sealed import SealedJson, SealedText
+
+if TYPE_CHECKING:
+    from tenants.core.json import Json
+
+    JsonObject: TypeAlias = dict[str, Json]
+else:  # SQLAlchemy reads annotations at run time, and cannot follow a type that holds itself.
+    JsonObject = dict
+
+TENANT_ID = String(255)
+KEY = String(512)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware moment in UTC. SQLite keeps no offset, so it is cut off on the way in and put back on the way out."""
+
+    impl = SqlDateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Base(DeclarativeBase):
+    """Python types of columns and what the database makes of them."""
+
+    type_annotation_map: ClassVar[dict[type, TypeEngine[datetime] | type[TypeDecorator[datetime]]]] = {
+        datetime: UtcDateTime
+    }
+
+
+class TenantRow(Base):
+    """One customer of the installation, its policy, and where its chunks are."""
+
+    __tablename__ = "tenants"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    locale: Mapped[str] = mapped_column(String(8))
+    policy: Mapped[dict[str, object]] = mapped_column(JSON)
+    collection: Mapped[str] = mapped_column(String(190), unique=True)
+    generation: Mapped[int]
+    newest_generation: Mapped[int]
+    shared_filter: Mapped[str | None] = mapped_column(TENANT_ID)
+    shard_key: Mapped[str | None] = mapped_column(TENANT_ID)
+    relations: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime]
+    suspended_at: Mapped[datetime | None]
+
+
+class DocumentRow(Base):
+    """One ingested document. Written last, so a row says that all of its chunks are stored."""
+
+    __tablename__ = "documents"
+    __table_args__ = (Index("ix_documents_tenant_hash", "tenant_id", "content_hash"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
+    title: Mapped[str] = mapped_column(Text)
+    source: Mapped[str] = mapped_column(Text)
+    url: Mapped[str | None] = mapped_column(Text)
+    lang: Mapped[str] = mapped_column(String(8))
+    content_hash: Mapped[str] = mapped_column(String(128))
+    chunk_ids: Mapped[list[str]] = mapped_column(JSON)
+    updated_at: Mapped[str] = mapped_column(String(32))
+    status: Mapped[str] = mapped_column(String(32))
+    trust: Mapped[str] = mapped_column(String(32))
+    priority: Mapped[int]
+    tags: Mapped[list[str]] = mapped_column(JSON)
+    project_key: Mapped[str] = mapped_column(Text)
+    evidence_tier: Mapped[str] = mapped_column(Text)
+    source_type: Mapped[str] = mapped_column(Text)
+    flags: Mapped[list[str]] = mapped_column(JSON)
+    version: Mapped[int]
+    given: Mapped[JsonObject] = mapped_column(JSON)
+    overrides: Mapped[JsonObject] = mapped_column(JSON)
+    generation: Mapped[int]
+    ingested_at: Mapped[datetime]
+
+
+class DocumentVersionRow(Base):
+    """One version of a document as it was given, its text packed. The newest ones are kept."""
+
+    __tablename__ = "document_versions"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    title: Mapped[str] = mapped_column(Text)
+    text: Mapped[bytes] = mapped_column(LargeBinary)
+    source: Mapped[str] = mapped_column(Text)
+    url: Mapped[str | None] = mapped_column(Text)
+    lang: Mapped[str] = mapped_column(String(8))
+    markup: Mapped[str] = mapped_column(String(32))
+    meta: Mapped[JsonObject] = mapped_column(JSON)
+    content_hash: Mapped[str] = mapped_column(String(128))
+    created_at: Mapped[datetime]
+
+
+class EdgeRow(Base):
+    """A tie from one document to another. One that the document itself declares may name a document yet to come."""
+
+    __tablename__ = "edges"
+    __table_args__ = (Index("ix_edges_tenant_to", "tenant_id", "to_doc"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    from_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32), primary_key=True)
+    to_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
+    weight: Mapped[float]
+    declared: Mapped[bool]
+
+
+class RejectedRow(Base):
+    """A way of doing things that the tenant has dismissed."""
+
+    __tablename__ = "rejected"
+    __table_args__ = (Index("ix_rejected_tenant_doc", "tenant_id", "doc_id"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    rejected_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    text: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(Text)
+    day: Mapped[str] = mapped_column(String(10))
+    doc_id: Mapped[str | None] = mapped_column(KEY)
+    declared: Mapped[bool]
+
+
+class AgreementRow(Base):
+    """Two passages that somebody has found not to contradict each other, the smaller id first."""
+
+    __tablename__ = "agreements"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY)
+    other_doc_id: Mapped[str] = mapped_column(KEY)
+    decided_by: Mapped[str] = mapped_column(TENANT_ID)
+    at: Mapped[datetime]
+
+
+class ContradictionRow(Base):
+    """Two sentences of two documents that contradict each other, the smaller chunk id first."""
+
+    __tablename__ = "contradictions"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY)
+    other_doc_id: Mapped[str] = mapped_column(KEY)
+    kind: Mapped[str] = mapped_column(String(16))
+    start: Mapped[int]
+    end: Mapped[int]
+    other_start: Mapped[int]
+    other_end: Mapped[int]
+    at: Mapped[datetime]
+
+
+class ToolRow(Base):
+    """An HTTP tool of a tenant's assistant. `headers` are secret."""
+
+    __tablename__ = "tools"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    definition: Mapped[JsonObject] = mapped_column(JSON)
+    headers: Mapped[dict[str, str]] = mapped_column(SealedJson)
+
+
+class GenerationRow(Base):
+    """One generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: it left force.
+
+    `dimensions` are those of its dense vectors; 0: it has none.
+    """
+
+    __tablename__ = "generations"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    state: Mapped[str] = mapped_column(String(16))
+    encoder: Mapped[str] = mapped_column(Text)
+    dimensions: Mapped[int]
+    created_at: Mapped[datetime]
+    retired_at: Mapped[datetime | None]
+
+
+class LexiconPartRow(Base):
+    """A piece of a generation's document frequencies: a whole one, or the difference that one ingest batch made.
+
+    Revisions count up over all generations of a tenant.
+    """
+
+    __tablename__ = "lexicon_parts"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    revision: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    generation: Mapped[int]
+    whole: Mapped[bool]
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class LexiconStateRow(Base):
+    """The newest revision of a tenant's lexicon and whether an ingest run is, or was left, in the middle of it."""
+
+    __tablename__ = "lexicon_states"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    revision: Mapped[int]
+    dirty: Mapped[bool]
+
+
+class TicketRow(Base):
+    """A question handed over to a person. `chat_id` is empty for a turn that belongs to no chat."""
+
+    __tablename__ = "tickets"
+    __table_args__ = (
+        Index("ix_tickets_tenant_created", "tenant_id", "created_at"),
+        Index("ix_tickets_tenant_chat", "tenant_id", "chat_id"),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    ticket_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    turn_id: Mapped[str] = mapped_column(String(128))
+    session_id: Mapped[str] = mapped_column(String(128))
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    channel: Mapped[str] = mapped_column(String(128))
+    reason: Mapped[str] = mapped_column(String(64))
+    question: Mapped[str] = mapped_column(SealedText)
+    draft: Mapped[str] = mapped_column(SealedText)
+    chat_id: Mapped[str] = mapped_column(String(32), default="")
+    closed_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+
+
+class PastTurnJson(TypedDict):
+    """One turn of a conversation."""
+
+    question: str
+    outcome: str
+    options: list[str]
+
+
+class ConversationRow(Base):
+    """What was said in a person's conversation, oldest turn first."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (Index("ix_conversations_updated", "updated_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    turns: Mapped[list[PastTurnJson]] = mapped_column(JSON)
+    updated_at: Mapped[datetime]
+
+
+class IdempotencyRow(Base):
+    """A request that carries an `Idempotency-Key`, and the answer it got; None while the process `holder` is at it."""
+
+    __tablename__ = "idempotency"
+    __table_args__ = (Index("ix_idempotency_created", "created_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    key: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    request_hash: Mapped[str] = mapped_column(String(64))
+    answer: Mapped[str | None] = mapped_column(SealedText)
+    holder: Mapped[str] = mapped_column(String(32), server_default="")
+    created_at: Mapped[datetime]
+
+
+class TokenRow(Base):
+    """What is known of a token that was issued here; not the token, which only its holder has."""
+
+    __tablename__ = "tokens"
+    __table_args__ = (Index("ix_tokens_expires", "expires_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    token_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    scopes: Mapped[list[str]] = mapped_column(JSON)
+    issued_at: Mapped[datetime]
+    issued_by: Mapped[str] = mapped_column(TENANT_ID)
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+
+class RevocationRow(Base):
+    """Tokens that are refused though they are signed: those of `kind` and `value` that were issued until a moment.
+
+    `kind` is `token` (its id; refused from that moment on), `subject`, or `tenant` (all of them, `value` is empty).
+    """
+
+    __tablename__ = "revocations"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    value: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    until: Mapped[datetime]
+
+
+class SpendingRow(Base):
+    """What a tenant's calls of language models have cost on one day."""
+
+    __tablename__ = "spending"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    day: Mapped[str] = mapped_column(String(10), primary_key=True)
+    usd: Mapped[float]
+
+
+class AuditChainRow(Base):
+    """The newest link of a tenant's audit chain; locked while links are added."""
+
+    __tablename__ = "audit_chains"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class AuditRow(Base):
+    """One link of the audit chain. Nothing in it is about a person: that is in the content, which can be erased."""
+
+    __tablename__ = "audit"
+    __table_args__ = (UniqueConstraint("tenant_id", "turn_id"), Index("ix_audit_tenant_at", "tenant_id", "at"))
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    kind: Mapped[str] = mapped_column(String(16))
+    at: Mapped[datetime]
+    turn_id: Mapped[str | None] = mapped_column(String(128))
+    outcome: Mapped[str | None] = mapped_column(String(32))
+    reason: Mapped[str | None] = mapped_column(String(64))
+    note: Mapped[str | None] = mapped_column(Text)
+    digest: Mapped[str | None] = mapped_column(String(64))
+    previous: Mapped[str] = mapped_column(String(64))
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class AuditContentRow(Base):
+    """What a link's `digest` stands for, kept beside it. `text` is what a search looks through."""
+
+    __tablename__ = "audit_contents"
+    __table_args__ = (
+        Index("ix_audit_contents_person", "tenant_id", "person"),
+        Index("ix_audit_contents_session", "tenant_id", "session_id"),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    person: Mapped[str] = mapped_column(String(32))
+    session_id: Mapped[str] = mapped_column(String(128))
+    salt: Mapped[str] = mapped_column(String(32))
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    text: Mapped[str] = mapped_column(Text)
+
+
+class AuditDocumentRow(Base):
+    """A document that a turn found. `chunk_ids` are its passages that the answer cites."""
+
+    __tablename__ = "audit_documents"
+    __table_args__ = (Index("ix_audit_documents_sequence", "tenant_id", "sequence"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cited: Mapped[bool]
+    chunk_ids: Mapped[list[str]] = mapped_column(JSON)
+
+
+class FeedbackRow(Base):
+    """A verdict on the answer of a turn. `person` and `session_id` are as in the audit's content."""
+
+    __tablename__ = "feedback"
+    __table_args__ = (
+        Index("ix_feedback_tenant_at", "tenant_id", "at"),
+        Index("ix_feedback_person", "tenant_id", "person"),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    person: Mapped[str] = mapped_column(String(32), primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128))
+    thumb: Mapped[str] = mapped_column(String(8))
+    reason: Mapped[str | None] = mapped_column(String(16))
+    comment: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime]
+
+
+class ErasureRow(Base):
+    """Whose turns up to a moment are to be forgotten, those included that are still on their way to the audit."""
+
+    __tablename__ = "erasures"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    person: Mapped[str] = mapped_column(String(32), primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    until: Mapped[datetime]
+
+
+class GapRow(Base):
+    """A question that the knowledge base could not answer, however often and by whomever it was asked.
+
+    `article_id` is the article that is being, or was, written for it. `vector` is the question's meaning, `vector_of`
+    a digest of the words and the model that it was made of.
+    """
+
+    __tablename__ = "gaps"
+    __table_args__ = (Index("ix_gaps_tenant_status", "tenant_id", "status"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    reason: Mapped[str] = mapped_column(String(64))
+    question: Mapped[str] = mapped_column(Text)
+    stems: Mapped[list[str]] = mapped_column(JSON)
+    doc_ids: Mapped[list[str]] = mapped_column(JSON)
+    count: Mapped[int]
+    reopened: Mapped[int]
+    status: Mapped[str] = mapped_column(String(16))
+    first_at: Mapped[datetime]
+    last_at: Mapped[datetime]
+    closed_at: Mapped[datetime | None]
+    decided_by: Mapped[str] = mapped_column(TENANT_ID, default="")
+    article_id: Mapped[str | None] = mapped_column(String(32))
+    vector: Mapped[bytes | None] = mapped_column(LargeBinary)
+    vector_of: Mapped[str] = mapped_column(String(32), default="")
+
+
+class GapAskingRow(Base):
+    """Which turn asked for what is missing, in which words."""
+
+    __tablename__ = "gap_askings"
+    __table_args__ = (Index("ix_gap_askings_sequence", "tenant_id", "sequence"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    question: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class JobRow(Base):
+    """Files to ingest and documents to remove, accepted and yet to be worked off, or what became of them.
+
+    `revision` goes up with every change that a watcher of the job should see, `attempts` with every time it is begun
+    until it gets to more documents than ever before (`farthest`), `faults` with every error that ended an attempt.
+    `holder` is the process that began it last.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("ix_jobs_state", "state", "tenant_id"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    kind: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16))
+    files: Mapped[list[str]] = mapped_column(JSON)
+    gone: Mapped[list[str]] = mapped_column(JSON)
+    size: Mapped[int] = mapped_column(BigInteger)
+    progress: Mapped[dict[str, object]] = mapped_column(JSON)
+    report: Mapped[dict[str, object] | None] = mapped_column(JSON)
+    error: Mapped[str | None] = mapped_column(String(64))
+    revision: Mapped[int]
+    attempts: Mapped[int]
+    farthest: Mapped[int]
+    faults: Mapped[int]
+    cancelling: Mapped[bool]
+    holder: Mapped[str] = mapped_column(String(32), server_default="")
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    begun_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class WatchedFileRow(Base):
+    """A file of a tenant's watched folder as it was when a job took it last, and the documents that it holds."""
+
+    __tablename__ = "watched_files"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    path: Mapped[str] = mapped_column(KEY, primary_key=True)
+    size: Mapped[int] = mapped_column(BigInteger)
+    modified_ns: Mapped[int] = mapped_column(BigInteger)
+    doc_ids: Mapped[list[str]] = mapped_column(JSON)

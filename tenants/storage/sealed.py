@@ -1,0 +1,128 @@
+"""Text encrypted at rest: what is kept whole for an operator or for a repeated request, and secrets of tenants.
+
+The threat: a copy of the database (a backup, a dump, a server's disk) in other hands. The key is not in it: it comes
+from the environment, or lies beside the keys of tokens in the data folder. Fernet is AES-128-CBC with HMAC-SHA256.
+"""
+
+import base64
+import json
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_urlsafe
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from sqlalchemy import JSON, Dialect, Text, TypeDecorator
+
+from settings import Settings, get_settings
+from tenants.core.errors import CallerError, InternalFault, Invalid
+from tenants.storage.secret_files import create_once, write_draft
+
+_GIVEN_CHARACTERS = 32
+_KEPT = 2
+"""Secrets in the installation's own file: after a rotation a process may seal by the one before for a moment."""
+
+
+class SealedText(TypeDecorator[str]):
+    """A text column that is encrypted in the database."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        return None if value is None else seal(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        return None if value is None else unseal(value)
+
+
+class SealedJson(TypeDecorator[object]):
+    """A JSON column that holds one encrypted text."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: object | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        return None if value is None else seal(json.dumps(value))
+
+    def process_result_value(self, value: object | None, dialect: Dialect) -> object | None:  # noqa: ARG002
+        return None if value is None else json.loads(unseal(str(value)))
+
+
+def seal(text: str) -> str:
+    """The text under the newest key."""
+    return _box().encrypt(text.encode("utf-8", "surrogatepass")).decode()
+
+
+def unseal(sealed: str) -> str:
+    """The text again. Raises `InternalFault` with the code `data_key_wrong` when none of the keys is its own."""
+    try:
+        return _box().decrypt(sealed).decode("utf-8", "surrogatepass")
+    except InvalidToken as foreign:
+        raise InternalFault("data_key_wrong") from foreign
+
+
+def seal_anew(sealed: str) -> str:
+    """What is sealed, under the newest key."""
+    try:
+        return _box().rotate(sealed).decode()
+    except InvalidToken as foreign:
+        raise InternalFault("data_key_wrong") from foreign
+
+
+def check_given(settings: Settings) -> None:
+    """Raise `CallerError` with the code `data_keys_short` for secrets that can be guessed from a copy of the
+    database."""
+    given = [secret.strip() for secret in settings.data_keys.get_secret_value().split(",") if secret.strip()]
+    if any(len(secret) < _GIVEN_CHARACTERS for secret in given):
+        raise CallerError("data_keys_short", characters=_GIVEN_CHARACTERS)
+
+
+def renew_own_key() -> None:
+    """Seal by a new secret of the installation's own from now on.
+
+    :raises Invalid: `data_keys_given`, where the environment brings the secrets.
+    """
+    settings = get_settings()
+    if settings.data_keys.get_secret_value():
+        raise Invalid("data_keys_given")
+    own = _own(settings.data_dir)
+    path = _path(settings.data_dir)
+    write_draft(path, ",".join([token_urlsafe(32), *own.split(",")][:_KEPT])).replace(path)
+
+
+def forget_keys() -> None:
+    """Read the keys anew at their next use."""
+    _made.cache_clear()
+
+
+def _box() -> MultiFernet:
+    settings = get_settings()
+    given = settings.data_keys.get_secret_value()
+    # A rotation by another process counts at once, so the file is looked at each time; it is needed for few requests.
+    return _made(given, settings.data_dir, 0 if given else _version(settings.data_dir))
+
+
+@lru_cache(maxsize=4)
+def _made(given: str, data_dir: Path, _: int) -> MultiFernet:
+    secrets = [secret.strip() for secret in (given or _own(data_dir)).split(",") if secret.strip()]
+    return MultiFernet(Fernet(base64.urlsafe_b64encode(sha256(secret.encode()).digest())) for secret in secrets)
+
+
+def _own(data_dir: Path) -> str:
+    """The installation's own secrets, newest first, created when there are none."""
+    path = _path(data_dir)
+    if not path.exists():
+        create_once(path, token_urlsafe(32))
+    return path.read_text(encoding="ascii")
+
+
+def _version(data_dir: Path) -> int:
+    try:
+        return _path(data_dir).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _path(data_dir: Path) -> Path:
+    return data_dir / "keys" / "data.key"

@@ -1,0 +1,74 @@
+"""The tables that replicas share for a while: the records on their way to the audit, uploads, streams."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, LargeBinary, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from tenants.storage.models import TENANT_ID, Base, TenantRow
+from tenants.storage.sealed import SealedText
+
+
+class InstallationRow(Base):
+    """Something that holds for the installation as a whole, sealed."""
+
+    __tablename__ = "installation"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[str] = mapped_column(SealedText)
+
+
+class SpooledRow(Base):
+    """A record on its way to the audit, as a line of the spool. Ids sort by the time they were made."""
+
+    __tablename__ = "audit_spool"
+
+    spooled_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    line: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class UploadPieceRow(Base):
+    """A piece of an uploaded file, until its job has ended. The pieces of an upload are numbered across its files."""
+
+    __tablename__ = "upload_pieces"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(Text)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime]
+
+
+class StreamRow(Base):
+    """A streamed turn that its reader may come back to, at any replica. `holder` is the process that runs it."""
+
+    __tablename__ = "streams"
+    __table_args__ = (Index("ix_streams_begun", "begun_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(64))
+    holder: Mapped[str] = mapped_column(String(32))
+    request_hash: Mapped[str] = mapped_column(String(64))
+    begun_at: Mapped[datetime]
+
+
+class StreamEventRow(Base):
+    """An event of such a stream."""
+
+    __tablename__ = "stream_events"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["tenant_id", "turn_id"],
+            ["streams.tenant_id", "streams.turn_id"],
+            ondelete="CASCADE",
+            name="fk_event_stream",
+        ),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(String(32))
+    data: Mapped[str] = mapped_column(SealedText)

@@ -1,0 +1,287 @@
+"""What one process has to itself: ingesting for a tenant, answering a chat, a nightly check, being alive.
+
+Two ingest runs would take each other's chunks for leftovers. Processes on one data folder are kept apart by locks on
+files, which the operating system releases however a process ends; processes that share a database on a server, by locks
+of that server (`tenants.work.claims_postgres`), which end with their connection.
+
+Why not Hayhooks' durable jobs, which are on Redis: they hand out work in the order it came, so one tenant's bulk
+load would make all others wait; nothing there keeps two workers from two jobs of one tenant; their limit counts all
+tenants together; and a job would live in Redis, which by default may forget its last second, while an acknowledged
+upload is never to be lost. So jobs are rows of the records' database.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from threading import Lock, RLock
+from time import monotonic, sleep
+from typing import BinaryIO, Protocol
+
+from settings import Settings, get_settings
+from tenants.core import context
+from tenants.core.context import Tenant
+from tenants.core.errors import Busy
+from tenants.core.names import collection_name
+from tenants.storage import database
+
+_LOOKS, _LOOK_SECONDS = 8, 0.5
+_POLL_SECONDS = 0.05
+
+_SERVICE = "~service"
+_PROCESS = "~process-"
+_CHAT = "~chat-"
+"""No collection's name begins like these."""
+
+
+class Claims(Protocol):
+    """The claims of one process, by name. Thread-safe; what is held is refused to all others, this process included."""
+
+    def take(self, name: str) -> bool:
+        """Claim a name. False when it is taken."""
+
+    def holds(self, name: str) -> bool:
+        """Whether this process still holds the claim."""
+
+    def is_held(self, name: str) -> bool:
+        """Whether any process holds the claim."""
+
+    def release(self, name: str) -> None:
+        """Release a claim, even one that was lost."""
+
+    def close(self) -> None:
+        """Release all claims."""
+
+
+class FileClaims:
+    """Claims among the processes of one machine, or of several that share a file system with locks.
+
+    :param folder: where the lock files are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, BinaryIO] = {}
+        self._lock = Lock()
+
+    def take(self, name: str) -> bool:
+        """Claim a name. False when it is taken."""
+        with self._lock:
+            if name in self._held:
+                return False
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = (self._folder / name).open("ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                return False
+            if not os.fstat(file.fileno()).st_nlink:
+                # Its holder has just removed it: the next file of this name is somebody else's to take.
+                file.close()
+                return False
+            self._held[name] = file
+            return True
+
+    def holds(self, name: str) -> bool:
+        """Whether this process still holds the claim."""
+        return name in self._held
+
+    def is_held(self, name: str) -> bool:
+        """Whether any process holds the claim."""
+        path = self._folder / name
+        if name in self._held:
+            return True
+        try:
+            with path.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return True
+        except FileNotFoundError:
+            return False
+        if name.startswith((_PROCESS, _CHAT)):
+            path.unlink(missing_ok=True)  # nobody takes this name again
+        return False
+
+    def release(self, name: str) -> None:
+        """Release a claim."""
+        with self._lock:
+            self._let_go(name)
+
+    def close(self) -> None:
+        """Release all claims."""
+        with self._lock:
+            for name in tuple(self._held):
+                self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        file = self._held.pop(name, None)
+        if file is not None:
+            if name.startswith((_PROCESS, _CHAT)):
+                (self._folder / name).unlink(missing_ok=True)
+            file.close()
+
+
+class Claim:
+    """The right to ingest for a tenant."""
+
+    def __init__(self, claims: Claims, name: str) -> None:
+        self._claims = claims
+        self.name = name
+
+    def check(self) -> None:
+        """Raise `Busy` with the code `ingest_busy` when the claim was lost to another process meanwhile."""
+        if not self._claims.holds(self.name):
+            raise Busy("ingest_busy")
+
+
+_HELD: ContextVar[Claim | None] = ContextVar("opora_ingest_claim", default=None)
+
+
+@contextmanager
+def ingesting(patience: float | None = None) -> Iterator[Claim]:
+    """Run the block as the only one that ingests for the tenant in context. May be nested.
+
+    :param patience: seconds to wait for the run before; None waits as long as it takes. Raises `Busy` with the code
+        `ingest_busy` when they are over.
+    """
+    claims, name = _claims(get_settings()), collection_name(context.current().tenant_id)
+    outer = _HELD.get()
+    if outer is not None and outer.name == name:
+        yield outer
+        return
+    with holding(name, patience):
+        claim = Claim(claims, name)
+        token = _HELD.set(claim)
+        try:
+            yield claim
+        finally:
+            _HELD.reset(token)
+
+
+@contextmanager
+def holding(name: str, patience: float | None = None) -> Iterator[None]:
+    """Run the block as the only one, of all threads and processes, that has this name.
+
+    :param patience: seconds to wait for whoever has it; None waits as long as it takes. Raises `Busy` with the code
+        `ingest_busy` when they are over.
+    """
+    claims, started = _claims(get_settings()), monotonic()
+    while not claims.take(name):
+        if patience is not None and monotonic() - started >= patience:
+            raise Busy("ingest_busy")
+        sleep(_POLL_SECONDS)
+    try:
+        yield
+    finally:
+        claims.release(name)
+
+
+def this_process() -> str:
+    """A name of this process, for what it has in work: others can see whether it is still there."""
+    return _process(get_settings()).name
+
+
+def is_alive(process: str) -> bool:
+    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached.
+
+    A process that has lost its connection is visible again within seconds. Look several times before its work is
+    started a second time.
+    """
+    if process == this_process():
+        return True
+    claims = _claims(get_settings())
+    looks = _LOOKS if database.is_shared(get_settings()) else 1
+    for look in range(looks):
+        if look:
+            sleep(_LOOK_SECONDS)
+        if claims.is_held(_PROCESS + process):
+            return True
+    return False
+
+
+class ChatClaim:
+    """The right to answer in a chat of the tenant in context."""
+
+    def __init__(self, chat_id: str) -> None:
+        self._name = f"{_CHAT}{Tenant(context.current().tenant_id, '').key(chat_id)}"
+        self._held = False
+
+    def take(self) -> bool:
+        """Have it, if nobody else has. Raises `TryAgain` when nobody can say."""
+        if not self._held:
+            self._held = _claims(get_settings()).take(self._name)
+        return self._held
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._held:
+            self._held = False
+            _claims(get_settings()).release(self._name)
+
+
+def hold_index(settings: Settings) -> None:
+    """Claim the embedded index for this service, until `close_all`: the engine opens a folder in one process alone.
+
+    Raises `Busy` with the code `data_in_use` while another service has it. A Qdrant server is for any number of them.
+    """
+    claims = _of_folder(settings.data_dir)
+    if not settings.qdrant_url and not claims.holds(_SERVICE) and not claims.take(_SERVICE):
+        raise Busy("data_in_use")
+
+
+def close_all() -> None:
+    """Release every claim of this process."""
+    with _MAKING:
+        made = [*(process.claims for process in _PROCESSES.values()), *_FOLDERS.values()]
+        _PROCESSES.clear()
+        _FOLDERS.clear()
+    for claims in made:
+        claims.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """This process, as others on the same database see it."""
+
+    name: str
+    claims: Claims
+
+
+_PROCESSES: dict[str, _Process] = {}
+"""By database, so that two installations in one process, such as two tests, do not meet."""
+_FOLDERS: dict[Path, FileClaims] = {}
+_MAKING = RLock()
+
+
+def _claims(settings: Settings) -> Claims:
+    return _process(settings).claims
+
+
+def _process(settings: Settings) -> _Process:
+    with _MAKING:
+        known = _PROCESSES.get(settings.database)
+        if known is None:
+            known = _PROCESSES[settings.database] = _new_process(settings)
+        return known
+
+
+def _new_process(settings: Settings) -> _Process:
+    name = token_hex(8)
+    if database.is_shared(settings):
+        from tenants.work.claims_postgres import PostgresClaims
+
+        return _Process(name, PostgresClaims(settings, _PROCESS + name))
+    claims = _of_folder(settings.data_dir)
+    claims.take(_PROCESS + name)
+    return _Process(name, claims)
+
+
+def _of_folder(data_dir: Path) -> FileClaims:
+    with _MAKING:
+        return _FOLDERS.setdefault(data_dir, FileClaims(data_dir / "claims"))

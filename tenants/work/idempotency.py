@@ -1,0 +1,135 @@
+"""`Idempotency-Key`: a repeated request is processed once and gets the same answer.
+
+Keys belong to tenant and subject, so one person's key never answers another. A key reserved by a process that died is
+free again at once, and any after `ABANDONED`; an answer is kept for `RETENTION`.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from tenants.core import context
+from tenants.core.errors import Busy, Invalid
+from tenants.storage import database
+from tenants.storage.models import IdempotencyRow
+from tenants.work import claims
+
+RETENTION = timedelta(hours=24)
+ABANDONED = timedelta(minutes=15)
+MAX_KEY_LENGTH = 255
+
+
+def begin(key: str, request_hash: str) -> str | None:
+    """Reserve the key, or return the answer that the same request already got.
+
+    Raises `Invalid` with `idempotency_key_invalid` (empty, too long, not printable ASCII) or `idempotency_key_reused`
+    (sent with a different request before), and `Busy` with `request_in_progress` while the first is being worked on.
+
+    :param request_hash: of all that shapes the answer; at most 64 characters.
+    """
+    if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
+        raise Invalid("idempotency_key_invalid")
+    process = claims.this_process()
+    try:
+        holder = _reserve(key, request_hash, process)
+        if holder is None:
+            return None
+        # A replica of the version before names none: its requests are given up by time alone.
+        if holder.answer is None and holder.process and not claims.is_alive(holder.process):
+            holder = _reserve(key, request_hash, process, after=holder.process)
+            if holder is None:
+                return None
+    except IntegrityError as raced:
+        raise Busy("request_in_progress") from raced
+    if holder.answer is None:
+        raise Busy("request_in_progress")
+    return holder.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """Who has a key, and the answer to its request, if there is one yet."""
+
+    process: str
+    answer: str | None
+
+
+def _reserve(key: str, request_hash: str, process: str, *, after: str | None = None) -> _Holder | None:
+    """Reserve the key for a process. None: it is reserved; else who has it.
+
+    :param after: the process that had it and is gone.
+    """
+    now = datetime.now(UTC)
+    tenant_id, subject, _ = _identity(key)
+    with database.writing() as session:
+        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        given_up = row is not None and row.answer is None and (row.holder == after or row.created_at < now - ABANDONED)
+        if row is not None and (given_up or row.created_at < now - RETENTION):
+            session.delete(row)
+            session.flush()
+            row = None
+        if row is None:
+            new = IdempotencyRow(tenant_id=tenant_id, subject=subject, key=key, request_hash=request_hash)
+            new.holder, new.created_at = process, now
+            session.add(new)
+            return None
+        if row.request_hash != request_hash:
+            raise Invalid("idempotency_key_reused")
+        return _Holder(row.holder, row.answer)
+
+
+def finish(key: str, answer: str) -> None:
+    """Store the answer for repetitions of the request."""
+    process = claims.this_process()
+    with database.writing() as session:
+        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        if row is not None and row.holder == process:
+            row.answer = answer
+
+
+def abandon(key: str) -> None:
+    """Free the key: the request failed in a way that trying again may cure."""
+    process = claims.this_process()
+    with database.writing() as session:
+        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        if row is not None and row.answer is None and row.holder == process:
+            session.delete(row)
+
+
+def forget_old(now: datetime | None = None) -> None:
+    """Drop the answers of all tenants after `RETENTION`, whether or not anybody sends a key again."""
+    with database.writing() as session:
+        session.execute(
+            delete(IdempotencyRow).where(IdempotencyRow.created_at < (now or datetime.now(UTC)) - RETENTION)
+        )
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
+    """The answers kept for a person, for a session, or, of both, those that fit both."""
+    with database.reading() as session:
+        return tuple(row.answer for row in _owned_by(session, subject, session_id) if row.answer)
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same answers and their keys."""
+    with database.writing() as session:
+        for row in _owned_by(session, subject, session_id):
+            session.delete(row)
+
+
+def _owned_by(session: Session, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
+    query = select(IdempotencyRow).where(IdempotencyRow.tenant_id == context.current().tenant_id)
+    if subject is not None:
+        query = query.where(IdempotencyRow.subject == subject)
+    rows = session.scalars(query)
+    # An answer says which session it belongs to; a day's worth of them is few enough to be read.
+    return [row for row in rows if session_id is None or json.loads(row.answer or "{}").get("session_id") == session_id]
+
+
+def _identity(key: str) -> tuple[str, str, str]:
+    caller = context.current()
+    return caller.tenant_id, caller.subject, key

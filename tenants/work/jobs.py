@@ -1,0 +1,352 @@
+"""Jobs: files accepted for ingestion, and their results.
+
+A job is acknowledged once its files and then its row are on disk, and its row is the only record of it. So after a
+crash nothing has to be reconstructed: queued and running jobs are processed in order of arrival;
+ingesting the same files again changes nothing. One in which the process ended again and again without getting any
+farther may be what brings it down, so it waits longer each time, and its tenant's other jobs with it; it is never given
+up. One that fails with an error of ours again and again is, and says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from threading import Event
+from time import time_ns
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from settings import get_settings
+from tenants.core import context
+from tenants.core.errors import Busy, NotFound, RateLimited
+from tenants.storage import database
+from tenants.storage.models import JobRow
+from tenants.work import claims
+
+JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
+JobKind: TypeAlias = Literal["upload", "site", "watch", "rebuild", "rollback"]
+STATES: tuple[JobState, ...] = get_args(JobState)
+FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
+
+RETENTION = timedelta(days=7)
+"""How long finished jobs are kept. Their files are removed as soon as they end."""
+
+MAX_FAULTS = 5
+_HASTY_ATTEMPTS = 5
+_MAX_WAIT = timedelta(hours=1)
+RETRY_SECONDS = 30
+"""When a tenant whose queue is full may try again: a waiting job of some articles is worked off by then."""
+
+OPEN: tuple[JobState, ...] = ("queued", "running")
+"""A job that has not ended."""
+
+
+class QueueFull(RateLimited):
+    """The tenant has reached its limit of queued jobs or bytes."""
+
+    code = "jobs_waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job.
+
+    :param files: paths to ingest, relative to the folder of the upload or to the tenant's watched folder; the
+        address of a website.
+    :param gone: paths of watched files that are no more, whose documents are to be removed.
+    :param size: bytes of the uploaded files.
+    :param progress: the counts of an ingest run so far.
+    :param report: what an ended job did, as `POST /ingest/run` reports it.
+    :param error: why it failed, a stable code.
+    :param revision: goes up whenever something here changes.
+    :param attempts: how often it was begun since it last got farther than before.
+    :param cancelling: cancellation was requested and takes effect after the current batch.
+    """
+
+    job_id: str
+    subject: str
+    kind: JobKind
+    state: JobState
+    files: tuple[str, ...]
+    gone: tuple[str, ...]
+    size: int
+    progress: Mapping[str, object]
+    report: Mapping[str, object] | None
+    error: str | None
+    revision: int
+    attempts: int
+    cancelling: bool
+    created_at: datetime
+    started_at: datetime | None = field(default=None)
+    finished_at: datetime | None = field(default=None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in FINISHED
+
+
+arrived = Event()
+"""Set when this process accepts a job, so that it starts at once."""
+
+
+def new_id() -> str:
+    """An id that sorts by the time it was made and that nobody guesses."""
+    return f"{time_ns():016x}{token_hex(8)}"
+
+
+def check_capacity(arriving: int = 0, size: int = 0) -> None:
+    """Raise `QueueFull` when the tenant in context cannot queue another job.
+
+    :param arriving: its jobs whose files are still on their way, of `size` bytes so far.
+    """
+    with database.reading() as session:
+        _check_capacity(session, arriving, size)
+
+
+def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str] = (), size: int = 0) -> Job:
+    """Accept a job whose files are in place. Raises `QueueFull`."""
+    caller = context.current()
+    row = JobRow(
+        tenant_id=caller.tenant_id,
+        job_id=job_id,
+        subject=caller.subject,
+        kind=kind,
+        state="queued",
+        files=list(files),
+        gone=list(gone),
+        size=size,
+        progress={},
+        report=None,
+        error=None,
+        revision=1,
+        attempts=0,
+        farthest=0,
+        faults=0,
+        cancelling=False,
+        holder="",
+        created_at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        _check_capacity(session)
+        session.add(row)
+    arrived.set()
+    return _job(row)
+
+
+def get(job_id: str) -> Job:
+    """The tenant's job. Raises `NotFound`."""
+    with database.reading() as session:
+        return _job(_row(session, job_id, lock=False))
+
+
+def is_open(job_id: str) -> bool:
+    """Whether the tenant has such a job and it has not ended."""
+    with database.reading() as session:
+        row = session.get(JobRow, (context.current().tenant_id, job_id))
+        return row is not None and row.state in OPEN
+
+
+def latest(*, state: JobState | None = None, limit: int = 100, before: str | None = None) -> tuple[Job, ...]:
+    """The tenant's newest jobs, newest first.
+
+    :param before: only jobs older than this one.
+    """
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id)
+    if state is not None:
+        query = query.where(JobRow.state == state)
+    if before is not None:
+        query = query.where(JobRow.job_id < before)
+    with database.reading() as session:
+        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id.desc()).limit(limit)))
+
+
+def open_jobs() -> tuple[Job, ...]:
+    """The tenant's jobs that have not ended, in the order in which they are worked off."""
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    with database.reading() as session:
+        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
+
+
+def cancel(job_id: str) -> Job:
+    """End a job: one that waits at once, one in work after its present batch, whose documents stay.
+
+    A job that has ended stays as it is. Raises `NotFound`.
+    """
+    with database.writing() as session:
+        row = _row(session, job_id)
+        if row.state == "queued":
+            _end(row, "cancelled")
+        elif row.state == "running" and not row.cancelling:
+            row.cancelling = True
+            row.revision += 1
+        return _job(row)
+
+
+def tenants_waiting() -> tuple[str, ...]:
+    """The tenants that have jobs to be worked off, for the process's own runner."""
+    query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(OPEN)).group_by(JobRow.tenant_id)
+    with database.reading() as session:
+        return tuple(tenant_id for tenant_id, _ in sorted(session.execute(query), key=lambda row: str(row[1])))
+
+
+def begin() -> Job | None:
+    """Take the tenant's next job into work, one that was left in the middle included. None: there is none to do now."""
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    process = claims.this_process()
+    with database.writing() as session:
+        # Locked, so that somebody who cancels one meanwhile finds it begun, or it is not begun.
+        for row in session.scalars(query.order_by(JobRow.job_id).with_for_update(key_share=True)):
+            if row.cancelling:
+                _end(row, "cancelled")
+                continue
+            now = datetime.now(UTC)
+            if row.begun_at is not None and now < row.begun_at + _wait(row.attempts):
+                return None
+            row.state, row.holder = "running", process
+            row.attempts += 1
+            row.revision += 1
+            row.begun_at = now
+            row.started_at = row.started_at or now
+            return _job(row)
+    return None
+
+
+def note(job_id: str, progress: Mapping[str, object]) -> bool:
+    """Keep how far a running job is. Returns whether somebody asked for its end."""
+    with database.writing() as session:
+        row = _own_row(session, job_id)
+        documents = progress.get("documents", 0)
+        if isinstance(documents, int) and documents > row.farthest:
+            row.farthest, row.attempts = documents, 1
+        row.progress = dict(progress)
+        row.revision += 1
+        return row.cancelling
+
+
+def requeue(job_id: str) -> None:
+    """Leave a running job for later, such as the next start; this does not count as an attempt.
+
+    Nothing happens to one that another process has begun since.
+    """
+    with database.writing() as session:
+        row = _row(session, job_id)
+        if row.holder in ("", claims.this_process()):
+            row.state = "queued"
+            row.attempts -= 1
+            row.revision += 1
+
+
+def fault(job_id: str) -> None:
+    """A running job failed for a reason of ours: it is left for another attempt, or ended after `MAX_FAULTS`."""
+    with database.writing() as session:
+        row = _own_row(session, job_id)
+        row.faults += 1
+        row.revision += 1
+        row.state = "queued"
+        if row.faults >= MAX_FAULTS:
+            _end(row, "failed", error="job_given_up")
+
+
+def end(
+    job_id: str,
+    state: JobState,
+    *,
+    progress: Mapping[str, object] | None = None,
+    report: Mapping[str, object] | None = None,
+    error: str | None = None,
+) -> None:
+    """Close a running job."""
+    with database.writing() as session:
+        row = _own_row(session, job_id)
+        if progress is not None:
+            row.progress = dict(progress)
+        _end(row, state, report=report, error=error)
+
+
+def forget_old(now: datetime | None = None) -> None:
+    """Drop finished jobs of all tenants after `RETENTION`."""
+    before = (now or datetime.now(UTC)) - RETENTION
+    with database.writing() as session:
+        session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
+
+
+def of_person(subject: str) -> tuple[Job, ...]:
+    """The tenant's jobs that this person gave."""
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject)
+    with database.reading() as session:
+        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
+
+
+def disown(subject: str) -> None:
+    """Remove the submitter from these jobs. The documents belong to the tenant, so the jobs continue."""
+    with database.writing() as session:
+        theirs = JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject
+        session.execute(update(JobRow).where(*theirs).values(subject=""))
+
+
+def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:
+    row.state = state
+    row.report = None if report is None else dict(report)
+    row.error = error
+    row.finished_at = datetime.now(UTC)
+    row.revision += 1
+
+
+def _wait(attempts: int) -> timedelta:
+    """The back-off of a job after so many attempts without progress."""
+    if attempts < _HASTY_ATTEMPTS:
+        return timedelta(0)
+    return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _MAX_WAIT)
+
+
+def _check_capacity(session: Session, arriving: int = 0, arriving_size: int = 0) -> None:
+    waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
+    chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    number, size = session.execute(chosen).one()
+    settings = get_settings()
+    if number + arriving >= settings.queued_jobs or size + arriving_size >= settings.queued_bytes:
+        raise QueueFull(RETRY_SECONDS)
+
+
+def _row(session: Session, job_id: str, *, lock: bool = True) -> JobRow:
+    row = session.get(JobRow, (context.current().tenant_id, job_id), with_for_update=database.NO_KEY if lock else None)
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _own_row(session: Session, job_id: str) -> JobRow:
+    """The row of a job that this process has in work.
+
+    Raises `Busy` with the code `ingest_busy` when another process has begun it since: this one was thought to be gone.
+    """
+    row = _row(session, job_id)
+    if row.holder not in ("", claims.this_process()):
+        raise Busy("ingest_busy")
+    return row
+
+
+def _job(row: JobRow) -> Job:
+    (kind,) = (kind for kind in get_args(JobKind) if kind == row.kind)
+    (state,) = (state for state in STATES if state == row.state)
+    return Job(
+        job_id=row.job_id,
+        subject=row.subject,
+        kind=kind,
+        state=state,
+        files=tuple(row.files),
+        gone=tuple(row.gone),
+        size=row.size,
+        progress=row.progress,
+        report=row.report,
+        error=row.error,
+        revision=row.revision,
+        attempts=row.attempts,
+        cancelling=row.cancelling,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )

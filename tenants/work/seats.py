@@ -1,0 +1,224 @@
+"""Turns at work: few compute at a time, many wait, and tenants take turns at both.
+
+The threat: a tenant whose tools or models answer slowly, or who asks a thousand questions at once, so that everybody
+else's question stands in line behind its own. A turn that waits for somebody else's server gives its seat at the
+processor to another one; a free seat goes to the tenant that has the fewest turns at work, and one seat besides is kept
+for whoever has none; and the more turns one tenant has at work, the more room must be left over before it gets another.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event, Lock
+from typing import TypeVar
+
+from tenants.core import context
+from tenants.core.errors import NoTenant
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_SHARE = 3
+"""One tenant has at most this many times what is left over: alone, three quarters of everything."""
+
+
+def may_take_more(own: int, free: int) -> bool:
+    """Whether a tenant that has `own` of something bounded may take another while `free` are left.
+
+    The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
+    """
+    return own < _SHARE * free
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Work that has not begun: `begin` says whether it still may, `run` does it and settles its future."""
+
+    begin: Callable[[], bool]
+    run: Callable[[], None]
+    cancel: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Line:
+    """Who of a tenant's waits: turns that come back from a wait, and turns that have not begun."""
+
+    returning: deque[Event] = field(default_factory=deque)
+    starting: deque[_Start] = field(default_factory=deque)
+
+
+class Seats:
+    """Runs work in threads, in its caller's context and for the tenant of it. Thread-safe.
+
+    :param seats: how many compute at once, beside one of a tenant that has no other at work.
+    :param threads: how many are at work at once, those that wait for others included.
+    :param each: how many of one tenant's are at work at once; None: as many as leave room for others.
+    """
+
+    def __init__(self, seats: int, threads: int, *, each: int | None = None) -> None:
+        self._kept = 1 if each is None else 0
+        self._free = seats + self._kept
+        self._idle = max(seats, threads)
+        self._each = each
+        self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="seat")
+        self._lines: dict[str, _Line] = {}
+        self._at_work: Counter[str] = Counter()
+        self._closed = False
+        self._lock = Lock()
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Run `work` once it is the tenant's turn. A cancelled future is never begun."""
+        try:
+            tenant_id = context.current().tenant_id
+        except NoTenant:
+            tenant_id = ""
+        future: Future[T] = Future()
+        seated = partial(copy_context().run, self._seated, tenant_id, work)
+
+        def run() -> None:
+            try:
+                result = seated()
+            except BaseException as error:
+                self._leave(tenant_id)
+                future.set_exception(error)
+            else:
+                self._leave(tenant_id)
+                future.set_result(result)
+
+        with self._lock:
+            if self._closed:
+                future.cancel()
+                return future
+            start = _Start(future.set_running_or_notify_cancel, run, future.cancel)
+            self._lines.setdefault(tenant_id, _Line()).starting.append(start)
+            self._fill()
+        return future
+
+    def map(self, work: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+        """What `work` makes of each item, in order. All are in the queue when this returns."""
+        futures = [self.submit(partial(work, item)) for item in items]
+        return (future.result() for future in futures)
+
+    def close(self) -> None:
+        """Finish what has begun and cancel the rest."""
+        with self._lock:
+            self._closed = True
+            waiting = [start for line in self._lines.values() for start in line.starting]
+            for line in self._lines.values():
+                line.starting.clear()
+        for start in waiting:
+            start.cancel()
+        self._pool.shutdown(wait=True)
+
+    def release(self) -> None:
+        """Give a seat back."""
+        with self._lock:
+            self._free += 1
+            self._fill()
+
+    def regain(self, tenant_id: str) -> None:
+        """Wait for a seat, ahead of the tenant's turns that have not begun."""
+        seated = Event()
+        with self._lock:
+            self._lines.setdefault(tenant_id, _Line()).returning.append(seated)
+            self._fill()
+        seated.wait()
+
+    def _seated(self, tenant_id: str, work: Callable[[], T]) -> T:
+        seat = _Seat(self, tenant_id)
+        _SEAT.set(seat)
+        try:
+            return work()
+        finally:
+            seat.leave()
+
+    def _fill(self) -> None:
+        """Give the free seats away, each to the tenant with the fewest turns at work. Called with the lock."""
+        while self._free and (tenant_id := self._next()) is not None:
+            line = self._lines.pop(tenant_id)
+            self._free -= 1
+            if line.returning:
+                line.returning.popleft().set()
+            else:
+                self._begin(tenant_id, line.starting.popleft())
+            if line.returning or line.starting:
+                self._lines[tenant_id] = line
+
+    def _next(self) -> str | None:
+        able = (tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line))
+        # Of several with as few, the one that has waited longest.
+        return min(able, key=self._at_work.__getitem__, default=None)
+
+    def _may_go(self, tenant_id: str, line: _Line) -> bool:
+        if self._free <= self._kept and self._at_work[tenant_id]:
+            return False
+        return bool(line.returning or (line.starting and self._may_begin(self._at_work[tenant_id])))
+
+    def _may_begin(self, own: int) -> bool:
+        return may_take_more(own, self._idle) if self._each is None else own < self._each and self._idle > 0
+
+    def _begin(self, tenant_id: str, start: _Start) -> None:
+        if not start.begin():
+            self._free += 1
+            return
+        self._idle -= 1
+        self._at_work[tenant_id] += 1
+        self._pool.submit(start.run)
+
+    def _leave(self, tenant_id: str) -> None:
+        with self._lock:
+            self._idle += 1
+            self._at_work[tenant_id] -= 1
+            if not self._at_work[tenant_id]:
+                del self._at_work[tenant_id]
+            self._fill()
+
+
+class _Seat:
+    """The seat of one turn, which may wait in several threads at once: it is left with the first and taken again after
+    the last of them."""
+
+    def __init__(self, seats: Seats, tenant_id: str) -> None:
+        self._seats = seats
+        self._tenant_id = tenant_id
+        self._waits = 0
+        self._over = False
+        self._lock = Lock()
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        with self._lock:
+            self._waits += 1
+            if self._waits == 1 and not self._over:
+                self._seats.release()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waits -= 1
+                if not self._waits and not self._over:
+                    self._seats.regain(self._tenant_id)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._over = True
+            if not self._waits:
+                self._seats.release()
+
+
+_SEAT: ContextVar[_Seat | None] = ContextVar("opora_seat", default=None)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Surround a wait for somebody else's server: another turn may compute meanwhile."""
+    seat = _SEAT.get()
+    if seat is None:
+        yield
+        return
+    with seat.left():
+        yield

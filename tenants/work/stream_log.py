@@ -1,0 +1,129 @@
+"""Streams of turns as replicas share them, so that a reader whose connection ended goes on at any of them.
+
+Kept sealed, and for an hour at most. A stream belongs to who asked: for everybody else it does not exist.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import delete, insert, select, update
+
+from settings import Settings
+from tenants.core import context
+from tenants.core.context import Tenant
+from tenants.storage import database
+from tenants.storage.shared_tables import StreamEventRow, StreamRow
+
+RETENTION = timedelta(hours=1)
+
+_STREAM = "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedStream:
+    """A stream that a process runs, or ran.
+
+    :param holder: the process, see `tenants.work.claims`.
+    :param request_hash: of the request that it answers.
+    """
+
+    tenant_id: str
+    turn_id: str
+    owner: str
+    holder: str
+    request_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event of a stream; its number counts from 1."""
+
+    number: int
+    name: str
+    data: Mapping[str, object]
+
+
+def append(
+    streams: Sequence[LoggedStream], events: Sequence[tuple[LoggedStream, LoggedEvent]], settings: Settings
+) -> None:
+    """Add new streams and the next events of streams, of any tenants, in one transaction."""
+    now = datetime.now(UTC)
+    with database.writing(settings) as session:
+        if streams:
+            session.execute(
+                insert(StreamRow),
+                [
+                    {
+                        "tenant_id": one.tenant_id,
+                        "turn_id": one.turn_id,
+                        "owner": one.owner,
+                        "holder": one.holder,
+                        "request_hash": one.request_hash,
+                        "begun_at": now,
+                    }
+                    for one in streams
+                ],
+            )
+        if events:
+            session.execute(
+                insert(StreamEventRow),
+                [
+                    {
+                        "tenant_id": stream.tenant_id,
+                        "turn_id": stream.turn_id,
+                        "number": event.number,
+                        "name": event.name,
+                        "data": json.dumps(event.data, ensure_ascii=False),
+                    }
+                    for stream, event in events
+                ],
+            )
+
+
+def find(turn_id: str) -> LoggedStream | None:
+    """The caller's stream; None when there is none, or none of theirs."""
+    with database.reading() as session:
+        row = session.get(StreamRow, (context.current().tenant_id, turn_id))
+        if row is None or row.owner != owner():
+            return None
+        return LoggedStream(row.tenant_id, row.turn_id, row.owner, row.holder, row.request_hash)
+
+
+def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
+    """The events of a stream of the tenant in context behind number `after`, in order."""
+    key = StreamEventRow.tenant_id == context.current().tenant_id, StreamEventRow.turn_id == turn_id
+    query = select(StreamEventRow).where(*key, StreamEventRow.number > after).order_by(StreamEventRow.number)
+    with database.reading() as session:
+        return tuple(LoggedEvent(row.number, row.name, json.loads(row.data)) for row in session.scalars(query))
+
+
+def take_over(stream: LoggedStream, holder: str) -> bool:
+    """Have a process go on with a stream whose own one is gone. False when another one was quicker."""
+    theirs = StreamRow.tenant_id == stream.tenant_id, StreamRow.turn_id == stream.turn_id
+    with database.writing() as session:
+        row = session.scalars(select(StreamRow).where(*theirs).with_for_update(key_share=True)).first()
+        if row is None or row.holder != stream.holder:
+            return False
+        session.execute(update(StreamRow).where(*theirs).values(holder=holder))
+        return True
+
+
+def forget_old(now: datetime | None = None) -> None:
+    """Drop the streams of all tenants after `RETENTION`."""
+    with database.writing() as session:
+        session.execute(delete(StreamRow).where(StreamRow.begun_at < (now or datetime.now(UTC)) - RETENTION))
+
+
+def erase(subject: str) -> None:
+    """Drop the streams of a person of the tenant in context."""
+    tenant_id = context.current().tenant_id
+    theirs = StreamRow.tenant_id == tenant_id, StreamRow.owner == Tenant(tenant_id, subject).key(_STREAM)
+    with database.writing() as session:
+        session.execute(delete(StreamRow).where(*theirs))
+
+
+def owner() -> str:
+    """What stands for the caller as the owner of streams."""
+    return context.current().key(_STREAM)

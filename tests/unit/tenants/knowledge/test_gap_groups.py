@@ -1,0 +1,49 @@
+"""Gaps grouped by meaning: always the same way, each gap once."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenants.knowledge.gap_groups import grouped
+from tenants.knowledge.gaps import Gap
+from tests.audits import AT
+
+
+def gap(gap_id: str, *stems: str, count: int = 1, doc_ids: tuple[str, ...] = ()) -> Gap:
+    return Gap(gap_id, "no_relevant_context", gap_id, tuple(sorted(stems)), doc_ids, count, 0, "open", AT, AT, None)
+
+
+def test_what_shares_half_of_its_stems_is_one_group() -> None:
+    result = grouped(
+        [
+            gap("Есть ли рассрочка?", "рассрочк", count=3, doc_ids=("payment", "prices")),
+            gap("Рассрочка без банка", "рассрочк", "банк", count=2, doc_ids=("payment", "banks")),
+            gap("Доставка в Казань", "доставк", "казан"),
+            gap("Рассрочка через банк под процент", "рассрочк", "банк", "процент"),
+            gap("???"),
+        ]
+    )
+    assert [[gap.gap_id for gap in group.gaps] for group in result] == [
+        ["Есть ли рассрочка?", "Рассрочка без банка"],
+        ["Доставка в Казань"],
+        ["Рассрочка через банк под процент"],
+        ["???"],
+    ]
+    assert (result[0].count, result[0].doc_ids) == (5, ("payment", "prices", "banks"))
+
+
+stems = st.sets(st.sampled_from("абвгд"), max_size=4)
+
+
+@given(st.lists(st.tuples(stems, st.integers(1, 5)), max_size=12))
+def test_groups_hold_every_gap_once_and_stay_the_same(drawn: list[tuple[set[str], int]]) -> None:
+    gaps = [gap(str(number), *sorted(about), count=count) for number, (about, count) in enumerate(drawn)]
+    result = grouped(gaps)
+    assert sorted(gap.gap_id for group in result for gap in group.gaps) == sorted(gap.gap_id for gap in gaps)
+    assert grouped([replace(gap) for gap in gaps]) == result
+    assert [group.count for group in result] == sorted((group.count for group in result), reverse=True)
+    for group in result:
+        for one in group.gaps[1:]:
+            common, either = set(one.stems) & set(group.gaps[0].stems), set(one.stems) | set(group.gaps[0].stems)
+            assert len(common) / len(either) >= 0.5

@@ -1,0 +1,217 @@
+"""Everything about a person, out and gone: a canary is looked for in every byte of the data folder."""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from settings import Settings, get_settings
+from tenants.access import issued_tokens
+from tenants.accounts.registry import Registry
+from tenants.audit import search, store
+from tenants.audit.recorder import Recorder
+from tenants.chats import consents, conversations, files, handoffs
+from tenants.chats import store as chats
+from tenants.chats.conversations import PastTurn
+from tenants.chats.records import HandoffRequest
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import InternalFault, Invalid
+from tenants.desk import feedback
+from tenants.knowledge import gaps
+from tenants.privacy import persons
+from tenants.privacy.persons import ErasureReport, Person
+from tenants.storage import database, models
+from tenants.work import idempotency, jobs
+from tests.audits import entry, miss
+from tests.chats import webhook
+
+CANARY = "канарейка-7391"
+ANNA, BOB = Tenant("acme", "anna"), Tenant("acme", "bob")
+
+
+@pytest.fixture(autouse=True)
+def _tenants(installation: Settings) -> Iterator[None]:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+    with acting_as(ANNA):
+        yield
+
+
+def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: str) -> None:
+    """Somebody asks, is handed over, repeats a request; one record is still on its way, one was put aside."""
+    person_digest = persons.digest(tenant.tenant_id, tenant.subject)
+    turns = [
+        entry(
+            f"{tenant.tenant_id}.{tenant.subject}.{session_id}.{number}",
+            tenant_id=tenant.tenant_id,
+            at=datetime.now(UTC),
+            person=person_digest,
+            session_id=session_id,
+            question=f"Где {word}?",
+            text=f"Ответ про {word}.",
+            misses=[miss(f"Где {word}?", word), miss("Где все?", "все")],
+        )
+        for number in range(3)
+    ]
+    with acting_as(tenant):
+        store.append(turns[:1], installation)
+        feedback.give(turns[0].turn_id, person_digest, "down", "wrong", word)
+        handoffs.open_ticket("t", "user_request", f"Где {word}?", session_id=session_id, draft=word)
+        conversations.remember(session_id, PastTurn(f"Где {word}?", "answered"))
+        idempotency.begin(f"key-{session_id}", "hash")
+        jobs.add(jobs.new_id(), "upload", ["a.md"])
+        issued_tokens.issue(subject=tenant.subject, scopes=["ask"], ttl_seconds=60)
+        idempotency.finish(f"key-{session_id}", json.dumps({"session_id": session_id, "text": word}))
+    left_behind = Recorder(installation)
+    left_behind.spool.append(turns[1])
+    left_behind.spool.cut()
+    left_behind.spool.quarantine(turns[2].line())
+
+
+def holding(folder: Path, word: str) -> list[str]:
+    """The files that hold the word, as it is or as JSON escapes it."""
+    forms = (word.encode(), json.dumps(word)[1:-1].encode())
+    return [
+        path.name for path in folder.rglob("*") if path.is_file() and any(form in path.read_bytes() for form in forms)
+    ]
+
+
+def test_every_table_that_knows_a_person_is_in_the_list() -> None:
+    listed = {"audit_contents", "erasures", "feedback", "tickets", "idempotency", "conversations", "jobs"}
+    listed |= {"chats", "consents", "tokens"}
+    knowing = {
+        table.name
+        for table in models.Base.metadata.tables.values()
+        if {"subject", "person", "session_id"} & {column.name for column in table.columns}
+    }
+    assert knowing == listed, "a new table about people belongs into tenants.privacy.persons, and into this list"
+
+
+def test_the_words_of_who_is_erased_go_from_a_gap_that_others_share(installation: Settings) -> None:
+    turns = [
+        entry(
+            f"turn-{tenant.subject}",
+            at=datetime.now(UTC),
+            person=persons.digest("acme", tenant.subject),
+            misses=[miss(wording, "где")],
+        )
+        for tenant, wording in ((ANNA, f"Где, {CANARY}?"), (BOB, "Где?"))
+    ]
+    store.append(turns, installation)
+    assert [gap.question for gap in gaps.all()] == [f"Где, {CANARY}?"]
+    persons.erase(Person(subject="anna"))
+    assert {gap.question: gap.count for gap in gaps.all()} == {"Где?": 1}
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+
+
+def test_what_an_operator_needs_is_encrypted_at_rest(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = handoffs.open_ticket("t", "user_request", f"Где {CANARY}?", draft=CANARY)
+    idempotency.begin("key", "hash")
+    idempotency.finish("key", json.dumps({"text": CANARY}))
+    assert holding(installation.data_dir, CANARY) == []
+    assert handoffs.get(ticket.ticket_id) == ticket
+    assert idempotency.begin("key", "hash") == json.dumps({"text": CANARY})
+    own = (installation.data_dir / "keys" / "data.key").read_text()
+    assert (installation.data_dir / "keys" / "data.key").stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("OPORA_DATA_KEYS", f"new, {own}")
+    get_settings.cache_clear()
+    assert handoffs.get(ticket.ticket_id) == ticket
+    monkeypatch.setenv("OPORA_DATA_KEYS", "new")
+    get_settings.cache_clear()
+    with pytest.raises(InternalFault, match="data_key_wrong"):
+        handoffs.get(ticket.ticket_id)
+
+
+def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
+    handoffs.open_ticket("t", "user_request", "Где?")
+    idempotency.begin("key", "hash")
+    for later, left in ((timedelta(hours=23), 1), (timedelta(days=500), 0)):
+        handoffs.forget_old(datetime.now(UTC) + later)
+        idempotency.forget_old(datetime.now(UTC) + later)
+        with database.reading() as session:
+            rows = session.query(models.IdempotencyRow).count()
+        assert (len(handoffs.latest()), rows) == (left, left)
+
+
+def test_erasing_leaves_no_byte(installation: Settings) -> None:
+    leave_traces(installation, ANNA, CANARY, "s1")
+    leave_traces(installation, BOB, "сосед", "s2")
+    leave_traces(installation, Tenant("globex", "anna"), "чужая", "s1")
+    webhook("chat.message", "chat.rated", "chat.handoff")
+    chat_id = chats.start().chat_id
+    chats.post(chat_id, f"Где {CANARY}?")
+    file = files.add(chat_id, f"{CANARY}.txt", "text/plain", CANARY.encode())
+    files.add(chat_id, f"{CANARY}-не-отправлен.txt", "text/plain", CANARY.encode())
+    chats.post(chat_id, CANARY, file_id=file.file_id)
+    chats.hand_over(chat_id, HandoffRequest("user_request", question=CANARY, draft=CANARY))
+    chats.rate(chat_id, 1, CANARY)
+    consents.give(f"Согласен, {CANARY}", site="", address="192.0.2.1")
+    consents.withdraw("")
+    assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
+
+    exported = persons.export(Person(subject="anna"))
+    assert [len(rows) for rows in exported.values()] == [1, 1, 1, 1, 1, 2, 1, 1, 1, 0]
+    assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
+    (chat,) = exported["chats"]
+    assert isinstance(chat, dict)
+    contents = [b64decode(one["content_base64"]).decode() for one in chat["files"]]
+    assert contents == [CANARY, CANARY]
+    assert [CANARY in one["body"] for one in chat["webhooks"]].count(True) == 4
+    assert (chat["csat_comment"], CANARY in str(exported["consents"])) == (CANARY, True)
+    assert "сосед" not in json.dumps(exported, ensure_ascii=False)
+
+    assert persons.erase(Person(subject="anna")) == ErasureReport(
+        turns=3, feedback=1, conversations=1, chats=1, tickets=2, answers=1, jobs=1, traces=0
+    )
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+    assert persons.export(Person(subject="anna")) == {
+        "turns": [],
+        "feedback": [],
+        "conversations": [],
+        "chats": [],
+        "consents": [],
+        "tickets": [],
+        "answers": [],
+        "jobs": [],
+        "tokens": [],
+        "traces": [],
+    }
+    verified = search.verify()
+    assert (verified.erased, verified.faults) == (2, ())
+    assert {gap.question: gap.count for gap in gaps.all()} == {"Где все?": 2, "Где сосед?": 2}
+    assert len(persons.export(Person(subject="bob"))["turns"]) == 2
+    with acting_as(Tenant("globex", "anna")):
+        assert [len(rows) for rows in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 0, 0, 1, 1, 1, 1, 0]
+
+
+def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
+    leave_traces(installation, ANNA, CANARY, "s1")
+    leave_traces(installation, ANNA, "остаётся", "s2")
+    assert persons.erase(Person("anna", "s1")) == ErasureReport(
+        turns=3, feedback=1, conversations=1, chats=0, tickets=1, answers=1, jobs=0, traces=0
+    )
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+    assert [len(rows) for rows in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0, 0]
+
+
+def test_pending_records_of_an_erased_person_are_stored_erased(installation: Settings) -> None:
+    living = Recorder(installation)
+    person_digest = persons.digest("acme", "anna")
+    living.record(entry("t1", at=datetime.now(UTC), person=person_digest, question=CANARY))
+    persons.erase(Person(subject="anna"))
+    living.close()
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+    assert search.get("t1").content is None
+    assert search.verify().faults == ()
+
+
+def test_a_person_has_to_be_named() -> None:
+    with pytest.raises(Invalid, match="person_missing"):
+        Person(None, "")

@@ -1,0 +1,199 @@
+"""Turns at work: a wait holds no seat, tenants take turns, and none of them takes everything."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from threading import Event, Lock
+
+import pytest
+
+from tenants.core.context import Tenant, acting_as
+from tenants.work.seats import Seats, may_take_more, waiting
+
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture
+def go() -> Iterator[Event]:
+    """Set it and every `held` turn ends."""
+    event = Event()
+    yield event
+    event.set()
+
+
+def held(go: Event) -> tuple[Callable[[], bytes], Event]:
+    """A turn that computes until `go`, and what is set once it has begun."""
+    begun = Event()
+
+    def work() -> bytes:
+        begun.set()
+        assert go.wait(PATIENCE_SECONDS)
+        return b""
+
+    return work, begun
+
+
+def away(go: Event) -> tuple[Callable[[], bytes], Event]:
+    """The same, of a turn that waits for somebody else."""
+    work, begun = held(go)
+
+    def waits() -> bytes:
+        with waiting():
+            return work()
+
+    return waits, begun
+
+
+def submit(seats: Seats, tenant_id: str, work: Callable[[], bytes]) -> Future[bytes]:
+    with acting_as(Tenant(tenant_id, "anna")):
+        return seats.submit(work)
+
+
+def result(future: Future[bytes]) -> bytes:
+    return future.result(PATIENCE_SECONDS)
+
+
+def test_who_waits_for_somebody_else_holds_no_seat(go: Event) -> None:
+    seats = Seats(1, 8)
+    work, begun = away(go)
+    slow = [submit(seats, "slow", work) for _ in range(4)]
+    assert begun.wait(PATIENCE_SECONDS)
+    assert result(submit(seats, "quick", lambda: b"answer")) == b"answer"
+    assert not any(future.done() for future in slow)
+    go.set()
+    assert [result(future) for future in slow] == [b""] * 4
+    seats.close()
+
+
+def test_a_seat_is_left_once_however_many_threads_of_a_turn_wait(go: Event) -> None:
+    seats, computing, most, lock = Seats(1, 4), [0], [0], Lock()
+
+    def computes() -> None:
+        with lock:
+            computing[0] += 1
+            most[0] = max(most[0], computing[0])
+        with lock:
+            computing[0] -= 1
+
+    def work() -> bytes:
+        with ThreadPoolExecutor(2) as pool:
+            for future in [pool.submit(copy_context().run, away(go)[0]) for _ in range(2)]:
+                future.result()
+        computes()
+        return b""
+
+    turns = [submit(seats, "acme", work) for _ in range(3)]
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    assert [result(turn) for turn in turns] == [b""] * 3
+    assert most == [1]
+    assert result(submit(seats, "acme", lambda: b"still one")) == b"still one"
+    seats.close()
+
+
+def test_a_seat_is_kept_for_whoever_has_none(go: Event) -> None:
+    seats = Seats(1, 8)
+    starts = [held(go) for _ in range(3)]
+    turns = [
+        submit(seats, tenant_id, work) for tenant_id, (work, _) in zip(("busy", "busy", "new"), starts, strict=True)
+    ]
+    assert starts[0][1].wait(PATIENCE_SECONDS)
+    assert starts[2][1].wait(PATIENCE_SECONDS)
+    assert not starts[1][1].is_set()
+    go.set()
+    assert [result(turn) for turn in turns] == [b""] * 3
+    seats.close()
+
+
+def test_a_free_seat_goes_to_the_tenant_with_the_fewest_turns_at_work(go: Event) -> None:
+    seats, order = Seats(2, 8), list[str]()
+    starts = [held(go) for _ in range(3)]
+    turns = [
+        submit(seats, tenant_id, work) for tenant_id, (work, _) in zip(("busy", "busy", "new"), starts, strict=True)
+    ]
+    for _, begun in starts:
+        assert begun.wait(PATIENCE_SECONDS)
+
+    def noted(name: str) -> Callable[[], bytes]:
+        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
+
+    crowd = [submit(seats, "busy", noted("busy")) for _ in range(5)]
+    turns += [submit(seats, "quiet", noted("quiet")), *crowd]
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    assert order.index("quiet") <= 2
+    seats.close()
+
+
+def test_a_tenant_leaves_threads_for_others(go: Event) -> None:
+    seats = Seats(2, 8)
+    starts = [away(go) for _ in range(20)]
+    turns = [submit(seats, "slow", work) for work, _ in starts]
+    for _, begun in starts[:6]:
+        assert begun.wait(PATIENCE_SECONDS)
+    assert result(submit(seats, "quick", lambda: b"answer")) == b"answer"
+    assert not starts[6][1].is_set()
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    seats.close()
+
+
+def test_a_tenant_may_be_held_to_one_at_a_time(go: Event) -> None:
+    seats = Seats(4, 4, each=1)
+    first, begun = held(go)
+    second, begun_after = held(go)
+    turns = [submit(seats, "busy", work) for work in (first, second)]
+    assert begun.wait(PATIENCE_SECONDS)
+    assert result(submit(seats, "quiet", lambda: b"answer")) == b"answer"
+    assert not begun_after.is_set()
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    assert begun_after.is_set()
+    seats.close()
+
+
+def test_a_list_is_worked_through_in_order() -> None:
+    seats = Seats(2, 2)
+    assert list(seats.map(str, range(50))) == [str(number) for number in range(50)]
+    seats.close()
+
+
+def test_a_cancelled_turn_never_begins_and_a_failing_one_gives_its_seat_back(go: Event) -> None:
+    seats = Seats(1, 1)
+    work, begun = held(go)
+    running = submit(seats, "acme", work)
+    assert begun.wait(PATIENCE_SECONDS)
+    dropped = submit(seats, "acme", lambda: pytest.fail("it began"))
+    assert dropped.cancel()
+    failing = submit(seats, "acme", lambda: bytes(-1))
+    go.set()
+    assert result(running) == b""
+    with pytest.raises(ValueError, match="negative"):
+        result(failing)
+    assert result(submit(seats, "acme", lambda: b"answer")) == b"answer"
+    seats.close()
+
+
+def test_closing_finishes_what_has_begun_and_drops_the_rest(go: Event) -> None:
+    seats = Seats(1, 4)
+    work, begun = held(go)
+    running = submit(seats, "acme", work)
+    assert begun.wait(PATIENCE_SECONDS)
+    queued = submit(seats, "acme", lambda: b"never")
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(seats.close)
+        with pytest.raises(CancelledError):
+            result(queued)
+        go.set()
+        closing.result(PATIENCE_SECONDS)
+    assert result(running) == b""
+    assert submit(seats, "acme", lambda: b"never").cancelled()
+
+
+def test_nobody_gets_all_of_something_bounded() -> None:
+    taken = 0
+    while may_take_more(taken, 64 - taken):
+        taken += 1
+    assert taken == 48
+    assert may_take_more(0, 16)
+    assert may_take_more(0, 1)

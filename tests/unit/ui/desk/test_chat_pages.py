@@ -1,0 +1,25 @@
+"""The pages of a chat at the desk."""
+
+import pytest
+from starlette.responses import Response
+
+from pipelines.ask.chats.conversations import Conversations
+from ui.desk import chat
+
+
+class Dropping(Conversations):
+    """Chats that remember which answers were let go."""
+
+    def __init__(self) -> None:
+        self.dropped: list[str] = []
+
+    def drop(self, chat_id: str) -> None:
+        """As `Conversations.drop`."""
+        self.dropped.append(chat_id)
+
+
+@pytest.mark.parametrize(("status", "dropped"), [(303, ["c"]), (409, []), (422, [])])
+def test_what_was_refused_to_a_person_costs_the_customer_no_answer(status: int, dropped: list[str]) -> None:
+    conversations = Dropping()
+    chat._drop_if_done(conversations, "c", Response(status_code=status))
+    assert conversations.dropped == dropped

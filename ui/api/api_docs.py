@@ -1,0 +1,192 @@
+"""`/openapi.json` and `/docs`: the open routes described for integrators, without a request to any other place."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from jinja2 import Environment, FileSystemLoader
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from pipelines import problems
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.gate import Route
+from pipelines.ingest.contract import IngestRequest
+from ui.api import mcp_tool
+
+ROUTES = (Route("GET", "/openapi.json"), Route("GET", "/docs"))
+"""Routes open without a token: browsers have none, and nothing here belongs to a tenant."""
+
+_LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
+"""Routes that somebody may use only so often, besides questions."""
+
+_REFS = "#/components/schemas/{model}"
+_SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_DESCRIPTION = "Answers from a company's knowledge base, cited and checked."
+
+Json: TypeAlias = dict[str, Any]  # a decoded JSON document
+
+
+class ProblemField(BaseModel):
+    """What is wrong with one field."""
+
+    field: str
+    code: str
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457). `code` is stable, the texts are in the caller's language."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    retryable: bool
+    request_id: str
+    turn_id: str | None
+    errors: list[ProblemField] | None = None
+
+
+class ApiDocs:
+    """The description of a service.
+
+    :param app: the application with all of its routes, open or not.
+    :param routes: the open routes.
+    """
+
+    def __init__(self, app: FastAPI, routes: Sequence[Route]) -> None:
+        self._app = app
+        self._routes = {(route.method.lower(), _plain(route.path)): route for route in routes if not is_desk(route)}
+
+    def router(self) -> APIRouter:
+        """The endpoints: plain functions, so the document is built in a thread, on the first request."""
+        endpoints = APIRouter(tags=["documentation"])
+
+        @endpoints.get(ROUTES[0].path)
+        def describe() -> Response:
+            """The OpenAPI description of this API."""
+            return JSONResponse(self.document)
+
+        @endpoints.get(ROUTES[1].path, response_class=HTMLResponse)
+        def show() -> Response:
+            """The description as a web page."""
+            return HTMLResponse(_page(self.document), headers={"Content-Security-Policy": _SECURITY})
+
+        return endpoints
+
+    @cached_property
+    def document(self) -> Json:
+        """The description as an OpenAPI 3.1 document."""
+        document = get_openapi(
+            title="Opora", version=version("opora"), description=_DESCRIPTION, routes=self._app.router.routes
+        )
+        document["paths"][mcp_tool.PATH] = {"post": _MCP}
+        paths: Json = {}
+        for (method, path), route in sorted(self._routes.items(), key=lambda item: item[0][1]):
+            operation = document["paths"][path][method] | _CORRECTIONS.get((method, path), {})
+            paths.setdefault(path, {})[method] = _completed(operation, route)
+        models: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in (Problem, TurnAnswer)]
+        models += [(AskRequest, "validation"), (IngestRequest, "validation")]
+        schemas = document["components"]["schemas"] | models_json_schema(models, ref_template=_REFS)[1]["$defs"]
+        document["paths"] = paths
+        document["components"] = {
+            "schemas": _reachable(schemas, {"paths": paths, "problem": Problem.__name__}),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+        }
+        return document
+
+
+def is_desk(route: Route) -> bool:
+    """Whether it is for the desk's own pages, which are nobody's interface."""
+    return route.page or route.path.startswith("/desk/assets/")
+
+
+def _completed(operation: Json, route: Route) -> Json:
+    """The operation with its scope and the problems that it can return."""
+    statuses = ["500"]
+    if route.scope is not None:
+        statuses += ["401", "403", "404", "422", "503"]
+    if route.limit:
+        statuses += ["400", "413", "415"]
+    if route.scope == "ask":
+        statuses += ["429", "504"]
+    if route.path in _LIMITED:
+        statuses.append("429")
+    if route.path.startswith(("/chats/", "/desk/")) and route.method == "POST":
+        statuses.append("409")
+    problem = {"application/problem+json": {"schema": {"$ref": _REFS.format(model=Problem.__name__)}}}
+    responses = {status: answer for status, answer in operation["responses"].items() if status < "400"}
+    responses |= {status: {"description": "Problem", "content": problem} for status in sorted(statuses)}
+    return operation | {"responses": responses, "security": [{"bearer": [route.scope]}] if route.scope else []}
+
+
+def _reachable(schemas: Json, document: object) -> Json:
+    """The schemas that a document refers to, and those they refer to."""
+    pending, reached = [Problem.__name__, *_references(document)], set[str]()
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending += _references(schemas[name])
+    return {name: schemas[name] for name in sorted(reached)}
+
+
+def _references(part: object) -> list[str]:
+    return re.findall(r"'#/components/schemas/([^']+)'", str(part))
+
+
+def _plain(path: str) -> str:
+    """A path in OpenAPI's notation: `{name:path}` becomes `{name}`."""
+    return re.sub(r":\w+}", "}", path)
+
+
+def _body(model: type[BaseModel]) -> Json:
+    return {"required": True, "content": {"application/json": {"schema": {"$ref": _REFS.format(model=model.__name__)}}}}
+
+
+def _ok(description: str, content: Mapping[str, object]) -> Json:
+    return {"200": {"description": description, "content": content}}
+
+
+_TURN = {"schema": {"$ref": _REFS.format(model=TurnAnswer.__name__)}}
+_CHAT = {"schema": {"$ref": _REFS.format(model="ChatCompletion")}}
+_OBJECT = {"schema": {"type": "object"}}
+_CHUNKS = {"itemSchema": {"type": "object", "properties": {"data": {"description": "A chunk as JSON, or `[DONE]`."}}}}
+_CORRECTIONS: Mapping[tuple[str, str], Json] = {
+    # Hayhooks derives models from the wrappers' signatures; these are the models that the gate validates.
+    ("post", "/ask/run"): {
+        "tags": ["ask"],
+        "requestBody": _body(AskRequest),
+        "responses": _ok("The turn, whatever its outcome.", {"application/json": _TURN}),
+    },
+    ("post", "/ingest/run"): {
+        "tags": ["documents"],
+        "requestBody": _body(IngestRequest),
+        "responses": _ok("What changed.", {"application/json": _OBJECT}),
+    },
+    ("post", "/v1/chat/completions"): {
+        "description": "The last message of the user is the question, the earlier ones are the conversation. The whole "
+        "turn comes along under `opora`, and the model of the request has to be `ask`.",
+        "responses": _ok("The completion, or its chunks.", {"application/json": _CHAT, "text/event-stream": _CHUNKS}),
+    },
+}
+_MCP: Json = {
+    "tags": ["ask"],
+    "summary": "Model Context Protocol",
+    "description": "The tool `ask` for agents, by the streamable HTTP transport, without sessions.",
+    "operationId": "mcp",
+    "requestBody": {"required": True, "content": {"application/json": _OBJECT}},
+    "responses": _ok("A JSON-RPC response.", {"application/json": _OBJECT}),
+}
+
+
+def _page(document: Json) -> str:
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    return environment.get_template("api_docs.html").render(document=document, media_type=problems.MEDIA_TYPE)

@@ -1,0 +1,61 @@
+"""`POST /feedback`: a verdict on an answer. The gate has checked the token and set the tenant."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from pipelines.ask.usecase import Ask
+from pipelines.gate import Route
+from tenants.desk.feedback import Reason, Thumb
+
+COMMENT_LIMIT = 1_000
+
+_PATH = "/feedback"
+_BODY_BYTES = 16_000
+
+
+class FeedbackRequest(BaseModel):
+    """A verdict on one turn. Its author comes from the token."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    turn_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:~-]{1,128}$")]
+    thumb: Thumb
+    reason: Reason | None = None
+    comment: Annotated[str, Field(max_length=COMMENT_LIMIT)] = ""
+
+    @field_validator("comment")
+    @classmethod
+    def _trim(cls, value: str) -> str:
+        # NUL is legal in JSON but not in database text columns.
+        return value.replace("\x00", " ").strip()
+
+
+class FeedbackAnswer(BaseModel):
+    """The stored verdict: its comment has no personal data."""
+
+    turn_id: str
+    thumb: Thumb
+    reason: Reason | None
+    comment: str
+    at: datetime
+
+
+ROUTES = (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest, limit=_BODY_BYTES, per_minute=20),)
+
+
+def router(ask: Ask) -> APIRouter:
+    """The endpoint."""
+    endpoints = APIRouter(tags=["ask"])
+
+    @endpoints.post(_PATH)
+    def judge(body: FeedbackRequest) -> FeedbackAnswer:
+        """Store a verdict; it replaces the same person's earlier one on this turn."""
+        verdict = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)
+        return FeedbackAnswer(
+            turn_id=verdict.turn_id, thumb=verdict.thumb, reason=verdict.reason, comment=verdict.comment, at=verdict.at
+        )
+
+    return endpoints

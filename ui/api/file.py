@@ -1,0 +1,137 @@
+"""Files of chats over HTTP: sent by customers, downloaded by them and by operators.
+
+The threat: a file that runs in the browser of whoever opens it. Every download is an attachment of the type that the
+service itself has found out, and a browser may make nothing else of it.
+"""
+
+from asyncio import to_thread
+from functools import partial
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel
+from starlette.datastructures import UploadFile
+from starlette.responses import Response
+
+from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.limits import admit_message, file_limit
+from pipelines.gate import Route
+from pipelines.pools import Pool
+from pipelines.problems import UnreadableFields
+from tenants.accounts import policy
+from tenants.accounts.policy import MAX_FILE_SIZE
+from tenants.chats import consents, files, sites, store
+from tenants.chats.files import ChatFile
+from tenants.chats.records import Chat
+from tenants.core import context
+from tenants.core.errors import TooLarge
+
+_FILES = "/chats/{chat_id}/files"
+_FILE = "/chats/{chat_id}/files/{file_id}"
+_DESK_FILE = "/desk/chats/{chat_id}/files/{file_id}"
+_FORM_BYTES = 10_000
+"""What a form may take beside its file."""
+_SCANS, _OF_TENANT, _OF_VISITOR = 2, 8, 2
+"""Files that are scanned at once, and that are accepted of one tenant and one visitor until they are."""
+
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+_DOWNLOAD: dict[int | str, dict[str, object]] = {
+    200: {"description": "The file.", "content": {media: {} for media in sorted(MEDIA_TYPES.values())}}
+}
+
+ROUTES = (
+    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES, per_minute=20),
+    Route("GET", _FILE, scope="visit"),
+    Route("GET", _DESK_FILE, scope="operate", desk=True),
+)
+
+
+class FilePart(BaseModel):
+    """A file of a chat. Send `file_id` with a message: until then operators are not shown it."""
+
+    file_id: str
+    name: str
+    media_type: str
+    size: int
+
+
+def router(conversations: Conversations) -> APIRouter:
+    """The endpoints."""
+    endpoints = APIRouter(tags=["chats"])
+    scanner = AttachmentScanner(_SCANS)
+    scans = Pool("scan", _SCANS, turns=1)
+
+    async def own_chat(chat_id: str) -> Chat:
+        # A dependency, so that nothing of a form is read for a chat of somebody else.
+        chat = await to_thread(store.own, chat_id)
+        await to_thread(consents.check, chat.site)
+        return chat
+
+    @endpoints.post(_FILES, status_code=201, openapi_extra=_FORM)
+    async def send_file(chat: Annotated[Chat, Depends(own_chat)], request: Request) -> FilePart:
+        """Store a file for a message: a picture, PDF, DOCX, XLSX, CSV or text, by its content. It is scanned first."""
+        await admit_message(conversations, chat.chat_id)
+        limit = await to_thread(_limit, chat.site)
+        declared = request.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > limit + _FORM_BYTES:
+            raise TooLarge("chat_file_too_large", limit=limit)
+        name, content = await _uploaded(request)
+        if len(content) > limit:
+            raise TooLarge("chat_file_too_large", limit=limit)
+        caller = context.current()
+        bounds = {caller.tenant_id: _OF_TENANT, f"{caller.tenant_id} {caller.subject}": _OF_VISITOR}
+        form = await scans.run(bounds, partial(scanner.format_of, name, content))
+        stored = await to_thread(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
+        return FilePart(file_id=stored.file_id, name=stored.name, media_type=stored.media_type, size=stored.size)
+
+    @endpoints.get(_FILE, response_class=Response, responses=_DOWNLOAD)
+    def download_file(chat_id: str, file_id: str) -> Response:
+        """A file of the chat."""
+        store.own(chat_id)
+        return _download(*files.get(chat_id, file_id))
+
+    @endpoints.get(_DESK_FILE, response_class=Response, responses=_DOWNLOAD)
+    def download_desk_file(chat_id: str, file_id: str) -> Response:
+        """A file that a customer has sent."""
+        store.get(chat_id)
+        return _download(*files.get(chat_id, file_id))
+
+    return endpoints
+
+
+def _limit(site: str) -> int:
+    return file_limit(sites.find(site) if site else None, policy.current())
+
+
+async def _uploaded(request: Request) -> tuple[str, bytes]:
+    """The name and the content of the one file of a form."""
+    async with request.form(max_files=1, max_fields=0) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise UnreadableFields((("file", "field_missing"),))
+        return file.filename or "", await file.read()
+
+
+def _download(file: ChatFile, content: bytes) -> Response:
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "private, no-store",
+    }
+    return Response(content, media_type=file.media_type, headers=headers)

@@ -1,0 +1,118 @@
+"""Hayhooks as Opora runs it: an immutable host with fixed settings, a quiet log, and none of its own routes open."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from hayhooks.server.pipelines.registry import ImmutablePipelineRegistry, PipelineRegistration
+from hayhooks.server.routers import create_openai_router
+from hayhooks.settings import settings as host_settings
+from loguru import logger as host_log
+from starlette.routing import Route
+
+from pipelines import bodies, log_context, problems
+from pipelines.ask.openai_chat import MODEL
+from settings import Settings
+from tenants.core.errors import trail
+from ui.api.mcp_tool import PATH as MCP_PATH
+from ui.api.mcp_tool import McpEndpoint
+
+if TYPE_CHECKING:
+    from loguru import Message
+
+log = logging.getLogger("opora.service")
+
+ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+def configure_logging(settings: Settings) -> None:
+    """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
+    handler = logging.StreamHandler(sys.stderr)
+    plain = _OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s")
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
+    logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _OneLineFormatter(logging.Formatter):
+    def formatException(self, ei: ExceptionInfo | tuple[None, None, None]) -> str:  # noqa: N802
+        return "" if ei[1] is None else trail(ei[1])
+
+    def format(self, record: logging.LogRecord) -> str:
+        # One line per record, so that input cannot forge a second record.
+        return super().format(record).replace("\n", " ").replace("\r", " ")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, with the request it belongs to, and its trace where the request is a question.
+
+    As much as the plain line says: no payloads, no texts of exceptions.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, str] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fault = record.exc_info[1] if record.exc_info else None
+        known = {"request_id": problems.caller.get().request_id, "trace_id": log_context.trace_id()}
+        known["fault"] = trail(fault) if fault is not None else ""
+        return json.dumps(line | {name: value for name, value in known.items() if value}, ensure_ascii=False)
+
+
+def configure(settings: Settings) -> None:
+    """Fix what Hayhooks would take from the environment, and keep payloads out of its log."""
+    host_settings.durable_mode = True
+    host_settings.pipelines_dir = str(settings.pipelines_dir)
+    host_settings.root_path = ""
+    host_settings.additional_python_path = ""
+    host_settings.show_tracebacks = False
+    host_settings.chainlit_enabled = False
+    host_settings.monitoring_enabled = False
+    host_settings.tracing_enabled = False
+    host_settings.tracing_include_haystack_spans = False
+    host_settings.tracing_include_payload_values = False
+    # Hayhooks keeps spans in memory even so, and sorts them on every request.
+    host_settings.tracing_buffer_capacity = 1
+    # No page of another origin has business here yet: preflights are answered, with a no.
+    host_settings.cors_allow_origins = []
+    host_settings.cors_allow_origin_regex = None
+    host_settings.cors_allow_credentials = False
+    # An empty list would mean Hayhooks' default: uvicorn's records, rewritten.
+    host_settings.intercepted_loggers = ["opora.intercepted"]
+    host_log.remove()
+    host_log.add(_log_host, level="WARNING", backtrace=False, diagnose=False)
+
+
+def _log_host(message: "Message") -> None:
+    # The message itself can quote caller input.
+    record = message.record
+    fault = record["exception"]
+    reason = trail(fault.value) if fault is not None and fault.value is not None else "no exception"
+    log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, reason)
+
+
+def offer_ask(app: FastAPI) -> McpEndpoint:
+    """Of Hayhooks' routes keep the endpoints of pipelines; offer the ask pipeline alone as a model and as a tool.
+
+    Hayhooks 2.1 lists every pipeline as a model, those that cannot chat included.
+    """
+    registry = app.state.pipeline_registry
+    name = MODEL
+    offered = ImmutablePipelineRegistry([PipelineRegistration(name, registry.get(name), registry.get_metadata(name))])
+    own = [route for route in app.router.routes if isinstance(route, APIRoute)]
+    app.router.routes[:] = own
+    for route in own:
+        bodies.reuse(route)
+    app.include_router(create_openai_router(offered))
+    endpoint = McpEndpoint(offered)
+    app.router.routes.append(Route(MCP_PATH, endpoint, methods=["POST"]))
+    return endpoint

@@ -1,0 +1,57 @@
+"""`/index`: encoding the index anew and going back, as jobs, because only the serving process may open it."""
+
+from typing import Literal
+
+from fastapi import APIRouter
+from starlette.responses import JSONResponse, Response
+
+from components.language.encoder_settings import EncoderSettings
+from pipelines.gate import Route
+from pipelines.ingest.jobs import as_json
+from pipelines.ingest.rebuild import generations_json
+from tenants.core.errors import NotFound
+from tenants.knowledge import generations
+from tenants.work import jobs
+
+_REBUILD = "/index/rebuild"
+_ROLLBACK = "/index/rollback"
+_GENERATIONS = "/index/generations"
+
+ROUTES = (
+    Route("POST", _REBUILD, scope="admin"),
+    Route("POST", _ROLLBACK, scope="admin"),
+    Route("GET", _GENERATIONS, scope="admin"),
+)
+"""What the gate lets through."""
+
+
+def router(encoder: EncoderSettings) -> APIRouter:
+    """The endpoints.
+
+    :param encoder: how a rebuild encodes.
+    """
+    endpoints = APIRouter(tags=["index"])
+
+    @endpoints.post(_REBUILD, status_code=202)
+    def rebuild() -> Response:
+        """Encode all chunks of the tenant anew and put them in force."""
+        return _accepted("rebuild")
+
+    @endpoints.post(_ROLLBACK, status_code=202)
+    def rollback() -> Response:
+        """Put the generation in force that was before the last rebuild."""
+        if generations.in_state("kept") is None:
+            raise NotFound("generation_not_kept")
+        return _accepted("rollback")
+
+    @endpoints.get(_GENERATIONS)
+    def list_generations() -> Response:
+        """The generations, and whether a rebuild is due."""
+        return JSONResponse(generations_json(encoder))
+
+    return endpoints
+
+
+def _accepted(kind: Literal["rebuild", "rollback"]) -> Response:
+    job = jobs.add(jobs.new_id(), kind, ())
+    return JSONResponse(as_json(job), status_code=202, headers={"Location": f"/jobs/{job.job_id}"})

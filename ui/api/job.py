@@ -1,0 +1,157 @@
+"""`/jobs`: what became of accepted files, at a glance or as it happens, and how to stop it."""
+
+import json
+from asyncio import sleep, to_thread
+from collections import Counter
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from pipelines import shutdown
+from pipelines.event_ids import is_event_number
+from pipelines.gate import Route
+from pipelines.ingest.jobs import add_site, as_json, cancel
+from pipelines.ingest.receiving import receive
+from settings import Settings
+from tenants.core.context import current
+from tenants.core.errors import RateLimited
+from tenants.work import jobs
+from tenants.work.jobs import Job, JobState
+
+MOST_FOLLOWED = 50
+"""Streams of jobs that one tenant may hold open: each asks the database twice a second."""
+
+_POLL_SECONDS = 0.5
+
+_FILES = "/documents"
+_SITE = "/documents/site"
+_SITE_BYTES = 10_000
+_LIST = "/jobs"
+_JOB = "/jobs/{job_id}"
+_EVENTS = "/jobs/{job_id}/events"
+_STREAM: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The job as it goes on.",
+        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": ["progress", "done"]}}}}},
+    }
+}
+_FILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {"schema": {"type": "object", "description": "One part for each file."}},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+        },
+    },
+    "parameters": [
+        {
+            "name": "name",
+            "in": "query",
+            "description": "Name of the one file that is the body.",
+            "schema": {"type": "string"},
+        }
+    ],
+}
+
+
+class JobsQuery(BaseModel):
+    """Which jobs to list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    state: JobState | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    before: Annotated[str, Field(max_length=32, description="Only jobs older than this one.")] | None = None
+
+
+class SiteRequest(BaseModel):
+    """A website to load: a page and what it links to below its folder, or the pages that a sitemap lists."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+def routes(settings: Settings) -> tuple[Route, ...]:
+    """What the gate lets through."""
+    return (
+        Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
+        Route("POST", _SITE, scope="ingest", body=SiteRequest, limit=_SITE_BYTES),
+        Route("GET", _LIST, scope="ingest"),
+        Route("GET", _JOB, scope="ingest"),
+        Route("DELETE", _JOB, scope="ingest"),
+        Route("GET", _EVENTS, scope="ingest", desk=True),
+    )
+
+
+def router() -> APIRouter:
+    """The endpoints."""
+    endpoints = APIRouter(tags=["jobs"])
+    endpoints.add_api_route(
+        _FILES, receive, methods=["POST"], response_class=Response, status_code=202, openapi_extra=_FILE_BODY
+    )
+
+    @endpoints.post(_SITE, status_code=202)
+    def load_site(body: SiteRequest) -> Response:
+        """Load pages of a website."""
+        return JSONResponse(as_json(add_site(body.url)), 202)
+
+    @endpoints.get(_LIST)
+    def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:
+        """The tenant's jobs, newest first."""
+        page = jobs.latest(state=query.state, limit=query.limit, before=query.before)
+        return JSONResponse({"jobs": [as_json(job) for job in page]})
+
+    @endpoints.get(_JOB)
+    def show_job(job_id: str) -> Response:
+        """One job."""
+        return JSONResponse(as_json(jobs.get(job_id)))
+
+    @endpoints.delete(_JOB)
+    def cancel_job(job_id: str) -> Response:
+        """Stop a job. What it has ingested by then stays."""
+        return JSONResponse(as_json(cancel(job_id)))
+
+    followers: Counter[str] = Counter()
+
+    async def requested(job_id: str) -> AsyncIterator[Job]:
+        # A dependency, because an error must be answered before the response begins.
+        tenant_id = current().tenant_id
+        if followers[tenant_id] >= MOST_FOLLOWED:
+            raise RateLimited(jobs.RETRY_SECONDS)
+        followers[tenant_id] += 1
+        try:
+            yield await to_thread(jobs.get, job_id)
+        finally:
+            followers[tenant_id] -= 1
+
+    @endpoints.get(_EVENTS, response_class=EventSourceResponse, responses=_STREAM)
+    async def follow_job(
+        job: Annotated[Job, Depends(requested)],
+        last_event_id: Annotated[str, Header(description="The last event seen before.")] = "",
+    ) -> AsyncIterable[ServerSentEvent]:
+        """A job as it goes on: an event with all of it at each change, the last one when it has ended.
+
+        Ids of events are the job's revisions, so a client that comes back misses only what was overtaken.
+        """
+        revision = int(last_event_id) if is_event_number(last_event_id) else 0
+        while not job.finished:
+            if job.revision > revision:
+                revision = job.revision
+                yield _event("progress", job)
+            await sleep(_POLL_SECONDS)
+            if shutdown.requested():
+                # The client reconnects by itself, to the next process, and says what it has seen.
+                return
+            job = await to_thread(jobs.get, job.job_id)
+        yield _event("done", job)
+
+    return endpoints
+
+
+def _event(name: str, job: Job) -> ServerSentEvent:
+    return ServerSentEvent(raw_data=json.dumps(as_json(job), ensure_ascii=False), event=name, id=str(job.revision))

@@ -1,0 +1,74 @@
+"""`/edges` and `/rejected` over HTTP. The gate has checked the token and set the tenant."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from pipelines.gate import Route
+from pipelines.ingest.relation_contract import (
+    EdgeKey,
+    EdgePart,
+    EdgeRequest,
+    EdgesAnswer,
+    RejectedAnswer,
+    RejectedPart,
+    RejectedRequest,
+    edge_part,
+    edges_answer,
+    rejected_answer,
+    rejected_part,
+)
+from tenants.knowledge import edges, rejected
+
+_EDGES = "/edges"
+_REJECTED = "/rejected"
+_REJECTED_ITEM = "/rejected/{rejected_id}"
+_BODY_BYTES = 20_000
+ROUTES = (
+    Route("GET", _EDGES, scope="ingest"),
+    Route("PUT", _EDGES, scope="ingest", body=EdgeRequest, limit=_BODY_BYTES),
+    Route("DELETE", _EDGES, scope="ingest"),
+    Route("GET", _REJECTED, scope="ingest"),
+    Route("PUT", _REJECTED, scope="ingest", body=RejectedRequest, limit=_BODY_BYTES),
+    Route("DELETE", _REJECTED_ITEM, scope="ingest"),
+)
+
+router = APIRouter(tags=["relations"])
+
+
+@router.get(_EDGES)
+def list_edges(doc_id: str | None = None) -> EdgesAnswer:
+    """All edges, or those of one document in both directions."""
+    return edges_answer(edges.all() if doc_id is None else edges.of(doc_id))
+
+
+@router.put(_EDGES)
+def put_edge(body: EdgeRequest) -> EdgePart:
+    """Add an edge, or replace the one of its kind between its two documents."""
+    return edge_part(edges.put(body.edge()))
+
+
+@router.delete(_EDGES)
+def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
+    """Take an edge away; the answer is what is left between documents of its `from_doc`."""
+    edges.remove(query.from_doc, query.kind, query.to_doc)
+    return edges_answer(edges.of(query.from_doc))
+
+
+@router.get(_REJECTED)
+def list_rejected() -> RejectedAnswer:
+    """All rejected approaches."""
+    return rejected_answer(rejected.all())
+
+
+@router.put(_REJECTED)
+def put_rejected(body: RejectedRequest) -> RejectedPart:
+    """Reject an approach, or replace the reason and the day of one that is rejected already."""
+    return rejected_part(rejected.put(body.rejected()))
+
+
+@router.delete(_REJECTED_ITEM)
+def remove_rejected(rejected_id: str) -> RejectedAnswer:
+    """Take a rejection back; the answer is what is left."""
+    rejected.remove(rejected_id)
+    return rejected_answer(rejected.all())

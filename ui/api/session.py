@@ -1,0 +1,115 @@
+"""`POST /widget/sessions`: a token for whoever visits a site, and how the site wants its widget to be."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.ask.chats.limits import file_limit
+from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.ask.runner import Runner
+from pipelines.ask.staffing import Staffing, staffing
+from pipelines.connections import address_of
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.accounts import policy, registry
+from tenants.accounts.policy import Policy
+from tenants.chats import sites
+from tenants.chats.sites import Consent, Site
+from tenants.chats.visitors import TOKEN_SECONDS, Visitors, check_origin
+from tenants.core.context import Tenant, acting_as
+
+_PATH = "/widget/sessions"
+_BODY_BYTES = 16_000
+
+
+class SessionRequest(BaseModel):
+    """A site by its public key, and who its visitor is.
+
+    `identity` is a JWT of the tenant's own server, `visitor` the token of an earlier session.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    site: Annotated[str, Field(min_length=1, max_length=64)]
+    identity: Annotated[str, Field(max_length=4_096)] | None = None
+    visitor: Annotated[str, Field(max_length=4_096)] | None = None
+
+
+class LimitsPart(BaseModel):
+    """What the service takes at most: bytes of a file (0: none is taken), characters of a message."""
+
+    file_bytes: int
+    question: int
+
+
+class SitePart(BaseModel):
+    """What a widget shows before anybody has said a word."""
+
+    name: str
+    locale: str
+    theme: dict[str, str]
+    welcome: str
+    suggested: tuple[str, ...]
+    consent: Consent | None
+    hours: Staffing | None
+    limits: LimitsPart
+
+
+class SessionAnswer(BaseModel):
+    """A visitor token, good for `expires_in` seconds, and the site."""
+
+    token: str
+    expires_in: int
+    subject: str
+    site: SitePart
+
+
+ROUTES = (Route("POST", _PATH, body=SessionRequest, limit=_BODY_BYTES),)
+
+
+def router(runner: Runner, visitors: Visitors) -> APIRouter:
+    """The endpoint."""
+    endpoints = APIRouter(tags=["chats"])
+
+    @endpoints.post(_PATH)
+    async def begin_session(body: SessionRequest, request: Request) -> SessionAnswer:
+        """Begin or renew the session of a visitor; needs no token, but an `Origin` that the site lists."""
+        site = await sites.load(body.site)
+        check_origin(site, request.headers.get("origin", ""), request.headers.get("host", ""))
+        await _admit(runner, site, address_of(request))
+        with acting_as(Tenant(site.tenant_id, "")):
+            await registry.admitted()
+            site = await sites.renewed(site)
+            shown = site_part(site, await policy.load())
+        token = visitors.begin(site, identity=body.identity, visitor=body.visitor)
+        return SessionAnswer(token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=shown)
+
+    return endpoints
+
+
+def site_part(site: Site, rules: Policy) -> SitePart:
+    """A site as everybody may see it."""
+    config = site.config
+    return SitePart(
+        name=site.name,
+        locale=config.locale,
+        theme=config.theme,
+        welcome=config.welcome,
+        suggested=config.suggested,
+        consent=config.consent,
+        hours=staffing(config.hours or rules.hours, config.locale),
+        limits=LimitsPart(file_bytes=file_limit(site, rules), question=QUESTION_LIMIT),
+    )
+
+
+async def _admit(runner: Runner, site: Site, address: str) -> None:
+    settings = get_settings()
+    if runner.limiter is not None:
+        with acting_as(Tenant(site.tenant_id, "")):
+            await runner.limiter.admit_each(
+                {
+                    f"sessions of {address}": settings.visitor_sessions_per_minute,
+                    f"sessions of site {site.key}": settings.site_sessions_per_minute,
+                }
+            )

@@ -1,0 +1,143 @@
+"""`/tokens`: the tokens of the tenant, and which are refused. The gate has checked token and tenant."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.access import issued_tokens, revocations
+from tenants.access.issued_tokens import GRACE, IssuedToken
+from tenants.access.revocations import Kind, Revocation
+from tenants.access.tokens import MAX_TOKEN_BYTES, MAX_TTL_SECONDS, identify
+from tenants.core import context
+from tenants.core.context import Scope
+from tenants.core.errors import Invalid
+
+_TOKENS = "/tokens"
+_ROTATE = f"{_TOKENS}/{{token_id}}/rotate"
+_PATH = f"{_TOKENS}/revocations"
+_BODY_BYTES = 20_000
+
+router = APIRouter(tags=["tokens"])
+
+
+class TokenRequest(BaseModel):
+    """A token for a person or a system."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    scopes: Annotated[tuple[Scope, ...], Field(min_length=1, max_length=10)]
+    ttl_seconds: Annotated[int, Field(ge=1, le=MAX_TTL_SECONDS)] = 3_600
+
+
+class RotationRequest(BaseModel):
+    """How long the token that is replaced goes on working, if it does not expire sooner."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    grace_seconds: Annotated[int, Field(ge=0, le=MAX_TTL_SECONDS)] = int(GRACE.total_seconds())
+
+
+class TokensAnswer(BaseModel):
+    """The tokens that were issued, those that work first."""
+
+    tokens: tuple[IssuedToken, ...]
+
+
+class NewToken(BaseModel):
+    """A token that has just been issued, which is in no other answer, and what is known of it."""
+
+    token: str
+    issued: IssuedToken
+
+
+class RevocationRequest(BaseModel):
+    """What to refuse: one token, by itself or by its `jti`; all tokens of a subject; or all of the tenant's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TOKEN_BYTES)] | None = None
+    token_id: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = None
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = None
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _be_one(self) -> Self:
+        if sum((self.token is not None, self.token_id is not None, self.subject is not None, self.all)) != 1:
+            raise ValueError("one of token, token_id, subject, all")
+        return self
+
+
+class RevocationPart(BaseModel):
+    """Tokens of this kind and value that were issued until a moment are refused."""
+
+    kind: Kind
+    value: str
+    until: datetime
+
+
+class RevocationsAnswer(BaseModel):
+    """All that is refused, newest first."""
+
+    revocations: tuple[RevocationPart, ...]
+
+
+ROUTES = (
+    Route("GET", _TOKENS, scope="admin"),
+    Route("POST", _TOKENS, scope="admin", body=TokenRequest, limit=_BODY_BYTES),
+    Route("POST", _ROTATE, scope="admin", body=RotationRequest, limit=_BODY_BYTES),
+    Route("GET", _PATH, scope="admin"),
+    Route("POST", _PATH, scope="admin", body=RevocationRequest, limit=_BODY_BYTES),
+)
+
+
+@router.get(_TOKENS)
+def list_tokens() -> TokensAnswer:
+    """The tokens that were issued."""
+    return TokensAnswer(tokens=issued_tokens.all())
+
+
+@router.post(_TOKENS, status_code=201)
+def issue_token(body: TokenRequest) -> NewToken:
+    """A new token."""
+    issued, token = issued_tokens.issue(subject=body.subject, scopes=body.scopes, ttl_seconds=body.ttl_seconds)
+    return NewToken(token=token, issued=issued)
+
+
+@router.post(_ROTATE, status_code=201)
+def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
+    """A token that takes another one's place; both work for as long as the request says."""
+    issued, token = issued_tokens.rotate(token_id, grace=timedelta(seconds=body.grace_seconds))
+    return NewToken(token=token, issued=issued)
+
+
+@router.get(_PATH)
+def list_revocations() -> RevocationsAnswer:
+    """What is refused."""
+    return RevocationsAnswer(revocations=tuple(map(_part, revocations.all())))
+
+
+@router.post(_PATH)
+def revoke(body: RevocationRequest) -> RevocationPart:
+    """Refuse tokens issued so far; every replica hears of it within seconds."""
+    return _part(revoked(body))
+
+
+def revoked(request: RevocationRequest) -> Revocation:
+    """Refuse what a request names. Raises `Invalid` (`token_foreign`) for another tenant's token."""
+    if request.token is not None:
+        tenant_id, token_id = identify(request.token, get_settings())
+        if tenant_id != context.current().tenant_id:
+            raise Invalid("token_foreign")
+        return revocations.revoke("token", token_id)
+    if request.token_id is not None:
+        return revocations.revoke("token", request.token_id)
+    return revocations.revoke("subject", request.subject) if request.subject else revocations.revoke("tenant")
+
+
+def _part(revocation: Revocation) -> RevocationPart:
+    return RevocationPart(kind=revocation.kind, value=revocation.value, until=revocation.until)

@@ -1,0 +1,135 @@
+"""`/tools`: the HTTP tools that a tenant's assistant may call. The gate has checked token and tenant."""
+
+from asyncio import to_thread
+from collections.abc import Iterable
+from functools import partial
+from time import perf_counter
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from components.retrieve.tools import try_tool
+from pipelines.gate import Route
+from pipelines.pools import Pool
+from tenants.core import context
+from tenants.knowledge import tools
+from tenants.knowledge.tools import Parameters, Tool
+
+_TOOLS = "/tools"
+_TOOL = "/tools/{name}"
+_BODY_BYTES = 100_000
+_TESTS_OF_TENANT = 2
+_TESTS = Pool("tool-test", 8)
+
+
+class ToolChange(BaseModel):
+    """Whether the assistant may call the tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool
+
+
+class ToolQuestion(BaseModel):
+    """A sample question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class ToolTrial(BaseModel):
+    """The arguments found in the question, what the tool has answered, and how long it took.
+
+    `fault` is the code of why there is no answer; empty where there is one.
+    """
+
+    arguments: dict[str, object]
+    text: str
+    fault: str
+    milliseconds: int
+
+
+ROUTES = (
+    Route("GET", _TOOLS, scope="admin"),
+    Route("PUT", _TOOLS, scope="admin", body=Tool, limit=_BODY_BYTES),
+    Route("PATCH", _TOOL, scope="admin", body=ToolChange, limit=_BODY_BYTES),
+    Route("DELETE", _TOOL, scope="admin"),
+    Route("POST", f"{_TOOL}/test", scope="admin", body=ToolQuestion, limit=_BODY_BYTES),
+)
+
+router = APIRouter(tags=["tools"])
+
+
+class ToolPart(BaseModel):
+    """A tool as callers see it: only the names of its headers."""
+
+    name: str
+    title: str
+    description: str
+    url: str
+    parameters: Parameters
+    answer: str
+    headers: tuple[str, ...]
+    timeout_seconds: float
+    enabled: bool
+
+
+class ToolsAnswer(BaseModel):
+    """A tenant's tools by name."""
+
+    tools: tuple[ToolPart, ...]
+
+
+@router.get(_TOOLS)
+def list_tools() -> ToolsAnswer:
+    """All tools."""
+    return tools_answer(tools.all())
+
+
+@router.put(_TOOLS)
+def put_tool(body: Tool) -> ToolPart:
+    """Add a tool, or replace the one with the same name. Without `headers` the stored ones stay."""
+    return _part(tools.put(body))
+
+
+@router.delete(_TOOL)
+def remove_tool(name: str) -> ToolsAnswer:
+    """Remove a tool; returns the remaining ones."""
+    tools.remove(name)
+    return tools_answer(tools.all())
+
+
+@router.patch(_TOOL)
+def change_tool(name: str, body: ToolChange) -> ToolPart:
+    """Have a tool called, or not for a while."""
+    return _part(tools.set_enabled(name, enabled=body.enabled))
+
+
+@router.post(f"{_TOOL}/test")
+async def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
+    """Ask the tool's address as a question of a customer would. Answers 200 with a `fault` where it does not work."""
+    return await tested(await to_thread(tools.get, name), body.question)
+
+
+async def tested(tool: Tool, question: str) -> ToolTrial:
+    """The same as `trial_of`, in a thread for it. Raises `Busy` when the tenant tests several tools already."""
+    return await _TESTS.run({context.current().tenant_id: _TESTS_OF_TENANT}, partial(trial_of, tool, question))
+
+
+def trial_of(tool: Tool, question: str) -> ToolTrial:
+    """How a tool answers a sample question."""
+    started = perf_counter()
+    tried = try_tool(tool, question)
+    spent = round((perf_counter() - started) * 1_000)
+    return ToolTrial(arguments=dict(tried.arguments), text=tried.text, fault=tried.fault, milliseconds=spent)
+
+
+def tools_answer(stored: Iterable[Tool]) -> ToolsAnswer:
+    """Tools as callers see them."""
+    return ToolsAnswer(tools=tuple(map(_part, stored)))
+
+
+def _part(tool: Tool) -> ToolPart:
+    return ToolPart(**tool.model_dump(exclude={"headers"}), headers=tuple(tool.headers or ()))

@@ -1,0 +1,115 @@
+"""`POST /ask/ui-messages`: the turn as the UI message stream of Vercel's AI SDK (version 1 of its protocol).
+
+Text parts carry the notice and the verified answer, source parts its sources, and a `data-turn` part the whole
+`turn.v1` object.
+"""
+
+import json
+from collections.abc import AsyncIterable, Iterator, Mapping
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from pipelines.ask.events import Event
+from pipelines.ask.openai_chat import ChatRequest, Message, parse, text_of
+from pipelines.ask.runner import Runner
+from pipelines.ask.streams import Stream
+from pipelines.gate import Route
+from settings import Settings
+from ui.api.stream import until_shutdown
+
+_PATH = "/ask/ui-messages"
+_PROTOCOL = "x-vercel-ai-ui-message-stream"
+_TEXT = "text-1"
+_MAX_MESSAGES = 200
+
+
+class UiPart(BaseModel):
+    """One part of a message; only parts of type `text` are used."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: str
+    text: str = ""
+
+
+class UiMessage(BaseModel):
+    """One message of the chat as the SDK stores it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[UiPart, ...] = ()
+
+
+class UiRequest(BaseModel):
+    """The request of the SDK's default transport."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    messages: tuple[UiMessage, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
+
+
+def routes(settings: Settings) -> tuple[Route, ...]:
+    """The open routes."""
+    return (Route("POST", _PATH, scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
+
+
+def router(runner: Runner) -> APIRouter:
+    """The endpoint."""
+    endpoints = APIRouter(tags=["ask"])
+
+    async def begun(
+        request: UiRequest, response: Response, idempotency_key: Annotated[str | None, Header()] = None
+    ) -> Stream:
+        # A dependency, so that errors are answered before the response begins.
+        messages = (
+            Message(role=message.role, content="\n".join(part.text for part in message.parts if part.type == "text"))
+            for message in request.messages
+        )
+        question, history = parse(ChatRequest(messages=tuple(messages)))
+        response.headers[_PROTOCOL] = "v1"
+        return await runner.stream(question, idempotency_key, history)
+
+    @endpoints.post(_PATH, response_class=EventSourceResponse)
+    async def stream_message(stream: Annotated[Stream, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
+        """Answer the last message of the user as a UI message stream."""
+        yield _part("start", messageId=stream.turn_id)
+        text_begun = False
+        async for event in until_shutdown(stream):
+            for text in text_of(event.name, event.data, footnotes=False):
+                if not text_begun:
+                    yield _part("text-start", id=_TEXT)
+                    text_begun = True
+                yield _part("text-delta", id=_TEXT, delta=text)
+            if event.name == "result":
+                if text_begun:
+                    yield _part("text-end", id=_TEXT)
+                for part in _sources(event):
+                    yield part
+                yield _part("data-turn", data=event.data)
+            elif event.name == "error":
+                yield _part("error", errorText=str(event.data["code"]))
+        yield _part("finish")
+        yield ServerSentEvent(raw_data="[DONE]")
+
+    return endpoints
+
+
+def _sources(event: Event) -> Iterator[ServerSentEvent]:
+    citations = event.data["citations"]
+    for citation in citations if isinstance(citations, list) else ():
+        if not isinstance(citation, Mapping):
+            continue
+        index, title, url = str(citation["index"]), str(citation["title"]), citation["url"]
+        if url:
+            yield _part("source-url", sourceId=index, url=str(url), title=title)
+        else:
+            yield _part("source-document", sourceId=index, mediaType="text/markdown", title=title)
+
+
+def _part(kind: str, **fields: object) -> ServerSentEvent:
+    return ServerSentEvent(raw_data=json.dumps({"type": kind, **fields}, ensure_ascii=False))

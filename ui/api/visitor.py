@@ -1,0 +1,274 @@
+"""`/chats` over HTTP, for customers: the widget, and whatever else speaks for one. The gate has set who it is."""
+
+from asyncio import to_thread
+from collections.abc import AsyncIterator
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from starlette.responses import PlainTextResponse
+
+from components.language.texts import LOCALES
+from pipelines.ask.chats import presence, transcript
+from pipelines.ask.chats.contract import (
+    ChatPart,
+    PostedAnswer,
+    ThreadAnswer,
+    chat_part,
+    posted_answer,
+    thread_answer,
+)
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents
+from pipelines.ask.chats.limits import admit_message
+from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.connections import address_of
+from pipelines.event_ids import is_event_number
+from pipelines.gate import Route
+from tenants.accounts import policy
+from tenants.chats import consents, sites, store
+from tenants.chats.records import MAX_SEQ, Chat
+from tenants.core import context
+
+SCOPE = "visit"
+_CHATS = "/chats"
+_ONE = "/chats/{chat_id}"
+_BODY_BYTES, _SMALL = 50_000, 16_000
+COMMENT_LIMIT = 1_000
+
+ClientId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{1,100}$")]
+_EVENTS: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The chat as it goes on.",
+        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*EVENT_NAMES]}}}}},
+    }
+}
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewChat(_Body):
+    """A chat to begin."""
+
+    locale: Annotated[str, StringConstraints(max_length=20)] | None = None
+
+
+def _words(given: str) -> str:
+    # NUL is legal in JSON and in no database text column.
+    text = given.replace("\x00", " ").strip()
+    if len(text) > QUESTION_LIMIT:
+        raise ValueError("question_too_long")
+    return text
+
+
+def _some_words(given: str) -> str:
+    text = _words(given)
+    if not text:
+        raise ValueError("question_empty")
+    return text
+
+
+class NewMessage(_Body):
+    """A message. The same `client_id` again is the same message. With a file, `text` may be empty."""
+
+    text: Annotated[str, AfterValidator(_words)] = ""
+    client_id: ClientId
+    file_id: Annotated[str, StringConstraints(max_length=32)] | None = None
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if not self.text and self.file_id is None:
+            raise ValueError("question_empty")
+        return self
+
+
+class EditedMessage(_Body):
+    """Other words for the last message."""
+
+    text: Annotated[str, AfterValidator(_some_words)]
+    client_id: ClientId
+    message_id: Annotated[str, StringConstraints(max_length=32)]
+
+
+class RegenerateRequest(_Body):
+    """An answer to write anew, by its turn."""
+
+    turn_id: Annotated[str, StringConstraints(max_length=128)]
+
+
+class ReadMark(_Body):
+    """The number of the last message that was read."""
+
+    seq: Annotated[int, Field(ge=0, le=MAX_SEQ)]
+
+
+class TypingState(_Body):
+    """Whether somebody types."""
+
+    active: bool
+
+
+class Rating(_Body):
+    """What a customer thinks of a chat, from 1 to 5."""
+
+    csat: Annotated[int, Field(ge=1, le=5)]
+    comment: Annotated[str, Field(max_length=COMMENT_LIMIT)] = ""
+
+    @field_validator("comment")
+    @classmethod
+    def _trim(cls, given: str) -> str:
+        return given.replace("\x00", " ").strip()
+
+
+class ConsentGiven(_Body):
+    """The text that the customer has agreed to, as it was shown."""
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+
+
+ROUTES = (
+    Route("GET", _CHATS, scope=SCOPE),
+    Route("POST", _CHATS, scope=SCOPE, body=NewChat, limit=_SMALL, per_minute=10),
+    Route("GET", _ONE, scope=SCOPE),
+    Route("GET", f"{_ONE}/events", scope=SCOPE, per_minute=120),
+    Route("GET", f"{_ONE}/transcript", scope=SCOPE),
+    Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES, per_minute=60),
+    Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES, per_minute=30),
+    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=RegenerateRequest, limit=_SMALL, per_minute=30),
+    Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_SMALL, per_minute=60),
+    Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_SMALL, per_minute=10),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_SMALL, per_minute=120),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingState, limit=_SMALL, per_minute=120),
+    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rating, limit=_SMALL, per_minute=10),
+    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=ConsentGiven, limit=_SMALL, per_minute=10),
+    Route("DELETE", f"{_ONE}/consent", scope=SCOPE, per_minute=10),
+)
+
+
+def router(conversations: Conversations) -> APIRouter:
+    """The endpoints."""
+    endpoints = APIRouter(tags=["chats"])
+    _add_stored(endpoints)
+
+    @endpoints.post(f"{_ONE}/messages", status_code=202)
+    async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
+        """Write to a chat. The assistant answers while it has the chat; its answer comes by the chat's events."""
+        await admit_message(conversations, chat_id)
+        posted = await conversations.post(chat_id, body.text, client_id=body.client_id, file_id=body.file_id)
+        return await to_thread(posted_answer, posted)
+
+    @endpoints.post(f"{_ONE}/edit", status_code=202)
+    async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
+        """Put other words in place of the last message, while the assistant has the chat."""
+        await admit_message(conversations, chat_id)
+        posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
+        return await to_thread(posted_answer, posted)
+
+    @endpoints.post(f"{_ONE}/regenerate", status_code=202)
+    async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
+        """Have the last answer written anew."""
+        await admit_message(conversations, chat_id)
+        return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
+
+    @endpoints.post(f"{_ONE}/stop")
+    async def stop(chat_id: str) -> ChatPart:
+        """End the answer that is being written."""
+        return await to_thread(chat_part, await conversations.stop(chat_id))
+
+    @endpoints.post(f"{_ONE}/person")
+    async def ask_for_person(chat_id: str) -> ChatPart:
+        """Ask for a person. The chat has a ticket then, and waits in the operators' queue."""
+        return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
+
+    @endpoints.post(f"{_ONE}/typing", status_code=204)
+    async def typing(chat_id: str, body: TypingState) -> None:
+        """Let operators see that the customer types."""
+        await _own(chat_id)
+        presence.typing(chat_id, "customer", active=body.active)
+
+    async def reader(
+        chat_id: str,
+        response: Response,
+        after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
+        last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
+    ) -> ChatEvents:
+        # A dependency, because an error must be answered before the response begins.
+        await _own(chat_id)
+        response.headers.update(EVENT_HEADERS)
+        seen = int(last_event_id) if is_event_number(last_event_id) else 0
+        return ChatEvents(conversations, chat_id, max(after, seen))
+
+    @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_EVENTS)
+    async def follow(events: Annotated[ChatEvents, Depends(reader)]) -> AsyncIterator[ServerSentEvent]:
+        """The chat as a stream of events: first a `snapshot` behind `after`, then all that happens."""
+        async for event in events.read():
+            yield event
+
+    return endpoints
+
+
+def _add_stored(endpoints: APIRouter) -> None:
+    """The endpoints that read and write what is stored, and nothing else."""
+
+    @endpoints.get(_CHATS)
+    def list_chats() -> list[ChatPart]:
+        """The caller's chats, the last used first."""
+        return [chat_part(chat) for chat in store.of_caller()]
+
+    @endpoints.post(_CHATS, status_code=201)
+    def start_chat(body: NewChat) -> ChatPart:
+        """Begin a chat with the assistant."""
+        site = context.current().site
+        channel = "widget" if site else "api"
+        return chat_part(store.start(site=site, channel=channel, locale=_locale(body.locale, site)))
+
+    @endpoints.get(_ONE)
+    def show_chat(chat_id: str, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0) -> ThreadAnswer:
+        """A chat and its messages behind number `after`."""
+        chat = store.own(chat_id)
+        return thread_answer(chat, store.messages(chat_id, after=after))
+
+    @endpoints.get(f"{_ONE}/transcript", response_class=PlainTextResponse)
+    def show_transcript(chat_id: str) -> PlainTextResponse:
+        """The whole chat as text."""
+        chat = store.own(chat_id)
+        name = f'attachment; filename="chat-{chat.chat_id}.txt"'
+        return PlainTextResponse(transcript.written(chat), headers={"Content-Disposition": name})
+
+    @endpoints.post(f"{_ONE}/seen", status_code=204)
+    def mark_seen(chat_id: str, body: ReadMark) -> None:
+        """Note how far the customer has read."""
+        store.own(chat_id)
+        store.mark_seen(chat_id, body.seq, by_operator=False)
+
+    @endpoints.post(f"{_ONE}/rating")
+    def rate(chat_id: str, body: Rating) -> ChatPart:
+        """Rate the whole chat."""
+        store.own(chat_id)
+        return chat_part(store.rate(chat_id, body.csat, body.comment))
+
+    @endpoints.post(f"{_ONE}/consent", status_code=204)
+    def consent(chat_id: str, body: ConsentGiven, request: Request) -> None:
+        """Keep what the customer has agreed to, with time and address."""
+        chat = store.own(chat_id)
+        consents.give(body.text, site=chat.site, address=address_of(request))
+
+    @endpoints.delete(f"{_ONE}/consent", status_code=204)
+    def withdraw_consent(chat_id: str) -> None:
+        """Take back what the customer has agreed to at this site. They write nothing more until they agree again."""
+        consents.withdraw(store.own(chat_id).site)
+
+
+async def _own(chat_id: str) -> Chat:
+    return await to_thread(store.own, chat_id)
+
+
+def _locale(wanted: str | None, site: str) -> str:
+    """The first that we speak of: the request's, the site's, the tenant's."""
+    language = (wanted or "")[:2].lower()
+    if language in LOCALES:
+        return language
+    return sites.find(site).config.locale if site else policy.current().locale

@@ -1,0 +1,222 @@
+"""`opora ingest` and `opora job`: bringing documents in on the command line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.texts import terminal_locale, text
+from tenants.core.errors import NotFound
+from ui.cli import terminal
+from ui.cli.model import fetch_encoder
+from ui.cli.terminal import (
+    DEFAULT_TENANT,
+    Group,
+    Json,
+    TenantOption,
+    acting_for,
+    counted_by,
+    ensure_tenant,
+    flag_text,
+    print_json,
+    progress_bar,
+    refused,
+    terminal_console,
+)
+
+if TYPE_CHECKING:
+    from pipelines.ingest.report import IngestReport
+    from pipelines.ingest.usecase import Ingest
+    from tenants.work.jobs import Job
+
+REFUSALS_SHOWN = 50
+
+
+def message(key: str, **params: str | int) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"jobs.{key}", terminal_locale(), **params)
+
+
+job_app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
+
+JobId = Annotated[str, typer.Argument(help=message("help.job_id"))]
+
+
+def ingest(
+    source: Annotated[str, typer.Argument(metavar="PATH|URL", help=terminal.message("help.source"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    prune: Annotated[bool, typer.Option("--prune", help=terminal.message("help.prune"))] = False,
+    watch: Annotated[bool, typer.Option("--watch", help=message("help.watch"))] = False,
+    as_json: Json = False,
+) -> None:
+    """Load articles. Exit code 1 when any was refused; the others are in."""
+    site = source.startswith(("http://", "https://"))
+    path = Path(source)
+    if not site and not path.exists():
+        raise NotFound("path_missing", path=source)
+    if watch and (site or not path.is_dir()):
+        raise NotFound("folder_needed", path=source)
+    if tenant == DEFAULT_TENANT:
+        ensure_tenant(tenant)
+    with acting_for(tenant):
+        from pipelines.ingest.usecase import Ingest
+
+        fetch_encoder()
+        ingest = Ingest()
+        if prune or not watch:
+            with progress_bar(terminal.message("ingest.reading")) as progress:
+                run = ingest.run_site if site else ingest.run_path
+                report = run(source, prune=prune, progress=counted_by(progress))
+            _print_report(report, as_json=as_json)
+        if watch:
+            _watch(ingest, path, as_json=as_json)
+    if not watch and report.errors:
+        raise typer.Exit(1)
+
+
+def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
+    """Ingest what is there and then whatever changes, until Ctrl+C. What was removed before the start is not known."""
+    from pipelines.ingest.folder import FolderChange, FolderScanner
+    from pipelines.ingest.watch import POLL_SECONDS
+    from tenants.knowledge.watched import WatchedFile
+
+    ingested: dict[str, WatchedFile] = {}
+    scanner = FolderScanner(folder)
+    typer.echo(message("watching", folder=str(folder)), err=True)
+    try:
+        while True:
+            changes = scanner.scan(ingested)
+            if not changes:
+                sleep(POLL_SECONDS)
+                continue
+            work = FolderChange(folder, changes, ingested)
+            run = work.run(ingest)
+            with progress_bar(terminal.message("ingest.reading")) as progress:
+                report = run.finish(counted_by(progress))
+            ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
+            ingested |= work.updated_files(run, whole=True)
+            _print_report(report, as_json=as_json)
+    except KeyboardInterrupt:
+        typer.echo(message("stopped"), err=True)
+
+
+@job_app.command("list", help=message("help.list"))
+def list_jobs(
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Show the newest jobs."""
+    with acting_for(tenant):
+        from pipelines.ingest.jobs import as_json as shown
+        from tenants.work import jobs
+
+        listing = jobs.latest(limit=limit)
+    if as_json:
+        print_json([shown(job) for job in listing])
+        return
+    if not listing:
+        typer.echo(message("none"), err=True)
+        return
+    from rich.table import Table
+
+    table = Table()
+    for name in ("id", "state", "files", "progress", "created"):
+        # An id is there to be copied, so it is never cut.
+        table.add_column(message(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
+    for job in listing:
+        table.add_row(job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
+    terminal_console().print(table)
+
+
+@job_app.command("show", help=message("help.show"))
+def show_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show one job."""
+    from tenants.work import jobs
+
+    with acting_for(tenant), _named(job_id):
+        _print_job(jobs.get(job_id), as_json=as_json)
+
+
+@job_app.command("cancel", help=message("help.cancel"))
+def cancel_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Stop one job."""
+    from pipelines.ingest.jobs import cancel
+
+    with acting_for(tenant), _named(job_id):
+        _print_job(cancel(job_id), as_json=as_json)
+
+
+@contextmanager
+def _named(job_id: str) -> Iterator[None]:
+    try:
+        yield
+    except NotFound as missing:
+        raise NotFound("job_unknown", job_id=job_id) from missing
+
+
+def _print_job(job: "Job", *, as_json: bool) -> None:
+    from pipelines.ingest.jobs import as_json as shown
+
+    if as_json:
+        print_json(shown(job))
+        return
+    typer.echo(message("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
+    if job.error is not None:
+        typer.echo(message("fault", code=job.error))
+    if job.report is not None:
+        counted = {name: int(str(job.report[name])) for name in ("added", "updated", "unchanged", "removed", "refused")}
+        typer.echo(message("report", **counted))
+
+
+def _state(job: "Job") -> str:
+    return message("state.cancelling" if job.cancelling and not job.finished else f"state.{job.state}")
+
+
+def _files(job: "Job") -> str:
+    names = [*job.files, *job.gone]
+    return names[0] if len(names) == 1 else message("files", first=names[0], more=len(names) - 1)
+
+
+def _progress(job: "Job") -> str:
+    if not job.progress:
+        return ""
+    return message(
+        "progress", **{name: int(str(job.progress[name])) for name in ("documents", "total", "pages", "chunks")}
+    )
+
+
+def _print_report(report: "IngestReport", *, as_json: bool) -> None:
+    if as_json:
+        print_json(report.as_json())
+        return
+    typer.echo(
+        terminal.message(
+            "ingest.report",
+            added=report.added,
+            updated=report.updated,
+            unchanged=report.unchanged,
+            removed=report.removed,
+            written=report.chunks_written,
+            kept=report.chunks_kept,
+            gone=report.chunks_removed,
+            seconds=f"{report.seconds:.1f}",
+        )
+    )
+    if report.healed:
+        typer.echo(terminal.message("ingest.healed"), err=True)
+    if report.flagged:
+        typer.echo(terminal.message("ingest.flagged", count=len(report.flagged)), err=True)
+    for document in report.flagged[:REFUSALS_SHOWN]:
+        reasons = ", ".join(flag_text(flag) for flag in document.flags)
+        typer.echo(f"  {document.doc_id}: {reasons}", err=True)
+    if report.errors:
+        typer.echo(terminal.message("ingest.refused", refused=len(report.errors)), err=True)
+    for refusal in report.errors[:REFUSALS_SHOWN]:
+        source = refusal.doc_id or refusal.source
+        line = terminal.message("ingest.line", line=refusal.line) if refusal.line else ""
+        where = ", ".join(filter(None, (source, line)))
+        typer.echo(f"  {where}: {refused(refusal.error)}" if where else f"  {refused(refusal.error)}", err=True)

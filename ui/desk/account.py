@@ -1,0 +1,194 @@
+"""Signing in and out, one's own account, the people of a tenant."""
+
+import asyncio
+from functools import partial
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Form, Query, Request
+from starlette.responses import Response
+
+from pipelines import pages, problems
+from pipelines.connections import address_of
+from pipelines.gate import Route
+from pipelines.pools import Pool
+from settings import get_settings
+from tenants.access.quotas import RateLimiter
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, CallerError, Invalid, RateLimited, Unauthenticated
+from tenants.desk import operators, sessions
+from tenants.desk.operators import TENANT_ROLES, Operator
+from ui.desk.view import Desk, back_to, home
+
+_FORM_BYTES = 20_000
+_NO_TENANT = Tenant("-", "")
+"""Attempts to sign in are counted for nobody's tenant: no tenant can have this id."""
+_ATTEMPTS_OF_ADDRESS = 10
+_HASHED_AT_ONCE = 4
+"""An address may stand for a whole office, so it may try this many times as often as one login."""
+
+_Short: TypeAlias = Annotated[str, Form(max_length=200)]
+_Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
+
+ROUTES = (
+    Route("GET", pages.SIGN_IN, page=True),
+    Route("POST", pages.SIGN_IN, page=True, limit=_FORM_BYTES),
+    Route("GET", "/desk/account", scope=pages.SIGNED_IN, page=True),
+    *(
+        Route("POST", f"/desk/{path}", scope=pages.SIGNED_IN, page=True, limit=_FORM_BYTES)
+        for path in ("sign-out", "account/password", "account/sessions/end", "account/sessions/end-all")
+    ),
+    Route("GET", "/desk/people", scope="admin", page=True),
+    *(
+        Route("POST", f"/desk/people/{act}", scope="admin", page=True, limit=_FORM_BYTES)
+        for act in ("add", "change", "remove", "password", "sign-out")
+    ),
+)
+
+
+def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    hashing = Pool("passwords", 6)
+    _add_signing_in(endpoints, desk, limiter, hashing)
+    _add_account(endpoints, desk, limiter, hashing)
+    _add_people(endpoints, desk)
+
+    return endpoints
+
+
+def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+    @endpoints.get(pages.SIGN_IN)
+    def show_sign_in(next: Annotated[str, Query(max_length=500)] = "") -> Response:
+        return desk.public("sign_in.html", next=pages.local(next, ""))
+
+    @endpoints.post(pages.SIGN_IN)
+    async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
+        address = address_of(request)
+        try:
+            await _admit(limiter, login, address)
+            operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
+        except (Unauthenticated, RateLimited, Busy) as refused:
+            _, detail = problems.explained(refused)
+            page = desk.public("sign_in.html", refused.status, next=pages.local(next, ""), login=login, fault=detail)
+            if isinstance(refused, RateLimited):
+                page.headers["Retry-After"] = str(refused.retry_after)
+            return page
+
+        def begin() -> Response:
+            sessions.end_by_secret(pages.presented(request.headers))
+            return pages.signed_in(back_to(pages.local(next, home(operator))), request, operator)
+
+        return await asyncio.to_thread(begin)
+
+    @endpoints.post("/desk/sign-out")
+    def sign_out() -> Response:
+        signed_in = sessions.current()
+        sessions.end(signed_in.operator, signed_in.session_id)
+        return pages.without_session(back_to(pages.SIGN_IN))
+
+
+def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+    def account(fault: str = "", status: int = 200) -> Response:
+        signed_in = sessions.current()
+        return desk.page(
+            "account.html", status, sessions=sessions.of(signed_in.operator), this=signed_in.session_id, fault=fault
+        )
+
+    @endpoints.get("/desk/account")
+    def show_account() -> Response:
+        return account()
+
+    @endpoints.post("/desk/account/password")
+    async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
+        operator = sessions.current().operator
+        address = address_of(request)
+        # Whoever has come by somebody's session must not find out the password by it.
+        await _admit(limiter, operator.login, address)
+
+        def change() -> Response:
+            try:
+                operators.authenticate(operator.login, password)
+                _set_password(operator, new_password)
+            except CallerError as refused:
+                return account(problems.explained(refused)[1], 422)
+            # Every session has ended, this one too: go on with a new one.
+            return pages.signed_in(back_to("/desk/account"), request, operator)
+
+        return await hashing.run({address: _HASHED_AT_ONCE}, change)
+
+    @endpoints.post("/desk/account/sessions/end")
+    def end_session(session_id: _Short) -> Response:
+        sessions.end(sessions.current().operator, session_id)
+        return back_to("/desk/account")
+
+    @endpoints.post("/desk/account/sessions/end-all")
+    def end_all_sessions() -> Response:
+        sessions.end_all(sessions.current().operator)
+        return pages.without_session(back_to(pages.SIGN_IN))
+
+
+def _add_people(endpoints: APIRouter, desk: Desk) -> None:
+    def people(fault: str = "", status: int = 200) -> Response:
+        return desk.page(
+            "people.html", status, section="people", people=operators.all(), roles=TENANT_ROLES, fault=fault
+        )
+
+    @endpoints.get("/desk/people")
+    def show_people() -> Response:
+        return people()
+
+    @endpoints.post("/desk/people/add")
+    def add_person(
+        login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
+    ) -> Response:
+        try:
+            operators.add(login, password, role=operators.checked_role(role), name=name)
+        except Invalid as refused:
+            return people(problems.explained(refused)[1], 422)
+        return back_to("/desk/people")
+
+    @endpoints.post("/desk/people/change")
+    def change_person(login: _Short, role: _Short = "", name: _Short = "") -> Response:
+        try:
+            operators.change(login, role=role, name=name)
+        except Invalid as refused:
+            return people(problems.explained(refused)[1], 422)
+        return back_to("/desk/people")
+
+    @endpoints.post("/desk/people/sign-out")
+    def sign_person_out(login: _Short) -> Response:
+        sessions.end_all(operators.get(login))
+        return back_to("/desk/people")
+
+    @endpoints.post("/desk/people/remove")
+    def remove_person(login: _Short) -> Response:
+        if login == sessions.current().operator.login:
+            return people(problems.explained(Invalid("operator_oneself"))[1], 422)
+        operators.remove(login)
+        return back_to("/desk/people")
+
+    @endpoints.post("/desk/people/password")
+    def set_password(login: _Short, password: _Password = "") -> Response:
+        try:
+            operators.set_password(login, password)
+        except Invalid as refused:
+            return people(problems.explained(refused)[1], 422)
+        return back_to("/desk/people")
+
+
+def _set_password(operator: Operator, password: str) -> None:
+    if operator.tenant_id is None:
+        operators.set_password_of_installation_admin(operator.login, password)
+    else:
+        operators.set_password(operator.login, password)
+
+
+async def _admit(limiter: RateLimiter, login: str, address: str) -> None:
+    most = get_settings().sign_ins_per_minute
+    with acting_as(_NO_TENANT):
+        await limiter.admit_each(
+            {
+                f"sign-in as {operators.normal_login(login)}": most,
+                f"sign-ins from {address}": most * _ATTEMPTS_OF_ADDRESS,
+            }
+        )

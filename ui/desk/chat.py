@@ -1,0 +1,327 @@
+"""The inbox and the conversation: read, and everything that a person can do in a chat.
+
+The pages are forms and links, so they work as they are; `ui/src/desk` makes them live.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, TypeAlias
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Query
+from starlette.responses import Response
+
+from components.language import texts
+from pipelines import problems
+from pipelines.ask.articles import from_chat
+from pipelines.ask.chats import suggestions
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.audit import search
+from tenants.chats import sites, store, undo
+from tenants.chats.records import MAX_SEQ, Chat
+from tenants.core.errors import Conflict, Invalid, OporaError, TryAgain
+from tenants.desk import articles, inbox, operators, replies, sessions
+from tenants.desk.inbox import VIEWS, View
+from ui.api.desk import REPLY_LIMIT
+from ui.desk import conversation, knowledge, similar
+from ui.desk.view import SEE_OTHER, Desk, back_to
+
+SCOPE = "operate"
+_ONE = "/desk/chat/{chat_id}"
+_FORM_BYTES = 200_000
+_ACTS = ("reply", "note", "take", "hand_back", "snooze", "resolve", "reopen", "transfer", "undo", "suggest", "discard")
+_MOST_HOURS = 24 * 366
+_LAST_ASKED = 3
+"""Messages of a customer that say what a chat is about."""
+
+_Text: TypeAlias = Annotated[str, Form(max_length=100_000)]
+_Version: TypeAlias = Annotated[int | None, Form(ge=0)]
+_Seq: TypeAlias = Annotated[int, Form(ge=0, le=MAX_SEQ)]
+_MessageId: TypeAlias = Annotated[str, Form(pattern=r"^[0-9a-f]{0,32}$")]
+_View: TypeAlias = Annotated[View, Query()]
+
+ROUTES = (
+    Route("GET", "/desk", scope=SCOPE, page=True),
+    Route("GET", _ONE, scope=SCOPE, page=True),
+    Route("GET", f"{_ONE}/similar", scope=SCOPE, page=True),
+    *(Route("POST", f"{_ONE}/{act}", scope=SCOPE, page=True, limit=_FORM_BYTES) for act in _ACTS),
+    Route("POST", f"{_ONE}/article", scope="ingest", page=True, limit=_FORM_BYTES),
+    Route("GET", "/desk/turns/{turn_id}", scope=SCOPE, page=True),
+    Route("GET", "/desk/replies", scope=SCOPE, page=True),
+    Route("POST", "/desk/replies/add", scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", "/desk/replies/remove", scope=SCOPE, page=True, limit=_FORM_BYTES),
+)
+
+
+def router(desk: Desk, conversations: Conversations) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    _add_reading(endpoints, desk)
+    _add_writing(endpoints, desk, conversations)
+    _add_suggesting(endpoints, desk, conversations)
+    _add_moving(endpoints, desk, conversations)
+    _add_replies(endpoints, desk)
+    return endpoints
+
+
+def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
+    @endpoints.get("/desk")
+    def show_inbox(
+        view: _View = "waiting",
+        q: Annotated[str, Query(max_length=200)] = "",
+        site: Annotated[str, Query(max_length=64)] = "",
+        reason: Annotated[str, Query(max_length=64)] = "",
+        after: Annotated[str, Query(max_length=1_000)] = "",
+    ) -> Response:
+        chosen = inbox.Filter(*(one.replace("\0", " ") for one in (q, site, reason)))
+        listed = inbox.page(view, chosen, after=after)
+        kept = {name: value for name, value in (("q", q), ("site", site), ("reason", reason)) if value}
+        return desk.page(
+            "inbox.html",
+            section="inbox",
+            views=VIEWS,
+            view=view,
+            chosen=chosen,
+            kept=urlencode(kept),
+            sites=sites.own(),
+            reasons=inbox.reasons(),
+            page=listed,
+            counts=inbox.counts(),
+            people=conversation.names(operators.all()),
+            customer=conversation.customer,
+            first=not after,
+        )
+
+    @endpoints.get(_ONE)
+    def show_chat(chat_id: str, before: Annotated[int | None, Query(ge=1, le=MAX_SEQ)] = None) -> Response:
+        return _conversation(desk, store.get(chat_id), before=before)
+
+    @endpoints.get(f"{_ONE}/similar")
+    def show_similar(chat_id: str) -> Response:
+        """Ended chats that are like this one. The page of the chat loads this when it is asked to."""
+        asked = [one.text for one in store.recent(store.get(chat_id).chat_id) if one.author == "customer" and one.text]
+        found = similar.similar(" ".join(asked[-_LAST_ASKED:]), but=chat_id)
+        return desk.page("similar.html", section="inbox", chat_id=chat_id, found=found)
+
+    @endpoints.get("/desk/turns/{turn_id}")
+    def show_turn(turn_id: str) -> Response:
+        """Why a turn ended as it did, from the record of it."""
+        record = search.get(turn_id)
+        content = record.content or {}
+        turn = conversation.parsed_turn(content.get("answer"))
+        phoenix = get_settings().phoenix_url.rstrip("/")
+        return desk.page(
+            "turn.html",
+            section="inbox",
+            record=record,
+            turn=turn,
+            passages=conversation.passages(turn) if turn is not None else (),
+            found=content.get("found", ()),
+            trace=f"{phoenix}/redirects/traces/{turn.trace_id}" if phoenix and turn and turn.trace_id else "",
+        )
+
+
+def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+    @endpoints.post(f"{_ONE}/reply")
+    async def reply(
+        chat_id: str,
+        text: _Text = "",
+        seen: _Seq = 0,
+        client_id: Annotated[str, Form()] = "",
+        suggestion: _MessageId = "",
+    ) -> Response:
+        def store_reply() -> Response:
+            words = _checked(text)
+            name = sessions.current().operator.name
+            store.reply(
+                chat_id, words, seen=seen, name=name, client_id=_known_id(client_id), suggestion=suggestion or None
+            )
+            return back_to(_path(chat_id))
+
+        answer = await asyncio.to_thread(_or_conflict, desk, chat_id, store_reply, text)
+        _drop_if_done(conversations, chat_id, answer)
+        return answer
+
+    @endpoints.post(f"{_ONE}/note")
+    def note(chat_id: str, text: _Text = "") -> Response:
+        def store_note() -> Response:
+            store.note(chat_id, _checked(text), name=sessions.current().operator.name)
+            return back_to(_path(chat_id))
+
+        return _or_conflict(desk, chat_id, store_note, text)
+
+    @endpoints.post(f"{_ONE}/article")
+    def write_article(chat_id: str) -> Response:
+        return _or_conflict(desk, chat_id, lambda: back_to(f"/desk/articles/{from_chat.write(chat_id).article_id}"))
+
+
+def _add_suggesting(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+    @endpoints.post(f"{_ONE}/suggest")
+    async def suggest(chat_id: str) -> Response:
+        try:
+            await suggestions.suggest(conversations.runner, chat_id)
+        except (Invalid, TryAgain) as refused:
+            detail, status = _in_words(refused), refused.status
+            return await asyncio.to_thread(lambda: _conversation(desk, store.get(chat_id), status=status, fault=detail))
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/discard")
+    def discard(chat_id: str, suggestion: _MessageId = "") -> Response:
+        store.discard_suggestion(chat_id, suggestion)
+        return back_to(_path(chat_id))
+
+
+def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+    def moved(chat_id: str, move: Callable[[], object]) -> Response:
+        def act() -> Response:
+            move()
+            return back_to(_path(chat_id))
+
+        return _or_conflict(desk, chat_id, act)
+
+    @endpoints.post(f"{_ONE}/take")
+    async def take(chat_id: str, version: _Version = None) -> Response:
+        name = sessions.current().operator.name
+        answer = await asyncio.to_thread(moved, chat_id, lambda: store.take(chat_id, version=version, name=name))
+        _drop_if_done(conversations, chat_id, answer)
+        return answer
+
+    @endpoints.post(f"{_ONE}/hand_back")
+    def hand_back(chat_id: str, version: _Version = None) -> Response:
+        return moved(chat_id, lambda: store.hand_back(chat_id, version=version))
+
+    @endpoints.post(f"{_ONE}/snooze")
+    def snooze(
+        chat_id: str, hours: Annotated[float, Form(gt=0, le=_MOST_HOURS)] = 24, version: _Version = None
+    ) -> Response:
+        until = datetime.now(UTC) + timedelta(hours=hours)
+        return moved(chat_id, lambda: store.snooze(chat_id, until, version=version))
+
+    @endpoints.post(f"{_ONE}/resolve")
+    def resolve(chat_id: str, version: _Version = None) -> Response:
+        return moved(chat_id, lambda: store.resolve(chat_id, version=version))
+
+    @endpoints.post(f"{_ONE}/reopen")
+    def reopen(chat_id: str, version: _Version = None) -> Response:
+        name = sessions.current().operator.name
+        return moved(chat_id, lambda: store.reopen(chat_id, version=version, name=name))
+
+    @endpoints.post(f"{_ONE}/undo")
+    def take_back(chat_id: str) -> Response:
+        return moved(chat_id, lambda: undo.undo(chat_id))
+
+    @endpoints.post(f"{_ONE}/transfer")
+    def transfer(chat_id: str, operator: Annotated[str, Form(max_length=100)], version: _Version = None) -> Response:
+        # Only to somebody who is there to take it.
+        heir = operators.get(operator)
+        return moved(chat_id, lambda: store.transfer(chat_id, heir.login, version=version, name=heir.name))
+
+
+def _add_replies(endpoints: APIRouter, desk: Desk) -> None:
+    def listed(status: int = 200, **values: object) -> Response:
+        standing = {"title": "", "text": "", "fault": ""}
+        return desk.page(
+            "replies.html",
+            status,
+            section="inbox",
+            replies=replies.all(),
+            variables=replies.VARIABLES,
+            **{**standing, **values},
+        )
+
+    @endpoints.get("/desk/replies")
+    def show_replies() -> Response:
+        return listed()
+
+    @endpoints.post("/desk/replies/add")
+    def add_reply(title: _Text = "", text: _Text = "") -> Response:
+        try:
+            replies.add(title, text)
+        except Invalid as refused:
+            return listed(422, title=title, text=text, fault=problems.explained(refused)[1])
+        return back_to("/desk/replies")
+
+    @endpoints.post("/desk/replies/remove")
+    def remove_reply(reply_id: Annotated[str, Form(max_length=64)]) -> Response:
+        replies.remove(reply_id)
+        return back_to("/desk/replies")
+
+
+def _conversation(
+    desk: Desk, chat: Chat, *, before: int | None = None, status: int = 200, fault: str = "", text: str = ""
+) -> Response:
+    """The page of a chat.
+
+    :param text: what the operator had written, and goes on with.
+    """
+    me, locale = sessions.current().operator, problems.caller.get().locale
+    staff = operators.all()
+    people = conversation.names(staff)
+    shown = inbox.stretch(chat.chat_id, before=before)
+    return desk.page(
+        "chat.html",
+        status,
+        section="inbox",
+        chat=chat,
+        site={one.key: one.name for one in sites.own()}.get(chat.site, chat.site),
+        who=conversation.customer(chat, locale),
+        bubbles=conversation.bubbles(shown.messages, people, locale),
+        earlier=shown.messages[0].seq if shown.earlier else None,
+        newest=before is None,
+        people=people,
+        acts=conversation.possible(chat, me.login),
+        undoable=undo.is_possible(chat),
+        others=conversation.others(chat, staff, me.login),
+        canned=conversation.canned(chat, me),
+        draft=conversation.draft(chat),
+        article=articles.of_chat(chat.chat_id),
+        writes=knowledge.may_publish(),
+        limit=REPLY_LIMIT,
+        queue=inbox.page("waiting", limit=20),
+        waiting=inbox.count("waiting"),
+        customer=conversation.customer,
+        fault=fault,
+        text=text,
+    )
+
+
+def _drop_if_done(conversations: Conversations, chat_id: str, answer: Response) -> None:
+    """Let the assistant's answer go only when the person has the chat: what was refused changes nothing."""
+    if answer.status_code == SEE_OTHER:
+        conversations.drop(chat_id)
+
+
+def _or_conflict(desk: Desk, chat_id: str, act: Callable[[], Response], text: str = "") -> Response:
+    """Do something, or show the chat as it has become, why that was refused, and what was written."""
+    try:
+        return act()
+    except (Conflict, Invalid) as refused:
+        detail = _in_words(refused)
+        return _conversation(desk, store.get(chat_id), status=refused.status, fault=detail, text=text)
+
+
+def _in_words(refused: OporaError) -> str:
+    locale = problems.caller.get().locale
+    if "state" in refused.params:
+        named = texts.text(f"chats.state.{refused.params['state']}", locale)
+        refused = type(refused)(refused.code, **{**refused.params, "state": named})
+    return problems.explained(refused)[1]
+
+
+def _checked(text: str) -> str:
+    words = text.replace("\r\n", "\n").replace("\0", "").strip()
+    if not 1 <= len(words) <= REPLY_LIMIT:
+        raise Invalid("message_length", limit=REPLY_LIMIT)
+    return words
+
+
+def _known_id(client_id: str) -> str | None:
+    """The name that the page has given to a message, so that sending twice stores once."""
+    return f"desk:{client_id}" if client_id and client_id.isalnum() and len(client_id) <= 64 else None
+
+
+def _path(chat_id: str) -> str:
+    return f"/desk/chat/{chat_id}"

@@ -1,0 +1,174 @@
+"""A chat as its page shows it: messages with the evidence behind them, and what an operator can do next."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from components.language.texts import text
+from pipelines.ask.chats import suggestions
+from pipelines.ask.chats.suggestions import Fate, Suggestion
+from pipelines.ask.contract import CitationPart, TurnAnswer
+from tenants.accounts import registry
+from tenants.chats import handoffs
+from tenants.chats.records import Chat, Message
+from tenants.chats.transitions import Event, after
+from tenants.chats.visitors import ANONYMOUS, IDENTIFIED
+from tenants.desk import replies
+from tenants.desk.operators import Operator
+
+ACTS: Mapping[str, Event] = {
+    "take": "taken",
+    "hand_back": "handed_back",
+    "snooze": "snoozed",
+    "resolve": "resolved",
+    "reopen": "reopened",
+}
+"""What an operator can do with a chat, and the event that it is."""
+_SHOWN_OF_ID = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the evidence; `before`, `quoted` and `rest` are its text, parted at what was quoted."""
+
+    citation: CitationPart
+    before: str
+    quoted: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """A message as it is shown.
+
+    `turn` is the assistant's whole turn, where it is one that can be read; `fate` says what became of a suggestion.
+    """
+
+    seq: int
+    author: str
+    kind: str
+    who: str
+    text: str
+    at: datetime
+    turn: TurnAnswer | None
+    passages: tuple[Passage, ...]
+    file_name: str
+    file_id: str
+    suggestion: Suggestion | None
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True)
+class FilledReply:
+    """A canned reply with what is known of the chat put in."""
+
+    title: str
+    text: str
+
+
+def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
+    """Messages as they are shown.
+
+    :param people: names of operators by login.
+    """
+    fates = suggestions.fates(messages)
+    return tuple(_bubble(one, people, locale, fates.get(one.message_id, "offered")) for one in messages)
+
+
+def names(staff: Iterable[Operator]) -> Mapping[str, str]:
+    """Names of operators by login."""
+    return {one.login: one.name for one in staff}
+
+
+def customer(chat: Chat, locale: str) -> str:
+    """What to call a chat's customer: who they have proven to be, or the beginning of a number."""
+    if chat.subject.startswith(ANONYMOUS):
+        number = chat.subject.removeprefix(ANONYMOUS)[:_SHOWN_OF_ID]
+        return text("desk.chat.visitor", locale, number=number)
+    return chat.subject.removeprefix(IDENTIFIED)
+
+
+def possible(chat: Chat, me: str) -> frozenset[str]:
+    """What can be done with a chat now."""
+    acts = {
+        act
+        for act, event in ACTS.items()
+        if (following := after(chat.state, event, assigned=chat.assignee is not None)) and following != chat.state
+    }
+    if chat.state == "human" and chat.assignee != me:
+        acts.add("take")
+    if chat.state == "resolved":
+        acts.discard("take")
+    return frozenset(acts)
+
+
+def canned(chat: Chat, me: Operator) -> tuple[FilledReply, ...]:
+    """The tenant's canned replies for a chat."""
+    known = {"operator": me.name, "ticket": chat.ticket_id or "", "organisation": registry.current().name}
+    return tuple(FilledReply(one.title, one.filled(known)) for one in replies.all())
+
+
+def draft(chat: Chat) -> str:
+    """The unverified answer that came with the handoff; empty where there is none."""
+    ticket = handoffs.get(chat.ticket_id) if chat.ticket_id else None
+    return ticket.draft if ticket is not None and ticket.session_id == chat.chat_id else ""
+
+
+def others(chat: Chat, staff: Iterable[Operator], me: str) -> tuple[Operator, ...]:
+    """Whom a chat can be given to; oneself one takes it."""
+    return tuple(one for one in staff if one.login not in (chat.assignee, me))
+
+
+def parsed_turn(stored: object) -> TurnAnswer | None:
+    """A stored turn; None where another version has written what this one cannot read."""
+    try:
+        return TurnAnswer.model_validate(stored)
+    except ValidationError:
+        return None
+
+
+def passages(turn: TurnAnswer) -> tuple[Passage, ...]:
+    """The evidence of a turn, each passage whole where it is stored with the turn."""
+    whole = {source.snippet: source.page_content for source in turn.sources}
+    return tuple(_passage(citation, whole.get(citation.excerpt, citation.excerpt)) for citation in turn.citations)
+
+
+def _passage(citation: CitationPart, content: str) -> Passage:
+    start = content.find(citation.excerpt)
+    end = start + len(citation.excerpt)
+    return Passage(citation, content[: max(start, 0)], content[max(start, 0) : end], content[end:])
+
+
+def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate) -> Bubble:
+    suggestion = suggestions.stored(message)
+    kept = suggestion.turn if suggestion is not None else message.body.get("turn") if message.author == "bot" else None
+    turn = parsed_turn(kept) if kept is not None else None
+    file = message.body.get("file")
+    about = file if isinstance(file, Mapping) else {}
+    return Bubble(
+        seq=message.seq,
+        author=message.author,
+        kind=message.kind,
+        who=message.name or text(f"chats.author.{message.author}", locale),
+        text=_words(message, people, locale),
+        at=message.created_at,
+        turn=turn,
+        passages=passages(turn) if turn is not None else (),
+        file_name=str(about.get("name", "")),
+        file_id=str(about.get("file_id", "")),
+        suggestion=suggestion,
+        fate=fate,
+    )
+
+
+def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
+    if message.text or "event" not in message.body:
+        return message.text
+    event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
+    about = {"ticket_id": str(message.body.get("ticket_id") or "—"), "name": message.name or people.get(login, login)}
+    try:
+        return text(f"chats.event.{event}", locale, **about)
+    except KeyError:
+        return event

@@ -1,0 +1,279 @@
+"""The documents of a tenant: find, look into, describe, compare and go back, tie, remove.
+
+An id may be any text, a path or an address among them, so it stands in the query and in fields, never in the path.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal, TypeAlias, get_args
+from urllib.parse import urlencode, urlsplit
+
+from fastapi import APIRouter, Form, Query
+from starlette.responses import Response
+
+from components.language.texts import LOCALES
+from components.turn import DocumentStatus, EdgeKind, Trust
+from pipelines import problems
+from pipelines.gate import Route
+from pipelines.ingest.library import Library
+from tenants.core.errors import CallerError, Invalid
+from tenants.core.json import Json
+from tenants.knowledge import catalogue, edges, freshness
+from tenants.knowledge.catalogue import Selection
+from tenants.knowledge.documents import DocumentRecord
+from ui.desk import document_view
+from ui.desk.view import Desk, back_to, names
+
+SCOPE = "ingest"
+_LIST = "/desk/documents"
+_ONE = "/desk/documents/one"
+_FORM_BYTES = 50_000
+_PAGE = 50
+_CHUNKS = 20
+_OFFERED = 300
+"""Documents that a field for another one offers."""
+
+_Id: TypeAlias = Annotated[str, Query(alias="id", min_length=1, max_length=500)]
+_FormId: TypeAlias = Annotated[str, Form(alias="id", min_length=1, max_length=500)]
+_Word: TypeAlias = Annotated[str, Form(max_length=200)]
+_Number: TypeAlias = Annotated[int, Query(ge=1, le=10**9)]
+_Part: TypeAlias = Literal["chunks", "properties", "versions", "ties"]
+_Done: TypeAlias = Annotated[Literal["", "saved", "restored", "tied", "untied", "removed"], Query()]
+
+ROUTES = (
+    Route("GET", _LIST, scope=SCOPE, page=True),
+    Route("GET", _ONE, scope=SCOPE, page=True),
+    *(
+        Route("POST", f"{_LIST}/{act}", scope=SCOPE, page=True, limit=_FORM_BYTES)
+        for act in ("set", "restore", "remove", "tie", "untie")
+    ),
+)
+
+
+def router(desk: Desk, library: Library) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    _add_reading(endpoints, desk, library)
+    _add_changing(endpoints, desk, library)
+    _add_ties(endpoints, desk, library)
+    return endpoints
+
+
+def _add_reading(endpoints: APIRouter, desk: Desk, library: Library) -> None:
+    @endpoints.get(_LIST)
+    def list_documents(
+        q: Annotated[str, Query(max_length=200)] = "",
+        status: Annotated[DocumentStatus | Literal[""], Query()] = "",
+        trust: Annotated[Trust | Literal[""], Query()] = "",
+        lang: Annotated[str, Query(max_length=20)] = "",
+        flagged: bool = False,
+        stale: bool = False,
+        after: Annotated[str, Query(max_length=500)] = "",
+        done: _Done = "",
+    ) -> Response:
+        selection = Selection(
+            statuses=(status,) if status else None,
+            trust=(trust,) if trust else None,
+            languages=(_readable(lang),) if lang else None,
+            words=_readable(q),
+            flagged=True if flagged else None,
+            stale=True if stale else None,
+        )
+        chosen = {"q": q, "status": status, "trust": trust, "lang": lang}
+        chosen |= {name: "true" if on else "" for name, on in (("flagged", flagged), ("stale", stale))}
+        return desk.page(
+            "documents/list.html",
+            section="documents",
+            page=library.page(selection, after=_readable(after), limit=_PAGE),
+            doubts={one.doc_id: one for one in freshness.stale()} if stale else {},
+            chosen=chosen,
+            filtered=any(chosen.values()),
+            query=urlencode({name: value for name, value in chosen.items() if value}),
+            statuses=get_args(DocumentStatus),
+            trusts=get_args(Trust),
+            languages=LOCALES,
+            flag_texts=document_view.flag_texts,
+            first=not after,
+            done=done,
+        )
+
+    @endpoints.get(_ONE)
+    def show_document(
+        doc_id: _Id,
+        show: Annotated[_Part, Query()] = "chunks",
+        start: Annotated[int, Query(alias="from", ge=1, le=10**6)] = 1,
+        version: Annotated[_Number | None, Query()] = None,
+        done: _Done = "",
+    ) -> Response:
+        record = library.read(_readable(doc_id))
+        return _document(desk, library, record, show, start=start, version=version, done=done)
+
+
+def _add_changing(endpoints: APIRouter, desk: Desk, library: Library) -> None:
+    @endpoints.post(f"{_LIST}/set")
+    def set_properties(
+        doc_id: _FormId,
+        title: Annotated[str, Form(max_length=500)],
+        status: Annotated[DocumentStatus, Form()],
+        trust: Annotated[Trust, Form()],
+        priority: Annotated[int, Form(ge=0, le=100)],
+        tags: Annotated[str, Form(max_length=10_000)] = "",
+        project_key: _Word = "",
+        evidence_tier: _Word = "",
+        source_type: _Word = "",
+    ) -> Response:
+        record = library.read(_readable(doc_id))
+        labels: list[Json] = [label for part in tags.split(",") if (label := part.strip())]
+        wanted: dict[str, Json] = {
+            "title": title.strip(),
+            "status": status,
+            "trust": trust,
+            "priority": priority,
+            "tags": labels,
+            "project_key": project_key.strip(),
+            "evidence_tier": evidence_tier.strip(),
+            "source_type": source_type.strip(),
+        }
+
+        def change() -> None:
+            if changes := document_view.changes(record, wanted):
+                library.change(record.doc_id, changes)
+
+        return _done(desk, library, record, "properties", "saved", change, wanted=wanted)
+
+    @endpoints.post(f"{_LIST}/restore")
+    def restore(doc_id: _FormId, version: Annotated[int, Form(ge=1, le=10**9)]) -> Response:
+        record = library.read(_readable(doc_id))
+        return _done(desk, library, record, "versions", "restored", lambda: library.restore(record.doc_id, version))
+
+    @endpoints.post(f"{_LIST}/remove")
+    def remove(doc_id: _FormId, sure: Annotated[bool, Form()] = False) -> Response:
+        record = library.read(_readable(doc_id))
+        if not sure:
+            return _document(desk, library, record, "properties", status=422, fault="unsure")
+        library.delete(record.doc_id)
+        return back_to(f"{_LIST}?done=removed")
+
+
+def _add_ties(endpoints: APIRouter, desk: Desk, library: Library) -> None:
+    @endpoints.post(f"{_LIST}/tie")
+    def tie(
+        doc_id: _FormId,
+        choice: _Word,
+        other: Annotated[str, Form(min_length=1, max_length=500)],
+        weight: Annotated[float, Form(ge=0, le=1, allow_inf_nan=False)] = 1.0,
+    ) -> Response:
+        record = library.read(_readable(doc_id))
+
+        def put() -> None:
+            edges.put(document_view.edge_between(record.doc_id, choice, _readable(other).strip(), weight))
+
+        return _done(desk, library, record, "ties", "tied", put, other=other)
+
+    @endpoints.post(f"{_LIST}/untie")
+    def untie(
+        doc_id: _FormId,
+        from_doc: Annotated[str, Form(min_length=1, max_length=500)],
+        kind: Annotated[EdgeKind, Form()],
+        to_doc: Annotated[str, Form(min_length=1, max_length=500)],
+    ) -> Response:
+        record = library.read(_readable(doc_id))
+        ends = _readable(from_doc), _readable(to_doc)
+        return _done(desk, library, record, "ties", "untied", lambda: edges.remove(ends[0], kind, ends[1]))
+
+
+def _done(
+    desk: Desk,
+    library: Library,
+    record: DocumentRecord,
+    part: _Part,
+    done: str,
+    act: Callable[[], object],
+    *,
+    wanted: Mapping[str, Json] | None = None,
+    other: str = "",
+) -> Response:
+    """Do something and show the document, or show why it was refused and what was written."""
+    try:
+        act()
+    except CallerError as refused:
+        return _document(
+            desk, library, record, part, status=refused.status, refused=refused, wanted=wanted, other=other
+        )
+    return back_to(f"{_ONE}?{urlencode({'id': record.doc_id, 'show': part, 'done': done})}")
+
+
+def _document(
+    desk: Desk,
+    library: Library,
+    record: DocumentRecord,
+    part: _Part,
+    *,
+    status: int = 200,
+    start: int = 1,
+    version: int | None = None,
+    done: str = "",
+    fault: str = "",
+    refused: CallerError | None = None,
+    wanted: Mapping[str, Json] | None = None,
+    other: str = "",
+) -> Response:
+    """The page of a document.
+
+    :param fault: the key of what stands in the way, `refused` the error that does.
+    :param wanted: properties that were written and not taken, `other` the document that was named.
+    """
+    locale = problems.caller.get().locale
+    first = min(start, max(len(record.chunk_ids), 1)) - 1
+    parts: dict[str, object] = {}
+    if part == "chunks":
+        parts = {"chunks": library.chunks(record.doc_id, first=first, limit=_CHUNKS), "start": first + 1}
+        parts["omitted"] = () if first else library.omitted(record.doc_id)
+    elif part == "versions":
+        parts = _versions(library, record, version)
+    elif part == "ties":
+        offered = catalogue.page(catalogue.EVERYTHING, limit=_OFFERED).documents
+        known = document_view.ties(record.doc_id, edges.of(record.doc_id))
+        parts = {"ties": known, "choices": document_view.TIES, "offered": offered}
+    return desk.page(
+        "documents/one.html",
+        status,
+        section="documents",
+        record=record,
+        show=part,
+        parts=get_args(_Part),
+        page_size=_CHUNKS,
+        link=record.url if record.url and urlsplit(record.url).scheme in ("http", "https") else "",
+        flags=document_view.flag_texts(record.flags, locale),
+        flag_texts=document_view.flag_texts,
+        statuses=get_args(DocumentStatus),
+        trusts=get_args(Trust),
+        wanted=wanted,
+        other=other,
+        done=done,
+        fault=fault,
+        detail=_in_words(refused, locale) if refused is not None else "",
+        **parts,
+    )
+
+
+def _versions(library: Library, record: DocumentRecord, number: int | None) -> dict[str, object]:
+    """The versions of a document; one of them opened, and compared with the one in force."""
+    listed: dict[str, object] = {"versions": library.versions(record.doc_id), "opened": None, "difference": None}
+    if number is not None:
+        opened, now = library.version(record.doc_id, number), library.version(record.doc_id)
+        listed["opened"] = opened
+        if number != record.version:
+            listed["difference"] = document_view.difference(opened.text, now.text)
+    return listed
+
+
+def _in_words(refused: CallerError, locale: str) -> str:
+    if isinstance(refused, Invalid) and "field" in refused.params:
+        field = names(locale)("documents.property", str(refused.params["field"]))
+        refused = Invalid(refused.code, **{**refused.params, "field": field})
+    return problems.explained(refused)[1]
+
+
+def _readable(text: str) -> str:
+    """Without the one character that no database keeps."""
+    return text.replace("\0", "")

@@ -1,0 +1,125 @@
+"""A document as its page shows it: what became of its text between two versions, and what it is tied to."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal, TypeAlias, get_args
+
+from components.ingest.properties import PROPERTIES
+from components.language.texts import text
+from components.turn import EdgeKind
+from tenants.core.errors import Invalid
+from tenants.core.json import Json
+from tenants.knowledge import documents
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.edges import Edge
+
+Direction: TypeAlias = Literal["out", "in"]
+_LINES_COMPARED = 4_000
+"""Of one version. What is longer is shown, not compared."""
+
+_CONTEXT = 2
+_SYMMETRIC = "related_to"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of two texts compared; a `gap` stands for lines that are the same and left out."""
+
+    kind: Literal["same", "added", "removed", "gap"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """An edge as one of its two documents sees it. `title` is empty for a document that is not there."""
+
+    edge: Edge
+    direction: Direction
+    other: str
+    title: str
+
+    @property
+    def choice(self) -> str:
+        """How a form names its kind and direction."""
+        return f"{self.edge.kind}:{self.direction}"
+
+
+TIES: tuple[str, ...] = tuple(
+    f"{kind}:{direction}"
+    for kind in get_args(EdgeKind)
+    for direction in get_args(Direction)
+    if (kind, direction) != (_SYMMETRIC, "in")
+)
+"""What an operator can tie a document with."""
+
+
+def difference(old: str, new: str) -> tuple[DiffLine, ...] | None:
+    """What changed from one text to another, with some lines around; None for texts that are too long to compare."""
+    before, after = old.splitlines(), new.splitlines()
+    if max(len(before), len(after)) > _LINES_COMPARED:
+        return None
+    return tuple(_lines(before, after))
+
+
+def _lines(before: list[str], after: list[str]) -> Iterator[DiffLine]:
+    for number, group in enumerate(SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT)):
+        if number or group[0][1]:
+            yield DiffLine("gap")
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (DiffLine("same", line) for line in before[start:end])
+                continue
+            yield from (DiffLine("removed", line) for line in before[start:end])
+            yield from (DiffLine("added", line) for line in after[new_start:new_end])
+
+
+def ties(doc_id: str, edges: Iterable[Edge]) -> tuple[Tie, ...]:
+    """Edges as this document sees them."""
+    known = tuple(edges)
+    others = [edge.to_doc if edge.from_doc == doc_id else edge.from_doc for edge in known]
+    records = documents.find(others)
+    return tuple(
+        Tie(
+            edge,
+            "out" if edge.from_doc == doc_id or edge.kind == _SYMMETRIC else "in",
+            other,
+            records[other].title if other in records else "",
+        )
+        for edge, other in zip(known, others, strict=True)
+    )
+
+
+def edge_between(doc_id: str, choice: str, other: str, weight: float) -> Edge:
+    """The edge that a form means. Raises `Invalid` for a kind that is none."""
+    if choice not in TIES:
+        raise Invalid("field_invalid")
+    kind, _, direction = choice.partition(":")
+    ends = (doc_id, other) if direction == "out" else (other, doc_id)
+    return Edge(ends[0], kind, ends[1], weight)
+
+
+def changes(record: DocumentRecord, wanted: Mapping[str, Json]) -> dict[str, Json]:
+    """What a form that shows all properties asks to change; a value that the source gives itself is left to it."""
+    now = {name: _plain(getattr(record, name)) for name in PROPERTIES}
+    return {
+        name: None if value == _plain(record.given.get(name)) else value
+        for name, value in wanted.items()
+        if value != now[name]
+    }
+
+
+def flag_texts(flags: Iterable[str], locale: str) -> tuple[str, ...]:
+    """What flags mean; one that a source has made up stays as it is."""
+    return tuple(_flag_text(flag, locale) for flag in flags)
+
+
+def _flag_text(flag: str, locale: str) -> str:
+    try:
+        return text(f"documents.flag.{flag}", locale)
+    except KeyError:
+        return flag
+
+
+def _plain(value: Json) -> Json:
+    return list(value) if isinstance(value, tuple) else value

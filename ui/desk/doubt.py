@@ -1,0 +1,126 @@
+"""What in the knowledge base is in doubt: documents that may be out of date, contradictions, rejected approaches."""
+
+from datetime import timedelta
+from typing import Annotated, Literal, TypeAlias
+
+from fastapi import APIRouter, Form, Query
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from pipelines import problems
+from pipelines.ask.articles import contradictions
+from pipelines.gate import Route
+from pipelines.ingest.relation_contract import RejectedRequest
+from tenants.core.errors import CallerError
+from tenants.desk import operators
+from tenants.knowledge import agreements, freshness, rejected
+from ui.desk import conversation, knowledge
+from ui.desk.view import Desk, back_to
+
+SCOPE = "ingest"
+_STALE, _REJECTED, _CONTRADICTIONS = "/desk/stale", "/desk/rejected", "/desk/contradictions"
+_SETTLE, _UNSETTLE = f"{_CONTRADICTIONS}/settle", f"{_CONTRADICTIONS}/unsettle"
+_FORM_BYTES = 20_000
+_MOST_DAYS = 3_650
+_SHOWN = 200
+
+_Short: TypeAlias = Annotated[str, Form(max_length=2_000)]
+_Chunk: TypeAlias = Annotated[str, Form(max_length=64)]
+_Days: TypeAlias = Annotated[int, Query(ge=1, le=_MOST_DAYS)]
+
+ROUTES = (
+    Route("GET", _STALE, scope=SCOPE, page=True),
+    Route("GET", _CONTRADICTIONS, scope=SCOPE, page=True),
+    Route("POST", _SETTLE, scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", _UNSETTLE, scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("GET", _REJECTED, scope=SCOPE, page=True),
+    Route("POST", f"{_REJECTED}/add", scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", f"{_REJECTED}/remove", scope=SCOPE, page=True, limit=_FORM_BYTES),
+)
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    _add_stale(endpoints, desk)
+    _add_contradictions(endpoints, desk)
+    _add_rejected(endpoints, desk)
+    return endpoints
+
+
+def _add_stale(endpoints: APIRouter, desk: Desk) -> None:
+    @endpoints.get(_STALE)
+    def show_stale(cited: _Days = 30, older: _Days = 365) -> Response:
+        stale = freshness.stale(cited_within=timedelta(days=cited), older_than=timedelta(days=older))
+        return desk.page(
+            "doubts/stale.html",
+            section="gaps",
+            tabs=knowledge.tabs("stale"),
+            stale=stale[:_SHOWN],
+            cited=cited,
+            older=older,
+            most=_MOST_DAYS,
+        )
+
+
+def _add_contradictions(endpoints: APIRouter, desk: Desk) -> None:
+    @endpoints.get(_CONTRADICTIONS)
+    def show_contradictions() -> Response:
+        return desk.page(
+            "doubts/contradictions.html",
+            section="gaps",
+            tabs=knowledge.tabs("contradictions"),
+            pairs=contradictions.undecided()[:_SHOWN],
+            agreed=agreements.all()[:_SHOWN],
+            people=conversation.names(operators.all()),
+        )
+
+    @endpoints.post(_SETTLE)
+    def settle(one: _Chunk, other: _Chunk, decision: Annotated[Literal["supersedes", "agree"], Form()]) -> Response:
+        """`supersedes`: the document of `one` goes before that of `other` from now on."""
+        if decision == "supersedes":
+            contradictions.supersede(contradictions.passage(one).doc_id, contradictions.passage(other).doc_id)
+        else:
+            contradictions.agree(one, other)
+        return back_to(_CONTRADICTIONS)
+
+    @endpoints.post(_UNSETTLE)
+    def unsettle(one: _Chunk, other: _Chunk) -> Response:
+        agreements.remove(one, other)
+        return back_to(_CONTRADICTIONS)
+
+
+def _add_rejected(endpoints: APIRouter, desk: Desk) -> None:
+    def listed(status: int = 200, **values: str) -> Response:
+        standing = {"text": "", "reason": "", "doc_id": "", "fault": ""}
+        return desk.page(
+            "doubts/rejected.html",
+            status,
+            section="gaps",
+            tabs=knowledge.tabs("rejected"),
+            rejected=rejected.all(),
+            limits=rejected,
+            **{**standing, **values},
+        )
+
+    @endpoints.get(_REJECTED)
+    def show_rejected() -> Response:
+        return listed()
+
+    @endpoints.post(f"{_REJECTED}/add")
+    def add_rejected(text: _Short = "", reason: _Short = "", doc_id: _Short = "") -> Response:
+        try:
+            request = RejectedRequest(text=text, reason=reason, doc_id=doc_id.strip() or None)
+            rejected.put(request.rejected())
+        except ValidationError as unfit:
+            fault = problems.explained(problems.from_validation(unfit))[1]
+            return listed(422, text=text, reason=reason, doc_id=doc_id, fault=fault)
+        except CallerError as refused:
+            fault = problems.explained(refused)[1]
+            return listed(refused.status, text=text, reason=reason, doc_id=doc_id, fault=fault)
+        return back_to(_REJECTED)
+
+    @endpoints.post(f"{_REJECTED}/remove")
+    def remove_rejected(rejected_id: Annotated[str, Form(max_length=64)]) -> Response:
+        rejected.remove(rejected_id)
+        return back_to(_REJECTED)

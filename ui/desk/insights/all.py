@@ -1,0 +1,26 @@
+"""All pages of insight."""
+
+from fastapi import APIRouter
+
+from pipelines.ask.runner import Runner
+from pipelines.gate import Route
+from ui.desk.insights import audit, evaluation, figures, playground, reading
+from ui.desk.view import Desk
+
+ROUTES: tuple[Route, ...] = (
+    *figures.ROUTES,
+    *audit.ROUTES,
+    *reading.ROUTES,
+    *evaluation.ROUTES,
+    *playground.ROUTES,
+)
+
+
+def router(desk: Desk, runner: Runner) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    for section in (figures, audit, evaluation):
+        endpoints.include_router(section.router(desk))
+    endpoints.include_router(reading.router(desk, runner.ask))
+    endpoints.include_router(playground.router(desk, runner))
+    return endpoints

@@ -1,0 +1,105 @@
+"""What chats and answers have come to, as a page: figures, plots with their tables, topics."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from pipelines import pages, problems
+from pipelines.ask import insight
+from pipelines.gate import Route
+from tenants.chats import sites
+from tenants.core.errors import Invalid
+from tenants.desk import sessions
+from tenants.insight.chats import RESULTS, Part, Tally
+from tenants.insight.period import MOST_DAYS
+from ui.desk import view
+from ui.desk.insights import plots
+from ui.desk.insights.tabs import tabs
+from ui.desk.view import Desk
+
+SCOPE = "operate"
+CHOICES = (7, 28, 90)
+
+ROUTES = (Route("GET", "/desk/insight", scope=SCOPE, page=True),)
+
+
+def router(desk: Desk) -> APIRouter:
+    """The page."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get("/desk/insight")
+    def show_insight(
+        since: Annotated[str, Query(max_length=10)] = "",
+        until: Annotated[str, Query(max_length=10)] = "",
+        days: Annotated[int, Query(ge=1, le=MOST_DAYS)] = insight.DAYS,
+    ) -> Response:
+        fault, status = "", 200
+        try:
+            shown = insight.insight(_day(since), _day(until), days)
+        except Invalid as refused:
+            # What was asked for is no period: the usual one, and why.
+            fault, status = problems.explained(refused)[1], refused.status
+            shown = insight.insight(days=insight.DAYS)
+        figures = shown.chats
+        by_day = {day: {str(one): tally.of(one) for one in RESULTS} for day, tally in figures.by_day.items()}
+        return desk.page(
+            "insight/figures.html",
+            status,
+            section="insight",
+            shown=shown,
+            tally=figures.tally,
+            results=RESULTS,
+            rated=RESULTS[:4],
+            plot=plots.stacked(by_day, RESULTS),
+            parts_of=[(part, _most_first(figures.by_part[part])) for part in _PARTS],
+            results_of=lambda tally: [(result, tally.of(result)) for result in RESULTS],
+            called=_called(),
+            days="" if since or until else days,
+            choices=CHOICES,
+            may_export=pages.may(sessions.current().operator, "admin"),
+            fault=fault,
+            minutes=_minutes,
+            tabs=tabs("figures"),
+        )
+
+    return endpoints
+
+
+_PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "locale")
+
+
+def _called() -> Callable[[str, str], str]:
+    """What the parts of a breakdown are called."""
+    locale = problems.caller.get().locale
+    t, name = view.texts(locale), view.names(locale)
+    known = {site.key: site.name for site in sites.own()}
+    kinds = {"outcome": "outcome", "handoff_reason": "reason", "channel": "channel", "locale": "insight.language"}
+
+    def called(part: str, key: str) -> str:
+        if part == "site":
+            return known.get(key) or key or t("insight.no_site")
+        return name(kinds[part], key) if key else t(f"insight.none.{part}")
+
+    return called
+
+
+def _day(written: str) -> date | None:
+    try:
+        return date.fromisoformat(written) if written else None
+    except ValueError as broken:
+        raise Invalid("period_invalid", most=MOST_DAYS) from broken
+
+
+def _most_first(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+    return sorted(tallies.items(), key=lambda one: (-one[1].total, one[0]))
+
+
+def _minutes(seconds: float) -> tuple[str, float]:
+    """A length of time in the unit that reads best."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return unit, seconds / size
+    return "s", seconds

@@ -1,0 +1,119 @@
+"""The playground as a page: a question under one or two settings, side by side, with the path that it took."""
+
+from typing import TypeAlias
+
+from fastapi import APIRouter, Request
+from pydantic import TypeAdapter, ValidationError
+from starlette.responses import Response
+
+from components.turn import PASSES
+from pipelines import problems
+from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
+from pipelines.ask.runner import Runner
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.core.errors import Invalid, OporaError
+from ui.desk import conversation
+from ui.desk.insights.tabs import tabs
+from ui.desk.view import Desk
+
+SCOPE = "ingest"
+_PATH = "/desk/playground"
+_FORM_BYTES = 500_000
+_SIDES = ("a", "b")
+_THRESHOLDS = ("enough", "graded", "shown")
+_HISTORY = TypeAdapter(tuple[Earlier, ...])
+_Form: TypeAlias = dict[str, str]
+
+ROUTES = (
+    Route("GET", _PATH, scope=SCOPE, page=True),
+    Route("POST", _PATH, scope=SCOPE, page=True, limit=_FORM_BYTES),
+)
+
+
+def router(desk: Desk, runner: Runner) -> APIRouter:
+    """The page."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get(_PATH)
+    def show_playground() -> Response:
+        return _page(desk, {}, ())
+
+    @endpoints.post(_PATH)
+    async def play(request: Request) -> Response:
+        form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+        try:
+            history = _history(form)
+            if "back" in form:
+                return _page(desk, {**form, "question": _branch(history, form)}, history[: _place(form)])
+            asked = _asked(form, history)
+            tried = await try_out(runner, asked)
+        except OporaError as refused:
+            return _page(desk, form, (), status=refused.status, fault=problems.explained(refused)[1])
+        first = tried[0].answer
+        options = first.clarification.options if first.clarification else ()
+        newest = Earlier(question=asked.question, outcome=first.outcome, options=options)
+        return _page(desk, {**form, "question": ""}, (*history, newest)[-MOST_EXCHANGES:], asked=asked, tried=tried)
+
+    return endpoints
+
+
+def _page(
+    desk: Desk,
+    form: _Form,
+    history: tuple[Earlier, ...],
+    *,
+    status: int = 200,
+    fault: str = "",
+    asked: PlaygroundRequest | None = None,
+    tried: tuple[Tried, ...] = (),
+) -> Response:
+    return desk.page(
+        "insight/playground.html",
+        status,
+        section="insight",
+        tabs=tabs("playground"),
+        form=form,
+        history=history,
+        packed=_HISTORY.dump_json(history).decode(),
+        asked=asked,
+        tried=[(one, conversation.passages(one.answer)) for one in tried],
+        profiles=get_settings().profiles,
+        qualities=tuple(PASSES),
+        sides=_SIDES,
+        thresholds=_THRESHOLDS,
+        limit=QUESTION_LIMIT,
+        fault=fault,
+    )
+
+
+def _asked(form: _Form, history: tuple[Earlier, ...]) -> PlaygroundRequest:
+    """What the form asks for. Raises `Invalid`, `playground_invalid`."""
+    sides = _SIDES if form.get("both") else _SIDES[:1]
+    fields = ("profile", "quality", *_THRESHOLDS)
+    given = [{name: value for name in fields if (value := form.get(f"{side}_{name}", ""))} for side in sides]
+    try:
+        trials = tuple(Trial.model_validate(one) for one in given)
+        question = form.get("question", "").replace("\0", " ").strip()
+        return PlaygroundRequest(question=question, history=history, trials=trials)
+    except ValidationError as refused:
+        raise Invalid("playground_invalid", limit=QUESTION_LIMIT) from refused
+
+
+def _history(form: _Form) -> tuple[Earlier, ...]:
+    try:
+        return _HISTORY.validate_json(form.get("history") or "[]")[-MOST_EXCHANGES:]
+    except ValidationError as refused:
+        raise Invalid("playground_invalid", limit=QUESTION_LIMIT) from refused
+
+
+def _place(form: _Form) -> int:
+    back = form.get("back", "")
+    return int(back) if back.isascii() and back.isdigit() and len(back) < 4 else 0
+
+
+def _branch(history: tuple[Earlier, ...], form: _Form) -> str:
+    """The question of the turn that is asked anew."""
+    place = _place(form)
+    return history[place].question if place < len(history) else ""

@@ -1,0 +1,68 @@
+"""Answers to read: an editor says of each whether it is right, and `opora evaluate calibrate` goes by it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from fastapi import APIRouter, Form, Query
+from starlette.responses import Response
+
+from pipelines.ask.usecase import Ask
+from pipelines.gate import Route
+from tenants.audit import search
+from tenants.core import context
+from tenants.desk import feedback
+from tenants.desk.feedback import Reason, Thumb
+from tenants.privacy import persons
+from ui.desk import conversation
+from ui.desk.insights.tabs import tabs
+from ui.desk.view import Desk, back_to
+
+SCOPE = "ingest"
+PAGE = 10
+WANTED = 20
+"""Read answers from which on a threshold can be chosen (`evaluation.metrics.claims.MIN_CLAIMS`)."""
+_PATH = "/desk/reading"
+
+Judgement: TypeAlias = Literal["right", "partly", "wrong"]
+_VERDICTS: Mapping[Judgement, tuple[Thumb, Reason | None]] = {
+    "right": ("up", None),
+    "partly": ("down", "incomplete"),
+    "wrong": ("down", "wrong"),
+}
+
+ROUTES = (
+    Route("GET", _PATH, scope=SCOPE, page=True),
+    Route("POST", f"{_PATH}/judge", scope=SCOPE, page=True, limit=2_000),
+)
+
+
+def router(desk: Desk, ask: Ask) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get(_PATH)
+    def show_answers(before: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None) -> Response:
+        caller = context.current()
+        records = search.unjudged(persons.digest(caller.tenant_id, caller.subject), before=before, limit=PAGE + 1)
+        turns = [(one, conversation.parsed_turn((one.content or {}).get("answer"))) for one in records[:PAGE]]
+        shown = [(one, turn, conversation.passages(turn)) for one, turn in turns if turn is not None]
+        return desk.page(
+            "insight/reading.html",
+            section="insight",
+            tabs=tabs("reading"),
+            shown=shown,
+            judged=feedback.judged_answers(search.ANSWERS),
+            wanted=WANTED,
+            tenant_id=caller.tenant_id,
+            verdicts=tuple(_VERDICTS),
+            following=records[PAGE - 1].sequence if len(records) > PAGE else None,
+            before=before,
+        )
+
+    @endpoints.post(f"{_PATH}/judge")
+    def judge(turn_id: Annotated[str, Form(max_length=128)], verdict: Annotated[Judgement, Form()]) -> Response:
+        thumb, reason = _VERDICTS[verdict]
+        ask.judge(turn_id.replace("\0", ""), thumb, reason)
+        return back_to(_PATH)
+
+    return endpoints

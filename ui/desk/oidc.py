@@ -1,0 +1,260 @@
+"""Signing in by a tenant's identity provider: OpenID Connect, authorization code with PKCE.
+
+Threats and answers: a callback that somebody else has begun (state in an encrypted cookie of this browser, for ten
+minutes, and PKCE), a token meant for somebody else or another moment (signature by the provider's own keys, `iss`,
+`aud`, `azp`, `exp`, `nonce`), an address that is not theirs (the e-mail must be verified, and of an allowed domain or
+added before), a login of another tenant (refused), a provider in the own network (every address is checked as those of
+tools are), one that names another provider's endpoints as its own (its issuer must be the one that was asked), a
+server that does not answer (a circuit breaker for each address).
+"""
+
+import hmac
+import json
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from secrets import token_urlsafe
+from threading import Lock
+from time import monotonic, time
+from typing import TypeAlias
+from urllib.parse import quote, urlencode, urlsplit
+
+import jwt
+
+from components.ingest.fetch import Fetcher, is_permitted
+from components.models.breaker import upstream
+from components.models.failures import ModelFailed
+from tenants.access.keys import Key, public_key
+from tenants.core import context
+from tenants.core.errors import Forbidden, InternalFault, Invalid, OporaError, TooLarge, TryAgain
+from tenants.desk import operators
+from tenants.desk.operators import Operator
+from tenants.desk.providers import Provider, TenantRole
+from tenants.storage.sealed import seal, unseal
+
+SECONDS_TO_SIGN_IN = 600
+_FRESH_SECONDS = 600.0
+_SKEW_SECONDS = 60
+_SECONDS = 5.0
+_FAILURES, _PAUSE_SECONDS = 3, 30.0
+_MAX_BYTES = 500_000
+_RANK: tuple[TenantRole, ...] = ("operator", "editor", "admin")
+
+_Document: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A sign-in on its way, kept in the browser alone, encrypted. `until` is in epoch seconds."""
+
+    tenant_id: str
+    state: str
+    nonce: str
+    verifier: str
+    next: str
+    until: float
+
+    def sealed(self) -> str:
+        """The attempt as a cookie's value."""
+        return seal(json.dumps(asdict(self)))
+
+
+def opened(cookie: str, state: str) -> Attempt:
+    """The attempt that a callback belongs to. Raises `Forbidden`, `sso_expired`, where there is none."""
+    try:
+        attempt = Attempt(**json.loads(unseal(cookie)))
+    except (InternalFault, ValueError, TypeError) as foreign:
+        raise Forbidden("sso_expired") from foreign
+    if attempt.until < time() or not hmac.compare_digest(attempt.state.encode(), state.encode("utf-8", "replace")):
+        raise Forbidden("sso_expired")
+    return attempt
+
+
+class SignIn:
+    """Speaks to the providers. What they say of themselves is remembered for a while."""
+
+    def __init__(self) -> None:
+        self._fetcher = Fetcher(permitted=is_permitted, seconds=_SECONDS, largest=_MAX_BYTES)
+        self._lock = Lock()
+        self._documents: dict[str, tuple[float, _Document]] = {}
+
+    def begin(self, provider: Provider, redirect_uri: str, next: str) -> tuple[str, Attempt]:
+        """Where to send the browser, and the attempt that it has to bring back."""
+        endpoint = self._endpoint(provider, "authorization_endpoint")
+        attempt = Attempt(
+            context.current().tenant_id,
+            token_urlsafe(24),
+            token_urlsafe(24),
+            token_urlsafe(48),
+            next,
+            time() + SECONDS_TO_SIGN_IN,
+        )
+        challenge = urlsafe_b64encode(sha256(attempt.verifier.encode()).digest()).rstrip(b"=").decode()
+        query = urlencode(
+            {
+                "response_type": "code",
+                "client_id": provider.client_id,
+                "redirect_uri": redirect_uri,
+                "scope": "openid email profile",
+                "state": attempt.state,
+                "nonce": attempt.nonce,
+                "code_challenge": challenge,
+                "code_challenge_method": "S256",
+            }
+        )
+        return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{query}", attempt
+
+    def finish(self, provider: Provider, attempt: Attempt, code: str, redirect_uri: str) -> Operator:
+        """The operator who has signed in there.
+
+        :raises Forbidden: `sso_invalid`, `sso_refused`.
+        :raises TryAgain: `sso_unreachable`.
+        """
+        return admitted(provider, self._claims(provider, attempt, self._token(provider, attempt, code, redirect_uri)))
+
+    def _token(self, provider: Provider, attempt: Attempt, code: str, redirect_uri: str) -> str:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": attempt.verifier,
+        }
+        headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+        methods = self._discovered(provider).get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        if isinstance(methods, list) and "client_secret_basic" not in methods:
+            form |= {"client_id": provider.client_id, "client_secret": provider.secret}
+        else:
+            pair = f"{quote(provider.client_id, safe='')}:{quote(provider.secret, safe='')}"
+            headers["authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+        endpoint = self._endpoint(provider, "token_endpoint")
+        with _reaching(endpoint):
+            answer = self._fetcher.post(endpoint, urlencode(form).encode(), headers)
+        if answer.status != 200:
+            raise Forbidden("sso_invalid")
+        token = _document(answer.data).get("id_token")
+        if not isinstance(token, str):
+            raise Forbidden("sso_invalid")
+        return token
+
+    def _claims(self, provider: Provider, attempt: Attempt, token: str) -> _Document:
+        try:
+            key = self._key(provider, jwt.get_unverified_header(token).get("kid"))
+            claims: dict[str, object] = jwt.decode(
+                token,
+                key.material,
+                algorithms=[key.algorithm],
+                audience=provider.client_id,
+                issuer=provider.issuer,
+                leeway=_SKEW_SECONDS,
+                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+            )
+        # Beside its own errors, PyJWT lets through what parsing hostile claims raises underneath.
+        except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as refused:
+            raise Forbidden("sso_invalid") from refused
+        audience, party = claims["aud"], claims.get("azp")
+        several = isinstance(audience, list) and len(audience) > 1
+        if (several or party is not None) and party != provider.client_id:
+            raise Forbidden("sso_invalid")
+        nonce = claims.get("nonce")
+        if not isinstance(nonce, str) or not hmac.compare_digest(nonce.encode(), attempt.nonce.encode()):
+            raise Forbidden("sso_invalid")
+        return claims
+
+    def _key(self, provider: Provider, kid: object) -> Key:
+        # A provider may have changed its keys since they were read.
+        for fresh in (False, True):
+            for key in self._keys(provider, fresh=fresh):
+                if key.kid == kid:
+                    return key
+        raise Forbidden("sso_invalid")
+
+    def _keys(self, provider: Provider, *, fresh: bool) -> list[Key]:
+        listed = self._fetched(self._endpoint(provider, "jwks_uri"), provider, fresh=fresh).get("keys")
+        usable: list[Key] = []
+        for entry in listed if isinstance(listed, list) else ():
+            try:
+                if entry.get("use", "sig") == "sig":
+                    usable.append(public_key(entry))
+            except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError):
+                continue  # it has keys of other kinds for others
+        return usable
+
+    def _endpoint(self, provider: Provider, name: str) -> str:
+        """An endpoint of the provider, no less secure than the provider itself."""
+        address = self._discovered(provider).get(name)
+        if not isinstance(address, str) or urlsplit(address).scheme != urlsplit(provider.issuer).scheme:
+            raise Forbidden("sso_invalid")
+        return address
+
+    def _discovered(self, provider: Provider) -> _Document:
+        document = self._fetched(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration", provider)
+        if document.get("issuer") != provider.issuer:
+            raise Forbidden("sso_invalid")
+        return document
+
+    def _fetched(self, url: str, provider: Provider, *, fresh: bool = False) -> _Document:
+        with self._lock:
+            read_at, document = self._documents.get(url, (float("-inf"), {}))
+        if not fresh and monotonic() - read_at < _FRESH_SECONDS:
+            return document
+        with _reaching(url):
+            answer = self._fetcher.fetch(url, site=provider.issuer if url.startswith(provider.issuer) else url)
+        if answer.status != 200:
+            raise TryAgain("sso_unreachable")
+        document = _document(answer.data)
+        with self._lock:
+            self._documents[url] = monotonic(), document
+        return document
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    """Surround a request to a provider with the circuit breaker of its address.
+
+    :raises TryAgain: `sso_unreachable`.
+    """
+    key = "sso", context.current().tenant_id, urlsplit(url).netloc
+    shared = upstream(key, failures=_FAILURES, pause=_PAUSE_SECONDS, concurrent=1)
+    try:
+        with shared.breaker.call():
+            yield
+    except (Invalid, TooLarge, ModelFailed) as unreachable:
+        raise TryAgain("sso_unreachable") from unreachable
+
+
+def admitted(provider: Provider, claims: _Document) -> Operator:
+    """Who somebody is here whom the provider vouches for. Raises `Forbidden`: `sso_refused`."""
+    email, verified = claims.get("email"), claims.get("email_verified")
+    if not isinstance(email, str) or verified not in (True, "true") or email.count("@") != 1:
+        raise Forbidden("sso_refused")
+    name = claims.get("name")
+    of_domain = operators.normal_login(email).rpartition("@")[2] in provider.domains
+    try:
+        return operators.admit(
+            email,
+            role=_role(provider, claims),
+            default_role=provider.default_role if of_domain else None,
+            name=name if isinstance(name, str) else "",
+        )
+    except OporaError as refused:
+        raise Forbidden("sso_refused") from refused
+
+
+def _role(provider: Provider, claims: _Document) -> TenantRole | None:
+    """What the token says somebody is: of several roles the one that may most."""
+    value = claims.get(provider.role_claim) if provider.role_claim else None
+    values = value if isinstance(value, list) else [value]
+    named = {provider.roles[one] for one in values if isinstance(one, str) and one in provider.roles}
+    return max(named, key=_RANK.index, default=None)
+
+
+def _document(data: bytes) -> _Document:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as broken:
+        raise Forbidden("sso_invalid") from broken
+    if not isinstance(document, dict):
+        raise Forbidden("sso_invalid")
+    return document

@@ -1,0 +1,180 @@
+"""Forms of settings: what was typed, which fields do not take it, and how each field is shown."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Literal, TypeAlias
+
+from fastapi import Depends, Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from starlette.datastructures import FormData
+
+from components.language import figures
+from components.language.texts import text
+from pipelines import problems
+from tenants.core.errors import Conflict, Invalid, OporaError
+
+Kind: TypeAlias = Literal["text", "area", "lines", "number", "choice", "flag", "date", "secret"]
+FORM_BYTES = 200_000
+MEGABYTE = 1_000_000
+_LONGEST_SHOWN = 100
+
+
+async def _typed(request: Request) -> FormData:
+    return await request.form(max_files=0, max_fields=100)
+
+
+Typed: TypeAlias = Annotated[FormData, Depends(_typed)]
+"""What somebody has typed into a form. A list of settings has as many fields as the form says, so none is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a form as it is shown. `bounds` and `default` are sentences beside it, `fault` what is wrong with it,
+    `now` the value that somebody else has put in force since the form was opened."""
+
+    name: str
+    kind: Kind
+    value: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    bounds: str = ""
+    default: str = ""
+    fault: str = ""
+    now: str = ""
+    required: bool = False
+    focus: bool = False
+
+
+Fields: TypeAlias = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a field of a model takes, read from its JSON schema."""
+
+    kind: Kind
+    least: float | None
+    most: float | None
+    default: object
+    choices: tuple[str, ...]
+    optional: bool
+
+
+def bounds_of(model: type[BaseModel], name: str) -> Bounds:
+    """What a field takes."""
+    schema: dict[str, Any] = model.model_json_schema()["properties"][name]
+    options: list[dict[str, Any]] = schema.get("anyOf", [schema])
+    main = next(one for one in options if one.get("type") != "null")
+    kinds: Mapping[str, Kind] = {"boolean": "flag", "integer": "number", "number": "number", "array": "lines"}
+    kind = "choice" if "enum" in main else kinds.get(main.get("type", ""), "text")
+    least, most = main.get("minimum"), main.get("maximum")
+    optional = any(one.get("type") == "null" for one in options)
+    return Bounds(kind, least, most, schema.get("default"), tuple(main.get("enum", ())), optional)
+
+
+def line(form: FormData, name: str) -> str:
+    """A field of one line, empty where there is none."""
+    value = form.get(name, "")
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def area(form: FormData, name: str) -> str:
+    """A field of many lines."""
+    value = form.get(name, "")
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else ""
+
+
+def flag(form: FormData, name: str) -> bool:
+    """A box that is ticked or not."""
+    return form.get(name) == "true"
+
+
+def lines(typed: str) -> tuple[str, ...]:
+    """The lines of a field that are not empty."""
+    return tuple(filter(None, (one.strip() for one in typed.splitlines())))
+
+
+def number(typed: str, unit: int = 1) -> str:
+    """A number as models read it, however people write it; what is none stays as it is, to be refused by the model.
+
+    :param unit: how many of what is stored one of what is typed is.
+    """
+    plain = "".join(typed.split()).replace(",", ".")
+    try:
+        value = Decimal(plain) * unit
+    except InvalidOperation:
+        return typed
+    return f"{value.normalize():f}" if value.is_finite() else typed
+
+
+def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str]:
+    """What is wrong with which field, in the reader's language; a fault of no field is named by the empty name.
+
+    :param names: of fields; a part of a field that is a field of its own has a name such as `consent_url`.
+    """
+    refused = error.__cause__
+    if not isinstance(refused, ValidationError):
+        field = str(error.params.get("field", ""))
+        return {field: problems.explained(error)[1]}
+    faults: dict[str, str] = {}
+    for complaint in refused.errors(include_url=False, include_input=False):
+        path = complaint["loc"] or ("",)
+        name = next((one for one in ("_".join(map(str, path[:2])), str(path[0])) if one in names), str(path[0]))
+        at = next((part for part in path if isinstance(part, int)), None)
+        words = _complaint(complaint)
+        faults.setdefault(name, words if at is None else fault_text("line", number=at + 1, fault=words))
+    return faults
+
+
+def with_faults(fields: Fields, faults: Mapping[str, str]) -> Fields:
+    """The fields, each with what is wrong with it; the first of those is where to go on."""
+    first = next((one.name for one in fields if one.name in faults), None)
+    return tuple(replace(one, fault=faults.get(one.name, ""), focus=one.name == first) for one in fields)
+
+
+def with_changes(fields: Fields, current: Fields) -> Fields:
+    """The fields as typed, each with what is in force where that is something else."""
+    values = {one.name: one.value for one in current}
+    return tuple(replace(one, now=values[one.name] if values[one.name] != one.value else "") for one in fields)
+
+
+def refusal(refused: Invalid | Conflict, typed: Fields, current: Fields) -> tuple[str, Fields]:
+    """What to say above a form that was refused, and its fields with what to say beside them."""
+    if isinstance(refused, Conflict):
+        return problems.explained(refused)[1], with_changes(typed, current)
+    faults = faults_of(refused, {one.name for one in typed})
+    return unplaced(typed, faults), with_faults(typed, faults)
+
+
+def unplaced(fields: Fields, faults: Mapping[str, str]) -> str:
+    """What is wrong with none of these fields."""
+    names = {one.name for one in fields}
+    return " ".join(words for name, words in faults.items() if name not in names)
+
+
+def _complaint(complaint: ErrorDetails) -> str:
+    context = complaint.get("ctx", {})
+    if complaint["type"] == "value_error":
+        return fault_text(str(context.get("error", "other")))
+    params = {
+        name: figures.number(value, None, locale=_locale())
+        if isinstance(value, int | float)
+        else str(value)[:_LONGEST_SHOWN]
+        for name, value in context.items()
+    }
+    return fault_text(complaint["type"], **params)
+
+
+def fault_text(kind: str, **params: str | int) -> str:
+    """What a fault of this kind is called, in the reader's language."""
+    for name in (kind, "other"):
+        try:
+            return text(f"desk.settings.fault.{name}", _locale(), **params)
+        except KeyError:
+            continue
+    raise KeyError(kind)
+
+
+def _locale() -> str:
+    return problems.caller.get().locale

@@ -1,0 +1,142 @@
+"""When people answer: the tenant's hours, or those of one of its sites."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated
+from zoneinfo import available_timezones
+
+from fastapi import APIRouter, Query
+from starlette.datastructures import FormData
+from starlette.responses import Response
+
+from pipelines import problems
+from pipelines.ask.staffing import staffing
+from pipelines.gate import Route
+from tenants.accounts import hours, policy
+from tenants.accounts.hours import WEEKDAYS, Hours
+from tenants.chats import sites
+from tenants.core.errors import Conflict, Invalid
+from ui.desk.settings import forms, pages
+from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
+from ui.desk.view import Desk
+
+_PATH = "/hours"
+_RUSSIAN_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_REGIONS = ("Europe/", "Asia/")
+
+ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, _PATH, f"{_PATH}/remove"))
+SiteKey = Annotated[str, Query(alias="site", max_length=64)]
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get(pages.ROOT + _PATH)
+    def show_hours(site: SiteKey = "", saved: Annotated[str, Query(max_length=40)] = "") -> Response:
+        return page(site, saved=saved)
+
+    @endpoints.post(pages.ROOT + _PATH)
+    def save_hours(form: Typed) -> Response:
+        site = forms.line(form, "site")
+        try:
+            sites.set_hours(site, hours.parsed(_read(form)), version=forms.line(form, "version"))
+        except (Invalid, Conflict) as refused:
+            return page(site, form, refused)
+        return pages.saved(_path_of(site))
+
+    @endpoints.post(f"{pages.ROOT}{_PATH}/remove")
+    def remove_hours(form: Typed) -> Response:
+        site = forms.line(form, "site")
+        sites.set_hours(site, None)
+        return pages.saved(_path_of(site))
+
+    def page(
+        key: str, form: FormData | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
+    ) -> Response:
+        sites.refresh()
+        site, rules = sites.get(key) if key else None, policy.latest()
+        own = site.config.hours if site else rules.hours
+        in_force = own or rules.hours
+        current = _fields(in_force)
+        fields, fault = current if form is None else _typed(form), ""
+        if refused is not None:
+            fault, fields = forms.refusal(refused, fields, current)
+        return pages.page(
+            desk,
+            "sites" if site else "hours",
+            "hours.html",
+            refused.status if refused else 200,
+            site=site,
+            own=own,
+            now=staffing(in_force, problems.caller.get().locale),
+            fields=fields,
+            fault=fault,
+            saved=saved,
+            zones=_zones(),
+            version=sites.version_of(site) if site else policy.version_of(rules),
+        )
+
+    return endpoints
+
+
+def _path_of(site: str) -> str:
+    return f"{pages.ROOT}{_PATH}?site={site}" if site else pages.ROOT + _PATH
+
+
+def _fields(now: Hours | None) -> Fields:
+    values = {"zone": now.zone if now else "", "holidays": "\n".join(map(str, now.holidays)) if now else ""}
+    values |= {f"week_{day}": ", ".join(now.week.get(day, ())) if now else "" for day in WEEKDAYS}
+    values |= {"away_ru": now.away.get("ru", ""), "away_en": now.away.get("en", "")} if now else {}
+    return _of(values)
+
+
+def _typed(form: FormData) -> Fields:
+    return _of({name: forms.area(form, name) for name in (one.name for one in _of({}))})
+
+
+def _of(values: Mapping[str, str]) -> Fields:
+    return (
+        Field("zone", "text", values.get("zone", ""), required=True),
+        *(Field(f"week_{day}", "text", values.get(f"week_{day}", "")) for day in WEEKDAYS),
+        Field("holidays", "lines", values.get("holidays", "")),
+        *(Field(f"away_{locale}", "text", values.get(f"away_{locale}", "")) for locale in ("ru", "en")),
+    )
+
+
+def _read(form: FormData) -> dict[str, object]:
+    spans = {day: _spans(forms.line(form, f"week_{day}")) for day in WEEKDAYS}
+    away = {locale: forms.line(form, f"away_{locale}") for locale in ("ru", "en")}
+    return {
+        "zone": forms.line(form, "zone"),
+        "week": {day: given for day, given in spans.items() if given},
+        "holidays": [_day(one) for one in forms.lines(forms.area(form, "holidays"))],
+        "away": {locale: words for locale, words in away.items() if words},
+    }
+
+
+def _spans(typed: str) -> tuple[str, ...]:
+    """Spans as people write them: `9:00 – 18:00, 19-21`."""
+    plain = typed.replace("–", "-").replace("—", "-").replace(" ", "")
+    return tuple(_span(one) for one in plain.split(",") if one)
+
+
+def _span(typed: str) -> str:
+    def clock(part: str) -> str:
+        hour, _, minute = part.partition(":")
+        return f"{hour.zfill(2)}:{minute or '00'}"
+
+    return "-".join(map(clock, typed.split("-")))
+
+
+def _day(typed: str) -> str:
+    """A day in ISO 8601, also of one as it is written in Russian."""
+    found = _RUSSIAN_DAY.fullmatch(typed)
+    return f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}" if found else typed
+
+
+@lru_cache(maxsize=1)
+def _zones() -> tuple[str, ...]:
+    """Zones to choose from; any other that there is can be typed."""
+    return tuple(sorted(zone for zone in available_timezones() if zone.startswith(_REGIONS)))

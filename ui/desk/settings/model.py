@@ -1,0 +1,57 @@
+"""Which models answer a tenant's questions, and whether they do."""
+
+from asyncio import to_thread
+from functools import partial
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from components.language.texts import text
+from pipelines import problems
+from pipelines.ask import named_models, profiles
+from pipelines.ask.named_models import Fault, Tested
+from pipelines.gate import Route
+from pipelines.pools import Pool
+from tenants.accounts import policy
+from tenants.core import context
+from ui.desk.settings import forms, pages
+from ui.desk.settings.forms import FORM_BYTES, Typed
+from ui.desk.view import Desk
+
+_PATH = "/models"
+ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_PATH}/test"))
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    tests = Pool("model-tests", 4)
+
+    @endpoints.get(pages.ROOT + _PATH)
+    def show_models() -> Response:
+        return page()
+
+    @endpoints.post(f"{pages.ROOT}{_PATH}/test")
+    async def test_models(form: Typed) -> Response:
+        named = await to_thread(named_models.profile, forms.line(form, "profile"))
+        results = await tests.run({context.current().tenant_id: 1}, partial(named_models.tested, named))
+        return await to_thread(page, named.name, results)
+
+    def page(name: str = "", results: tuple[Tested, ...] = ()) -> Response:
+        return pages.page(
+            desk,
+            "models",
+            "models.html",
+            profiles=named_models.listed(),
+            chosen=profiles.chosen(),
+            own=bool(policy.current().profile),
+            tested=name,
+            results=results,
+            why=_why,
+        )
+
+    return endpoints
+
+
+def _why(fault: Fault) -> str:
+    return text(f"models.fault.{fault}", problems.caller.get().locale)

@@ -1,0 +1,118 @@
+"""The rules of a policy as fields of forms, by concern."""
+
+from collections.abc import Mapping, Sequence
+
+from starlette.datastructures import FormData
+
+from components.language.figures import number
+from components.language.texts import text
+from pipelines import problems
+from settings import get_settings
+from tenants.accounts.policy import Policy
+from ui.desk.settings import forms
+from ui.desk.settings.forms import MEGABYTE, Bounds, Field
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "assistant": ("name", "locale", "profile", "streaming"),
+    "answers": ("answer_threshold", "low_confidence_to_human", "top_k", "allowed_domains"),
+    "handoff": ("handoff_channel", "failures_to_person", "queue_minutes"),
+    "files": ("chat_file_bytes", "chat_files", "chat_storage_bytes"),
+    "retention": ("chat_days", "chat_file_days", "audit_days", "trace_content"),
+    "limits": ("spend_cap_usd_per_day", "rate_limit_per_minute", "rate_limit_per_day"),
+}
+ELSEWHERE = frozenset({"approved_offers", "synonyms", "hours"})
+"""Rules that have a page of their own."""
+
+_UNITS = {"chat_file_bytes": MEGABYTE, "chat_storage_bytes": MEGABYTE}
+_OF_INSTALLATION = frozenset({"audit_days", "rate_limit_per_minute", "rate_limit_per_day"})
+"""Rules that are the installation's, of the same name, where the tenant has none."""
+
+
+def policy_fields(names: Sequence[str], now: Policy, form: FormData | None = None) -> tuple[Field, ...]:
+    """Fields of a form: with what is in force, or with what somebody has typed."""
+    return tuple(_field(name, now, form) for name in names)
+
+
+def read_policy_fields(names: Sequence[str], form: FormData) -> dict[str, object]:
+    """What somebody has typed, as the policy takes it."""
+    return {name: _read(name, form) for name in names}
+
+
+def _field(name: str, now: Policy, form: FormData | None) -> Field:
+    known = forms.bounds_of(Policy, name)
+    unit = _UNITS.get(name, 1)
+    kind = "choice" if name == "profile" else known.kind
+    if form is None:
+        value = _shown(getattr(now, name), unit)
+    else:
+        value = forms.area(form, name) if kind == "lines" else forms.line(form, name)
+    return Field(
+        name,
+        kind,
+        value,
+        _choices(name, known),
+        _bounds(known, unit),
+        _default(name, known, unit),
+        required=kind in ("text", "number") and not known.optional,
+    )
+
+
+def _read(name: str, form: FormData) -> object:
+    known = forms.bounds_of(Policy, name)
+    typed = forms.line(form, name)
+    if known.kind == "flag":
+        return typed == "true"
+    if known.kind == "lines":
+        return forms.lines(forms.area(form, name))
+    if known.kind == "number":
+        return None if known.optional and not typed else forms.number(typed, _UNITS.get(name, 1))
+    return typed
+
+
+def _shown(value: object, unit: int) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else ""
+    if isinstance(value, int | float):
+        return forms.number(str(value / unit if unit > 1 else value))
+    return "\n".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _choices(name: str, known: Bounds) -> tuple[tuple[str, str], ...]:
+    if name == "profile":
+        default = _text("of_installation", value=get_settings().profile)
+        return (("", default), *((profile, profile) for profile in get_settings().profiles))
+    return tuple((choice, text(f"desk.settings.policy.{name}.{choice}", _locale())) for choice in known.choices)
+
+
+def _bounds(known: Bounds, unit: int) -> str:
+    if known.kind != "number" or known.least is None:
+        return ""
+    least = _number(known.least / unit)
+    if known.most is None:
+        return _text("at_least", least=least)
+    return _text("from_to", least=least, most=_number(known.most / unit))
+
+
+def _default(name: str, known: Bounds, unit: int) -> str:
+    if known.kind == "flag":
+        return _text("default", value=_text("yes" if known.default else "no"))
+    if name in _OF_INSTALLATION:
+        value = _number(getattr(get_settings(), name))
+        return _text("empty_installation", value=value, setting=f"OPORA_{name.upper()}")
+    if isinstance(known.default, int | float):
+        return _text("default", value=_number(known.default / unit))
+    return ""
+
+
+def _number(value: float) -> str:
+    return number(value, None, locale=_locale())
+
+
+def _text(key: str, **params: str) -> str:
+    return text(f"desk.settings.form.{key}", _locale(), **params)
+
+
+def _locale() -> str:
+    return problems.caller.get().locale

@@ -1,0 +1,108 @@
+"""Tokens of programs that work for the tenant: issued, replaced, revoked. A token is shown once."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import get_args
+
+from fastapi import APIRouter
+from starlette.datastructures import FormData
+from starlette.responses import Response
+
+from pipelines import problems
+from pipelines.gate import Route
+from tenants.access import issued_tokens
+from tenants.access.issued_tokens import IssuedToken
+from tenants.core.context import Scope
+from tenants.core.errors import Conflict, Invalid
+from ui.desk.settings import forms, pages
+from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
+from ui.desk.view import Desk
+
+_ALL = "/tokens"
+ROUTES: tuple[Route, ...] = (
+    *pages.reads(_ALL),
+    *pages.writes(FORM_BYTES, _ALL, f"{_ALL}/rotate", f"{_ALL}/revoke"),
+)
+GRACES = (0, 1, 24, 24 * 7)
+"""For how many hours a token that is replaced can go on working."""
+_DAY_SECONDS = 86_400
+_DAYS = "90"
+_FAULTY_FIELDS = {"subject_invalid": "subject", "scope_unknown": "scopes", "ttl_invalid": "days"}
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get(pages.ROOT + _ALL)
+    def show_tokens(saved: pages.Saved = "") -> Response:
+        return page(saved=saved)
+
+    @endpoints.post(pages.ROOT + _ALL)
+    def issue_token(form: Typed) -> Response:
+        chosen = [scope for scope in get_args(Scope) if forms.flag(form, scope)]
+        try:
+            seconds = _seconds(forms.line(form, "days"))
+            issued = issued_tokens.issue(subject=forms.line(form, "subject"), scopes=chosen, ttl_seconds=seconds)
+        except Invalid as refused:
+            words = forms.fault_text(refused.code)
+            fields = forms.with_faults(_fields(form), {_FAULTY_FIELDS[refused.code]: words})
+            return page(fields, chosen, scope_fault=words if refused.code == "scope_unknown" else "", status=422)
+        return page(issued=issued)
+
+    @endpoints.post(f"{pages.ROOT}{_ALL}/rotate")
+    def rotate_token(form: Typed) -> Response:
+        hours = next((hours for hours in GRACES if str(hours) == forms.line(form, "hours")), GRACES[-1])
+        try:
+            return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
+        except Conflict as refused:
+            return page(fault=problems.explained(refused)[1], status=refused.status)
+
+    @endpoints.post(f"{pages.ROOT}{_ALL}/revoke")
+    def revoke_token(form: Typed) -> Response:
+        issued_tokens.revoke(forms.line(form, "token_id"))
+        return pages.saved(pages.ROOT + _ALL, "revoked")
+
+    def page(
+        fields: Fields = (),
+        chosen: Collection[str] = (),
+        *,
+        issued: tuple[IssuedToken, str] | None = None,
+        scope_fault: str = "",
+        fault: str = "",
+        saved: str = "",
+        status: int = 200,
+    ) -> Response:
+        known = issued_tokens.all()
+        return pages.page(
+            desk,
+            "tokens",
+            "tokens.html",
+            status,
+            working=[one for one in known if one.state in ("valid", "ending")],
+            over=[one for one in known if one.state in ("revoked", "expired")],
+            fields=fields or _fields(None),
+            scopes=get_args(Scope),
+            chosen=chosen,
+            issued=issued,
+            graces=GRACES,
+            scope_fault=scope_fault,
+            fault=fault,
+            saved=saved,
+        )
+
+    return endpoints
+
+
+def _fields(form: FormData | None) -> Fields:
+    return (
+        Field("subject", "text", forms.line(form, "subject") if form is not None else "", required=True),
+        Field("days", "number", forms.line(form, "days") if form is not None else _DAYS, required=True),
+    )
+
+
+def _seconds(days: str) -> int:
+    try:
+        return int(forms.number(days, _DAY_SECONDS))
+    except ValueError as unfit:
+        raise Invalid("ttl_invalid") from unfit

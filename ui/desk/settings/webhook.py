@@ -1,0 +1,89 @@
+"""Where events of chats are sent, and what became of them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from components.ingest.fetch import canonical
+from pipelines.gate import Route
+from tenants.chats import outbox, webhooks
+from tenants.chats.outbox import EVENT_NAMES, TEST_EVENT
+from tenants.core.errors import Invalid
+from ui.desk.settings import forms, pages
+from ui.desk.settings.forms import FORM_BYTES, Field, Typed
+from ui.desk.view import Desk
+
+_ALL = "/webhooks"
+_ACTS = ("rotate", "test", "remove")
+ROUTES: tuple[Route, ...] = (
+    *pages.reads(_ALL),
+    *pages.writes(FORM_BYTES, _ALL, *(f"{_ALL}/{act}" for act in (*_ACTS, "redeliver"))),
+)
+_SHOWN = 50
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get(pages.ROOT + _ALL)
+    def show_webhooks(
+        saved: Annotated[str, Query(max_length=40)] = "", state: Annotated[str, Query(max_length=20)] = ""
+    ) -> Response:
+        return page(saved=saved, dead=state == "dead")
+
+    @endpoints.post(pages.ROOT + _ALL)
+    def add_webhook(form: Typed) -> Response:
+        url = forms.line(form, "url")
+        events = tuple(name for name in EVENT_NAMES if forms.flag(form, name))
+        try:
+            added = webhooks.add(canonical(url), events)
+        except Invalid as refused:
+            return page(Field("url", "text", url, fault=forms.fault_text(refused.code), focus=True), chosen=events)
+        return page(secret=added.secrets[0])
+
+    @endpoints.post(f"{pages.ROOT}{_ALL}/rotate")
+    def rotate(form: Typed) -> Response:
+        return page(secret=webhooks.rotate(forms.line(form, "webhook_id")).secrets[0])
+
+    @endpoints.post(f"{pages.ROOT}{_ALL}/test")
+    def test(form: Typed) -> Response:
+        outbox.enqueue_test(forms.line(form, "webhook_id"))
+        return pages.saved(pages.ROOT + _ALL, "tested")
+
+    @endpoints.post(f"{pages.ROOT}{_ALL}/remove")
+    def remove(form: Typed) -> Response:
+        webhooks.remove(forms.line(form, "webhook_id"))
+        return pages.saved(pages.ROOT + _ALL, "removed")
+
+    @endpoints.post(f"{pages.ROOT}{_ALL}/redeliver")
+    def redeliver(form: Typed) -> Response:
+        outbox.deliver_again(forms.line(form, "delivery_id"))
+        return pages.saved(pages.ROOT + _ALL, "again")
+
+    def page(
+        url: Field | None = None,
+        *,
+        chosen: tuple[str, ...] = (),
+        secret: str = "",
+        saved: str = "",
+        dead: bool = False,
+    ) -> Response:
+        return pages.page(
+            desk,
+            "webhooks",
+            "webhooks.html",
+            422 if url is not None else 200,
+            webhooks=webhooks.own(),
+            url=url or Field("url", "text", required=True),
+            events=EVENT_NAMES,
+            chosen=chosen,
+            names=(*EVENT_NAMES, TEST_EVENT),
+            secret=secret,
+            saved=saved,
+            dead=dead,
+            deliveries=outbox.latest(state="dead" if dead else None, limit=_SHOWN),
+        )
+
+    return endpoints

@@ -1,0 +1,120 @@
+"""Signing in to the desk by a tenant's identity provider: there and back."""
+
+from functools import partial
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from pipelines import pages
+from pipelines.connections import public_url
+from pipelines.gate import Route
+from pipelines.pools import Pool
+from settings import get_settings
+from tenants.access.quotas import RateLimiter
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, Forbidden, NotFound
+from tenants.desk import providers, sessions
+from tenants.desk.providers import Provider
+from ui.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
+from ui.desk.view import SEE_OTHER, Desk, back_to, home
+
+COOKIE = "__Host-opora-sign-in"
+CALLBACK = "/desk/sso-callback"
+_CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
+_NOBODY = Tenant("-", "")
+_ATTEMPTS_OF_ADDRESS = 10
+_ASKED_AT_ONCE = 4
+"""Concurrent requests to the provider of one tenant."""
+_Short: TypeAlias = Annotated[str, Query(max_length=500)]
+
+ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
+
+
+def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    signing_in = SignIn()
+    providers_asked = Pool("sign-in", 16)
+
+    @endpoints.get(_CHOOSE)
+    def choose(tenant: _Short = "", next: _Short = "") -> Response:
+        """The way to the provider, as a link: a form may not lead to another site."""
+        provider_of(tenant)
+        return desk.public("sso.html", tenant_id=tenant, next=pages.local(next, ""))
+
+    @endpoints.get(_BEGIN)
+    async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
+        await admit(request)
+        return await providers_asked.run(
+            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, request, tenant_id, pages.local(next, ""))
+        )
+
+    @endpoints.get(CALLBACK)
+    async def come_back(
+        request: Request,
+        state: _Short = "",
+        code: Annotated[str, Query(max_length=4_000)] = "",
+        error: _Short = "",
+    ) -> Response:
+        await admit(request)
+        try:
+            attempt = opened(request.cookies.get(COOKIE, ""), state)
+            response = await providers_asked.run(
+                {attempt.tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
+            )
+        except CallerError as refused:
+            response = desk.error(refused)
+        # An attempt counts once, however it ends.
+        response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+        return response
+
+    async def admit(request: Request) -> None:
+        address = request.client.host if request.client else ""
+        most = get_settings().sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
+        with acting_as(_NOBODY):
+            await limiter.admit_each({f"single sign-ons from {address}": most})
+
+    def send_there(request: Request, tenant_id: str, next: str) -> Response:
+        provider = provider_of(tenant_id)
+        with acting_as(Tenant(tenant_id, "sign-in")):
+            target, attempt = signing_in.begin(provider, redirect_uri(request), next)
+        response = RedirectResponse(target, SEE_OTHER)
+        response.set_cookie(
+            COOKIE,
+            attempt.sealed(),
+            max_age=SECONDS_TO_SIGN_IN,
+            path="/",
+            secure=True,
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+    def sign_in(request: Request, attempt: Attempt, code: str, error: str) -> Response:
+        if error or not code:
+            raise Forbidden("sso_denied")
+        provider = provider_of(attempt.tenant_id)
+        with acting_as(Tenant(attempt.tenant_id, "sign-in")):
+            operator = signing_in.finish(provider, attempt, code, redirect_uri(request))
+        sessions.end_by_secret(pages.presented(request.headers))
+        return pages.signed_in(back_to(pages.local(attempt.next, home(operator))), request, operator)
+
+    return endpoints
+
+
+def redirect_uri(request: Request) -> str:
+    """Where the provider sends browsers back to; it has to be registered there."""
+    return f"{public_url(request)}{CALLBACK}"
+
+
+def provider_of(tenant_id: str) -> Provider:
+    """The provider of a tenant. Raises `NotFound`, `sso_unavailable`, for a tenant that is none, too."""
+    if not Registry().exists(tenant_id):
+        raise NotFound("sso_unavailable")
+    with acting_as(Tenant(tenant_id, "sign-in")):
+        provider = providers.own()
+    if provider is None:
+        raise NotFound("sso_unavailable")
+    return provider

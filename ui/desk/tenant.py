@@ -1,0 +1,166 @@
+"""The tenants of an installation for those who look after it: how much each has, never what. And the link by which a
+new tenant's first admin comes in."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Form, Query, Request
+from starlette.responses import Response
+
+from components.language.texts import LOCALES
+from pipelines import pages, problems
+from pipelines.connections import public_url
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.access import quotas
+from tenants.accounts import policy, registry
+from tenants.accounts.registry import Registry
+from tenants.core.errors import Conflict, Invalid
+from tenants.desk import invitations, sessions
+from tenants.insight import totals
+from tenants.insight.totals import TenantSize
+from tenants.privacy import removal
+from ui.desk.view import Desk, back_to
+
+_ALL, _ONE = "/desk/tenants", "/desk/tenants/one"
+_INVITATION = "/desk/invitation/{secret}"
+_WELCOME = "/desk/welcome"
+_ACTS = ("suspend", "resume", "remove", "invite")
+_FORM_BYTES = 20_000
+_Short: TypeAlias = Annotated[str, Form(max_length=500)]
+_NO_NUL = r"^[^\x00]*$"
+_Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
+
+ROUTES = (
+    Route("GET", _ALL, scope=pages.INSTALLATION, page=True),
+    Route("GET", _ONE, scope=pages.INSTALLATION, page=True),
+    *(
+        Route("POST", f"{_ALL}/{act}", scope=pages.INSTALLATION, page=True, limit=_FORM_BYTES)
+        for act in ("add", *_ACTS)
+    ),
+    Route("GET", _INVITATION, page=True),
+    Route("POST", _INVITATION, page=True, limit=_FORM_BYTES),
+)
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    _add_list(endpoints, desk)
+    _add_one(endpoints, desk)
+    _add_invitation(endpoints, desk)
+    return endpoints
+
+
+def _add_list(endpoints: APIRouter, desk: Desk) -> None:
+    def listed(
+        status: int = 200, *, given: Mapping[str, str] | None = None, fault: str = "", done: str = ""
+    ) -> Response:
+        return desk.page(
+            "tenants/list.html",
+            status,
+            section="tenants",
+            tenants=Registry().list(),
+            sizes=totals.by_tenant(),
+            nothing=TenantSize(),
+            state_of=totals.state,
+            locales=LOCALES,
+            given=given or {"locale": get_settings().default_locale},
+            fault=fault,
+            done=done,
+        )
+
+    @endpoints.get(_ALL)
+    def show_tenants(done: Annotated[str, Query(max_length=20)] = "") -> Response:
+        return listed(done=done)
+
+    @endpoints.post(f"{_ALL}/add")
+    def add_tenant(request: Request, tenant_id: _Id = "", name: _Short = "", locale: _Short = "") -> Response:
+        given = {"tenant_id": tenant_id, "name": name, "locale": locale}
+        try:
+            added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
+        except Invalid as refused:
+            return listed(422, given=given, fault=problems.explained(refused)[1])
+        return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
+
+
+def _add_one(endpoints: APIRouter, desk: Desk) -> None:
+    @endpoints.get(_ONE)
+    def show_tenant(id: Annotated[str, Query(max_length=255, pattern=_NO_NUL)] = "") -> Response:
+        return _one(desk, id)
+
+    @endpoints.post(f"{_ALL}/suspend")
+    def suspend(id: _Id = "") -> Response:
+        registry.suspend(id, sessions.current().operator.login)
+        return _one(desk, id, done="suspended")
+
+    @endpoints.post(f"{_ALL}/resume")
+    def resume(id: _Id = "") -> Response:
+        registry.resume(id, sessions.current().operator.login)
+        return _one(desk, id, done="resumed")
+
+    @endpoints.post(f"{_ALL}/invite")
+    def invite(request: Request, id: _Id = "") -> Response:
+        try:
+            return _one(desk, id, link=_link(request, id))
+        except Conflict as refused:
+            return _one(desk, id, status=refused.status, fault=problems.explained(refused)[1])
+
+    @endpoints.post(f"{_ALL}/remove")
+    def remove(id: _Id = "", typed: _Id = "") -> Response:
+        try:
+            removal.remove_confirmed(id, typed)
+        except Invalid as refused:
+            return _one(desk, id, status=refused.status, fault=problems.explained(refused)[1], typed=typed)
+        return back_to(f"{_ALL}?done=removed")
+
+
+def _add_invitation(endpoints: APIRouter, desk: Desk) -> None:
+    @endpoints.get(_INVITATION)
+    def show_invitation(secret: str) -> Response:
+        return desk.public(
+            "tenants/invitation.html", secret=secret, tenant=invitations.check(secret), login="", name=""
+        )
+
+    @endpoints.post(_INVITATION)
+    async def accept(
+        request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = ""
+    ) -> Response:
+        def make() -> Response:
+            tenant = invitations.check(secret)
+            try:
+                admin = invitations.accept(secret, login=login, password=password, name=name)
+            except Invalid as refused:
+                given = {"secret": secret, "tenant": tenant, "login": login, "name": name}
+                return desk.public("tenants/invitation.html", 422, **given, fault=problems.explained(refused)[1])
+            return pages.signed_in(back_to(_WELCOME), request, admin)
+
+        return await asyncio.to_thread(make)
+
+
+def _one(
+    desk: Desk, tenant_id: str, *, status: int = 200, link: str = "", done: str = "", fault: str = "", typed: str = ""
+) -> Response:
+    tenant = Registry().get(tenant_id)
+    rules = policy.of(tenant)
+    per_minute, per_day = quotas.limits(rules, get_settings())
+    return desk.page(
+        "tenants/one.html",
+        status,
+        section="tenants",
+        tenant=tenant,
+        size=totals.of(tenant_id),
+        state_of=totals.state,
+        rules=rules,
+        per_minute=per_minute,
+        per_day=per_day,
+        link=link,
+        done=done,
+        fault=fault,
+        typed=typed,
+    )
+
+
+def _link(request: Request, tenant_id: str) -> str:
+    return f"{public_url(request)}/desk/invitation/{invitations.invite(tenant_id)}"

@@ -1,0 +1,138 @@
+"""What every page of the desk is made with: its texts, who looks at it, and where else they may go."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from components.language.figures import number, percent
+from components.language.texts import day as written_day
+from components.language.texts import text
+from pipelines import pages, problems
+from tenants.accounts import registry
+from tenants.core.errors import OporaError
+from tenants.desk import sessions
+from tenants.desk.operators import Operator
+
+SEE_OTHER = 303
+"""What a form answers when what it asked for was done."""
+
+_MENU = (
+    ("inbox", "/desk", "operate"),
+    ("gaps", "/desk/gaps", "operate"),
+    ("documents", "/desk/documents", "ingest"),
+    ("insight", "/desk/insight", "operate"),
+    ("people", "/desk/people", "admin"),
+    ("settings", "/desk/settings", "admin"),
+    ("tenants", "/desk/tenants", pages.INSTALLATION),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page in the menu, or among the tabs of a section."""
+
+    name: str
+    path: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tabs:
+    """The pages of a section beside one another; `section` is where their texts stand."""
+
+    section: str
+    entries: tuple[Entry, ...]
+
+
+def entries(pages_of: Iterable[tuple[str, str, str]], current: str) -> tuple[Entry, ...]:
+    """The pages, by name, path and scope, that the operator in this request may see."""
+    operator = sessions.current().operator
+    return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if pages.may(operator, scope))
+
+
+class Desk:
+    """Makes the pages."""
+
+    def __init__(self, templates: pages.Renderer) -> None:
+        self._templates = templates
+
+    def public(self, template: str, status: int = 200, **values: object) -> Response:
+        """A page for whoever has not signed in."""
+        return self._page(template, status, values)
+
+    def page(self, template: str, status: int = 200, *, section: str = "", **values: object) -> Response:
+        """A page of the operator in this request.
+
+        :param section: which entry of the menu it belongs to.
+        """
+        signed_in = sessions.current()
+        operator = signed_in.operator
+        menu = entries(_MENU, section)
+        about = {"me": operator, "csrf": signed_in.csrf, "menu": menu, "place": _place(operator)}
+        return self._page(template, status, {**about, **values})
+
+    def error(self, error: OporaError) -> Response:
+        """An error as a page."""
+        title, detail = problems.explained(error)
+        response = self._page("error.html", error.status, {"title": title, "detail": detail})
+        retry_after = getattr(error, "retry_after", None)
+        if retry_after is not None:
+            response.headers["Retry-After"] = str(retry_after)
+        return response
+
+    def _page(self, template: str, status: int, values: Mapping[str, object]) -> Response:
+        locale = problems.caller.get().locale
+        standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
+        standing |= {"t": texts(locale), "named": names(locale)}
+        standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
+        standing |= {"clock": partial(clock, locale=locale), "day": partial(day, locale=locale)}
+        html = self._templates.render(template, locale, {**standing, **values})
+        return HTMLResponse(html, status)
+
+
+def texts(locale: str) -> Callable[..., str]:
+    """The texts of the desk in a language."""
+
+    def find(key: str, **params: str | int | float) -> str:
+        return text(f"desk.{key}", locale, **params)
+
+    return find
+
+
+def names(locale: str) -> Callable[[str, str], str]:
+    """What codes are called: an outcome, a reason, a step of the pipeline. What has no name shows its code."""
+
+    def name(kind: str, code: str) -> str:
+        try:
+            return text(f"desk.{kind}.{code}", locale)
+        except KeyError:
+            return code
+
+    return name
+
+
+def home(operator: Operator) -> str:
+    """Where somebody begins."""
+    return "/desk/tenants" if operator.tenant_id is None else "/desk"
+
+
+def back_to(path: str) -> Response:
+    """Go on to a page after something was changed."""
+    return RedirectResponse(path, SEE_OTHER)
+
+
+def clock(moment: datetime, *, locale: str) -> str:
+    """A moment as it stands in a page; browsers with JavaScript write it in the reader's own time and manner."""
+    return f"{day(moment, locale=locale)} {moment:%H:%M} UTC"
+
+
+def day(moment: datetime | str, *, locale: str) -> str:
+    """A day, likewise, be it written as ISO 8601 or not at all."""
+    return written_day(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
+
+
+def _place(operator: Operator) -> str:
+    return registry.current().name if operator.tenant_id is not None else ""
