@@ -19,8 +19,8 @@ from tenants.work import claims
 
 ACME = Tenant("acme", "anna")
 OPENING = """
-from tenants.context import Tenant, acting_as
-from tenants.errors import Busy
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy
 from tenants.index import open_collection
 with acting_as(Tenant("acme", "anna")):
     try:
@@ -133,7 +133,7 @@ def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(mon
 
 
 def test_a_second_service_is_told_that_the_index_is_taken_until_the_first_ends() -> None:
-    look = "from settings import get_settings; from tenants import claims; claims.hold_index(get_settings())"
+    look = "from settings import get_settings; from tenants.work import claims; claims.hold_index(get_settings())"
     claims.hold_index(get_settings())
     claims.hold_index(get_settings())
     refused = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False)

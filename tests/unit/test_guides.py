@@ -34,10 +34,11 @@ from pipelines.ask.steps import record_steps
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import deployed, lint_file
 from settings import get_settings
-from tenants import database, policy
-from tenants.context import SCOPES, Tenant, acting_as
-from tenants.registry import Registry
-from tenants.tokens import issue
+from tenants.accounts import policy
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.accounts.registry import Registry
+from tenants.access.tokens import issue
+from tenants.storage import database
 
 settings, found = get_settings(), {}
 database.migrate(settings)

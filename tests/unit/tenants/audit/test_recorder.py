@@ -169,7 +169,7 @@ def test_where_the_spool_cannot_be_written_the_database_takes_the_record(
 FULL = """
 import errno, os
 from tenants.audit import spool, store
-from tenants.errors import TryAgain
+from tenants.core.errors import TryAgain
 room = 40_000
 write, unlink = os.write, spool.Spool._drop_ballast
 def bounded(descriptor, line):
