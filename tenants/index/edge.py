@@ -365,12 +365,13 @@ class EdgeCollection:
     @contextmanager
     def reading(self) -> Iterator[EdgeShard]:
         """The shard, its errors turned into ours."""
+        shard = self._shard
         try:
-            yield self._shard
+            yield shard
         except OporaError:
             raise
         except BaseException as fault:
-            if isinstance(fault, Exception) and not self._open:
+            if isinstance(fault, Exception) and not is_damage(fault) and self._left(shard):
                 raise Busy("index_closed") from fault
             if (reason := refusal(fault)) is not None:
                 raise TryAgain(reason) from fault
@@ -391,10 +392,33 @@ class EdgeCollection:
                 yield shard
                 # Some 25 ms in which nobody else gets on.
                 fairness.yield_to_questions()
-                shard.flush()
+                self._flush(shard)
             finally:
                 self._payloads.forget(changed)
                 self.version = uuid4().hex
+
+    def _left(self, shard: EdgeShard) -> bool:
+        """Whether the shard was closed, for good or to be loaded anew."""
+        if not self._open:
+            return True
+        with self._writing:
+            return shard is not self._shard
+
+    def _flush(self, shard: EdgeShard) -> None:
+        """Write to the disk; once more from the engine's log of updates where it fails.
+
+        qdrant-edge-py 0.9 now and then loses count of a journal that it has just removed ("Tracker journal … is shorter
+        than expected"). The updates are in its log, from which loading repeats them.
+        """
+        try:
+            shard.flush()
+        except BaseException as fault:
+            if not is_damage(fault):
+                raise
+            _LOG.warning("the index in %s is loaded anew: %s", self._folder.name, fault)
+            shard.close()
+            self._shard = EdgeShard.load(str(self._folder / _SHARD))
+            self._shard.flush()
 
 
 class _Payloads:

@@ -104,6 +104,20 @@ def test_written_chunks_are_compacted_in_quiet_moments(monkeypatch: pytest.Monke
         assert {hit.payload["content"] for hit in collection.scan()} == {str(number) for number in range(1_000)}
 
 
+def test_a_journal_that_the_engine_lost_costs_no_write(tmp_path: Path) -> None:
+    with acting_as(ACME):
+        collection = open_collection(create=True)
+        collection.upsert(points(range(10)))
+        lost = [*tmp_path.rglob("tracker_journal.dat")]
+        assert lost
+        for journal in lost:
+            journal.write_bytes(b"")
+        collection.upsert(points(range(5, 30)))
+        assert {hit.payload["content"] for hit in collection.scan()} == {str(number) for number in range(30)}
+        index.close_all()
+        assert open_collection().count() == 30
+
+
 def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:
     folder = edge.EdgeFolder(tmp_path / "shards")
     for _ in range(2):
