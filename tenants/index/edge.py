@@ -371,7 +371,7 @@ class EdgeCollection:
         except OporaError:
             raise
         except BaseException as fault:
-            if isinstance(fault, Exception) and not is_damage(fault) and self._left(shard):
+            if isinstance(fault, Exception) and self._left(shard):
                 raise Busy("index_closed") from fault
             if (reason := refusal(fault)) is not None:
                 raise TryAgain(reason) from fault
@@ -417,8 +417,10 @@ class EdgeCollection:
                 raise
             _LOG.warning("the index in %s is loaded anew: %s", self._folder.name, fault)
             shard.close()
+            self.broken = True
             self._shard = EdgeShard.load(str(self._folder / _SHARD))
             self._shard.flush()
+            self.broken = False
 
 
 class _Payloads:
