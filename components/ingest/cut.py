@@ -77,7 +77,7 @@ def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
     """The title, or the first heading, or the file's name, or the document's id: the first that gives no orders."""
     own_title = inert(clean(document.title).strip())
     # The first heading of an FAQ is one question of many.
-    headings = (block.text for block in blocks if block.kind == "heading" and document.markup != "faq")
+    headings = (block.text for block in blocks if block.kind == "heading" and block.text and document.markup != "faq")
     heading = next(headings, "")
     # Many articles of one file would all get the same name from it.
     file = "" if document.line else document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]

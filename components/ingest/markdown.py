@@ -1,8 +1,9 @@
 """Markdown and plain text as blocks of clean, readable text that keep their structure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from html import unescape
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -20,22 +21,37 @@ _CROWDED = 500
 more is parsed in small pieces."""
 _MARK = re.compile(r"[]\[*_<`!~\\&]")
 _LOOSELY, _CLOSELY = (re.compile(rf"(?s).{{1,{size}}}(?=\s|\Z)|.{{1,{size}}}") for size in (4_000, 200))
-# A closed list, because help articles write placeholders such as <name> or <source> as well.
+# A closed list, because help articles write placeholders such as <name>, <source> or <table name> as well: an attribute
+# without a value must be one of HTML's.
 _TAGS = (
     "a abbr article aside b big blockquote br caption center cite col colgroup dd del details dfn div dl dt em "
     "figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img ins kbd li main mark nav nobr ol p picture "
     "pre q s samp script section small span strike strong style sub summary sup svg table tbody td tfoot th thead tr "
     "tt u ul video wbr"
 ).split()
-TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_FLAGS = "allowfullscreen|autoplay|border|controls|hidden|loop|muted|nowrap|open|reversed"
+TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*=[^<>]*|(?:\s+(?:{_FLAGS}))*\s*/?)>", re.IGNORECASE)
+_PAIRED = re.compile(
+    r"<(/?)(address|button|code|data|fieldset|form|label|object|option|output|select|time|title|var)(?:\s[^<>]*)?>",
+    re.IGNORECASE,
+)
+"""Elements whose names are placeholders as well, so they are markup only if the same paragraph closes them."""
 HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """Written by the readers of paged formats where a page begins."""
 ANCHOR = re.compile(r"[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
 """The id of a heading, as Docusaurus, Hugo and Pandoc write it."""
-_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_IMAGE = re.compile(r"<img\b[^<>]*?\balt=([\"'])((?:(?!\1)[^<>])+)\1", re.IGNORECASE)
+_BREAK = re.compile(r"</?(?:br|dd|div|dt|h[1-6]|li|ol|p|tr|ul)(?:\s[^<>]*=[^<>]*|\s*)/?>", re.IGNORECASE)
+"""Where a browser begins a new line."""
+_PREFORMATTED = re.compile(r"\s*<pre\b[^<>]*>(.*)</pre>\s*", re.IGNORECASE | re.DOTALL)
+_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
+_IMAGE_NAMES = re.compile(r"\s(alt|title)=([\"'])((?:(?!\2)[^<>])+)\2", re.IGNORECASE)
 _FILE_NAME = re.compile(r"\S+\.\w{2,4}")
+_CLASS = re.compile(r"[a-z][a-z_-]*")
+"""`inline` and the like, which some generators write as the title of an image."""
+_MISSING = "\ue001"
+"""Stands for an image without a name until its sentence is complete."""
+_GAP = re.compile(rf"[ ]*{_MISSING}[ ]*(?=[.,;:!?)])|{_MISSING}")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these the parser would change nothing but line breaks, which `_unwrapped` handles."""
 _HARD_BREAK = "\v"
@@ -105,16 +121,54 @@ def plain_blocks(text: str) -> tuple[Block, ...]:
 
 def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
     all_blocks: list[Block] = []
+    steps = _Steps()
     at = page = 0
     while at < len(tokens):
         token = tokens[at]
         end = _closing(tokens, at) if token.nesting == 1 else at
         if token.type == "html_block" and (mark := PAGE.fullmatch(token.content)):
             page = int(mark[1])
-        blocks = (block for block in _block(token, tokens[at + 1 : end]) if block.text)
+        if token.type == "ordered_list_open":
+            steps.resume(token)
+        blocks = [block for block in _block(token, tokens[at + 1 : end]) if block.text or block.kind == "heading"]
+        steps.follow(token, blocks)
         all_blocks.extend((replace(block, page=page) for block in blocks) if page else blocks)
         at = end + 1
     return tuple(all_blocks)
+
+
+class _Steps:
+    """The numbering of a procedure that code, a table or an image interrupts.
+
+    In Markdown a list that follows starts at 1 again, unless its number was written down. A paragraph in between is
+    taken for a caption of the code; with more of them, such as the name of a tab, another procedure begins.
+    """
+
+    def __init__(self) -> None:
+        self._end(0)
+
+    def resume(self, opening: Token) -> None:
+        """Let a list that starts at 1 go on where the last one ended, if it is the same procedure."""
+        same = self._last and not self._after_prose and self._captions <= self._exhibits
+        if same and int(opening.attrGet("start") or 1) == 1:
+            opening.attrSet("start", str(self._last + 1))
+
+    def follow(self, token: Token, blocks: Sequence[Block]) -> None:
+        """Take note of the blocks of a token."""
+        if token.type == "ordered_list_open" and blocks:
+            self._end(int(blocks[-1].head.strip(" .)")))
+        elif token.type in {"heading_open", "bullet_list_open"}:
+            self._end(0)
+        elif blocks:
+            exhibit = blocks[-1].kind in {"code", "table"} or token.type == "blockquote_open"
+            self._captions += not exhibit
+            self._exhibits += exhibit
+            self._after_prose = not exhibit
+
+    def _end(self, last: int) -> None:
+        self._last = last
+        self._captions = self._exhibits = 0
+        self._after_prose = False
 
 
 def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
@@ -128,9 +182,11 @@ def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
         case "blockquote_open":
             return _blocks(inner)
         case "fence":
-            return [_code(token)]
+            return [_fenced(token.content, token.markup, (token.info.split() or [""])[0])]
         case "table_open":
             return [_table(inner)]
+        case "html_block" if code := _PREFORMATTED.fullmatch(token.content):
+            return [_fenced(unescape(_without_tags(_BREAK.sub("\n", code[1]))))]
         case "html_block":
             return [Block("prose", _html(token.content))]
     return []
@@ -156,7 +212,9 @@ def _items(opening: Token, tokens: Sequence[Token]) -> list[Block]:
 
 def _item(marker: str, children: tuple[Block, ...]) -> Block:
     # A heading inside a list opens no section; it stays a line of its item.
-    children = tuple(Block("prose", child.text) if child.kind == "heading" else child for child in children)
+    children = tuple(
+        Block("prose", child.text) if child.kind == "heading" else child for child in children if child.text
+    )
     text = ""
     for child in children:
         separator = "" if not text else "\n" if child.kind == "item" else "\n\n"
@@ -171,10 +229,10 @@ def indent(text: str, marker: str) -> str:
     return "\n".join([marker + first, *(pad + line if line else line for line in following)])
 
 
-def _code(token: Token) -> Block:
-    content = token.content.strip("\n")
-    fence = "```" if "```" not in content else token.markup
-    opening = fence + (token.info.split() or [""])[0]
+def _fenced(content: str, markup: str = "~~~~", language: str = "") -> Block:
+    content = content.strip("\n")
+    fence = "```" if "```" not in content else markup
+    opening = fence + language
     return Block("code", f"{opening}\n{content}\n{fence}" if content.strip() else "", head=opening)
 
 
@@ -197,36 +255,55 @@ def _table(tokens: Sequence[Token]) -> Block:
 
 def _inline(token: Token) -> str:
     text = shown = ""
-    for part in token.children or ():
+    parts = token.children or ()
+    paired = _paired("".join(part.content for part in parts if part.type == "html_inline"))
+    for part in parts:
         if part.type == "code_inline":
             pad = " " if part.content.startswith("`") or part.content.endswith("`") else ""
             text += _SPACES.sub(" ", inert(shown)) + f"{part.markup}{pad}{part.content}{pad}{part.markup}"
             shown = ""
         elif part.type == "image" or (part.type == "html_inline" and _IMAGE.match(part.content)):
-            image = _IMAGE.match(part.content)
             # An image between sentences or alone is a screenshot, one within a sentence an icon.
-            within = (text + shown).rstrip(" ")[-1:] not in _SENTENCE_ENDS
-            shown += _alt(image[2] if image else part.content) if within else ""
+            within = (text + shown).rstrip(f" {_MISSING}")[-1:] not in _SENTENCE_ENDS
+            shown += (_image_name(part) or _MISSING) if within else ""
         else:
-            shown += _visible(part)
-    return _unwrapped(text + _SPACES.sub(" ", inert(shown)))
+            shown += _visible(part, paired)
+    text += _SPACES.sub(" ", inert(shown))
+    return _unwrapped(_SPACES.sub(" ", _GAP.sub("", text)) if _MISSING in text else text)
 
 
-def _visible(part: Token) -> str:
+def _visible(part: Token, paired: Container[str]) -> str:
     if part.type == "text":
         return part.content
     if part.type == "html_inline":
-        return TAG.sub("", _BREAK.sub(_HARD_BREAK, HIDDEN.sub("", part.content)))
+        return _without_tags(_BREAK.sub(_HARD_BREAK, HIDDEN.sub("", part.content)), paired)
     return {"softbreak": "\n", "hardbreak": _HARD_BREAK}.get(part.type, "")
 
 
-def _alt(text: str) -> str:
-    text = " ".join(text.split())
-    return "" if _FILE_NAME.fullmatch(text) else text
+def _image_name(image: Token) -> str:
+    """The alternative text of an image, or its title; empty where neither names it."""
+    if image.type == "image":
+        names = {"alt": image.content, "title": str(image.attrGet("title") or "")}
+    else:
+        names = {match[1].lower(): unescape(match[3]) for match in _IMAGE_NAMES.finditer(image.content)}
+    alt, title = (" ".join(names.get(name, "").split()) for name in ("alt", "title"))
+    name = alt or ("" if _CLASS.fullmatch(title) else title)
+    return "" if _FILE_NAME.fullmatch(name) else name
+
+
+def _paired(html: str) -> set[str]:
+    """The elements of `_PAIRED` that are opened as well as closed."""
+    tags = {(match[1], match[2].lower()) for match in _PAIRED.finditer(html)}
+    return {name for slash, name in tags if slash and ("", name) in tags}
+
+
+def _without_tags(html: str, paired: Container[str] | None = None) -> str:
+    known = _paired(html) if paired is None else paired
+    return TAG.sub("", _PAIRED.sub(lambda match: "" if match[2].lower() in known else match[0], html))
 
 
 def _html(content: str) -> str:
-    visible = TAG.sub("", _BREAK.sub("\n", HIDDEN.sub("", content))).strip()
+    visible = _without_tags(_BREAK.sub("\n", HIDDEN.sub("", content))).strip()
     parts = (part.strip() for part in re.split(r"\n\s*\n", visible))
     return "\n\n".join(_inline(_PARSER.parseInline(part)[0]) for part in parts if part)
 

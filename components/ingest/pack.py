@@ -119,7 +119,8 @@ def _sections(blocks: Sequence[Block], title: str) -> Iterator[tuple[Path, list[
         content = []
         while path and path[-1][0] >= block.level:
             path.pop()
-        opened = bool(path) or block.text.casefold() != title.casefold()
+        # A heading without text, of a component that is not shown, still ends the section before it.
+        opened = bool(block.text) and (bool(path) or block.text.casefold() != title.casefold())
         if opened:
             path.append((block.level, block.text))
     if content or opened:

@@ -27,9 +27,13 @@ _ACTIVE = (
     "a applet audio base body button details embed form frame frameset head html iframe img input link math meta "
     "noscript object plaintext script select style svg template textarea title video xmp"
 ).replace(" ", "|")
-# A closing tag, a declaration, an element that does something, one with attributes, an address other than a page's.
+_CLOSED = f"{_ACTIVE}|br|div|h[1-6]|li|ol|p|pre|span|table|tbody|td|tfoot|th|thead|tr|ul"
+# A declaration, an element that does something, one with attributes, an address other than a page's, a closing tag of
+# HTML. A closing tag of anything else, `</message>`, does nothing; it is part of a sample that has to stay readable.
 _TAG = re.compile(
-    rf"<(?=[!?/]|(?:{_ACTIVE})(?![\w-])|[a-z][^<>=]*=|(?!https?://|mailto:)[a-z][a-z0-9+.-]*:)", re.IGNORECASE
+    rf"<(?=[!?]|(?:{_ACTIVE})(?![\w-])|[a-z][^<>=]*=|(?!https?://|mailto:)[a-z][a-z0-9+.-]*:"
+    rf"|/(?:{_CLOSED})(?![\w-])|/(?![a-z]))",
+    re.IGNORECASE,
 )
 _LINK = re.compile(r"\](?=[(\[])")
 _DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]*\]):", re.MULTILINE)

@@ -10,7 +10,7 @@ from components.ingest.pack import Sizes
 from components.ingest.text_processes import TEXT_PROCESSES
 from tenants.core.errors import CallerError, InternalFault
 
-VERSION = "7"
+VERSION = "8"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
 
 

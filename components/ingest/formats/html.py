@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from lxml import etree
+from lxml.html import defs
 
 from components.ingest.formats import properties, writing
 from components.ingest.formats.encoding import decoded
@@ -48,6 +49,9 @@ _RENAMED = {"summary": "h4", "dl": "ul", "dd": "li"}
 _MAX_SPAN = 100
 _ESCAPE = "\ue000"
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_ELEMENTS = defs.tags | {"bdi", "data", "dialog", "main", "nobr", "picture", "slot", "template"}
+_BARE_TAG = re.compile(r"<(?=([a-z][\w.:-]*)(?:\s[^<>=/]*)?>)", re.IGNORECASE)
+_CLOSING_TAG = re.compile(r"</([a-z][\w.:-]*)", re.IGNORECASE)
 _OPTIONS = ConversionOptions(
     heading_style="atx",
     bullets="-",
@@ -98,7 +102,7 @@ def _text(data: bytes) -> str:
 def _tree(text: str) -> etree._Element:
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True)
     try:
-        root = etree.fromstring(clean(text).encode("utf-8", "replace"), parser)
+        root = etree.fromstring(_with_placeholders(clean(text)).encode("utf-8", "replace"), parser)
     except etree.XMLSyntaxError as broken:
         raise Invalid("file_damaged") from broken
     if root is None:
@@ -110,6 +114,12 @@ def _tree(text: str) -> etree._Element:
     if deepest > MAX_DEPTH:
         raise Invalid("file_too_deep")
     return root
+
+
+def _with_placeholders(html: str) -> str:
+    """Escape tags that no browser knows and nothing closes: `cd <JazzSM_HOME>/bin`, where an author forgot to."""
+    known = _ELEMENTS.union(match[1].lower() for match in _CLOSING_TAG.finditer(html))
+    return _BARE_TAG.sub(lambda tag: tag[0] if tag[1].lower() in known else "&lt;", html)
 
 
 def _head(root: etree._Element) -> dict[str, str]:
@@ -202,6 +212,8 @@ def _markdown(content: etree._Element, base: str) -> str:
             element.tail = _escaped(element.tail)
         if element.text and not verbatim and tag not in _VERBATIM:
             element.text = _escaped(element.text)
+        if tag == "img" and not element.get("alt", "").strip():
+            element.set("alt", element.get("title", ""))
         for name in {*map(str, element.attrib)} - _ATTRIBUTES:
             del element.attrib[name]
         if tag == "a":

@@ -24,6 +24,11 @@ def shown(text: str) -> str:
         ),
         ("Команда `rm *.log **x**` удалит", "Команда `rm *.log **x**` удалит"),
         ("Введите <IP-адрес>, <name> и <source>.", "Введите <IP-адрес>, <name> и <source>."),
+        ("cd <JazzSM_HOME>/bin, <table name>, <code>", "cd <JazzSM_HOME>/bin, <table name>, <code>"),
+        ("kubectl get <имя кластера> <your-id>", "kubectl get <имя кластера> <your-id>"),
+        ("<message>сбой</message> и <code>get <ID></code>", "<message>сбой</message> и get <ID>"),
+        ("<pre>cd <HOME>/bin\n./x &lt;id&gt;</pre>", "```\ncd <HOME>/bin\n./x <id>\n```"),
+        ("|a|\n|-|\n|<ul><li>EAN13</li><li>UPC</li></ul>|", "| a |\n| --- |\n| EAN13 UPC |"),
         ("До<br>после <b>жирный</b> <!-- скрыто --> &amp; всё", "До\n\nпосле жирный & всё"),
         ("<https://example.com> и [](https://x)", "https://example.com и"),
         ("> **Совет**\n> вымойте фильтр", "Совет\n\nвымойте фильтр".replace("\n\n", " ")),
@@ -44,7 +49,10 @@ def test_shown_text(markdown: str, read: str) -> None:
     [
         ("Нажмите ![Настройки](gear.svg) и сохраните.", "Нажмите Настройки и сохраните."),
         ('Click <img src="x.svg" alt="More Actions"> to go on.', "Click More Actions to go on."),
-        ("Нажмите ![gear.svg](gear.svg), чтобы удалить.", "Нажмите , чтобы удалить."),
+        ("Нажмите ![gear.svg](gear.svg), чтобы удалить.", "Нажмите, чтобы удалить."),
+        ("Нажмите ![](gear.svg) .", "Нажмите."),
+        ('Нажмите ![](gear.svg "Ещё") и ![](x.svg "inline") ниже.', "Нажмите Ещё и ниже."),
+        ('Click <img src="x.svg" title="More"> to go on.', "Click More to go on."),
         ("Нажмите ![](gear.svg) для сети.", "Нажмите для сети."),
         ("![Снимок экрана](a.png)", ""),
         ("## Создайте сеть {#create}", "Создайте сеть"),
@@ -69,6 +77,28 @@ def test_lists_keep_numbers_nesting_and_code() -> None:
     assert first.text == "1. Выньте\n\n   ```sh\n   a  *b*\n   ```"
     assert second.text == "2. Вставьте\n   - до щелчка\n   - ровно"
     assert [block.text for block in markdown_blocks("7) семь\n8) восемь")] == ["7) семь", "8) восемь"]
+
+
+@pytest.mark.parametrize(
+    ("between", "number"),
+    [
+        ("```sh\na\n```", 3),
+        ("coffee.yaml\n\n```yaml\na: 1\n```", 3),
+        ("Linux\n\n```\na\n```\n\nWindows\n\n```\nb\n```", 3),
+        ("|a|\n|-|\n|b|", 3),
+        ("> Это займёт минуту.", 3),
+        ("![Снимок](a.png)", 3),
+        ("Windows", 1),
+        ("Через консоль\n\nПодробнее — в справке.\n\n```\na\n```", 1),
+        ("```sh\na\n```\n\nЧтобы удалить:", 1),
+        ("- не шаг", 1),
+        ("## Удаление", 1),
+        ("##", 1),
+    ],
+)
+def test_interrupted_procedure_keeps_its_numbers(between: str, number: int) -> None:
+    blocks = markdown_blocks(f"1. Выньте\n1. Промойте\n\n{between}\n\n1. Вставьте")
+    assert blocks[-1].text == f"{number}. Вставьте"
 
 
 def test_a_table_keeps_its_rows() -> None:

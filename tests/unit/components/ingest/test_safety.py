@@ -101,6 +101,8 @@ def test_messages_in_invisible_characters_are_seen(text: str, hidden: bool) -> N
         ("Введите <имя> и <name>", "Введите <имя> и <name>"),
         ("5 < 6 и 7 > 2", "5 < 6 и 7 > 2"),
         ("<script>alert(1)</script>", "< script>alert(1)< /script>"),
+        ("<message>сбой</message>", "<message>сбой</message>"),
+        ("</p></ a></3>", "< /p>< / a>< /3>"),
         ("<x onclick=alert(1)>", "< x onclick=alert(1)>"),
         ("<ScRiPt src=//evil>", "< ScRiPt src=//evil>"),
         ("<javascript:alert(1)>", "< javascript:alert(1)>"),

@@ -146,3 +146,17 @@ def test_an_icon_in_a_sentence_is_called_by_its_name(sentence: str, shown: str) 
 def test_an_icon_in_a_heading_or_alone_is_no_text() -> None:
     text = read('<h2>Сеть <img src="x.svg" alt="Ссылка"></h2><p><img src="s.png" alt="Окно"></p><p>a</p>').text
     assert [block.text for block in markdown_blocks(text)] == ["Возврат товара", "Сеть", "a"]
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("<p>cd <JazzSM_HOME>/bin and <имя кластера></p>", "cd <JazzSM_HOME>/bin and <имя кластера>"),
+        ("<p>Run <code>get <ID> &lt;name&gt;</code> now</p>", "Run `get <ID> <name>` now"),
+        ("<pre>cd <INSTALL DIR>\n./x</pre>", "```\ncd <INSTALL DIR>\n./x\n```"),
+        ("<p><my-note>Back up</my-note> first</p>", "Back up first"),
+    ],
+)
+def test_placeholders_stay_and_elements_do_not(body: str, shown: str) -> None:
+    (_, block) = markdown_blocks(read(body).text)
+    assert block.text == shown
