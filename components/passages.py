@@ -43,6 +43,8 @@ def to_passage(document: Document) -> Passage:
         else tuple(sentence_spans(text)),
         chunk_index=int(meta.get("chunk_index") or 0),
         section=_section(meta),
+        begins_earlier=bool(meta.get("begins_earlier")),
+        continues=bool(meta.get("continues")),
         source=str(meta.get("source") or meta.get("file_path") or ""),
         url=meta.get("url"),
         lang=str(meta.get("lang") or ""),

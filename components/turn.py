@@ -96,6 +96,7 @@ class Passage(Frozen):
     `text` is the chunk's body, `sentences` those of its sentences that may be quoted, as (start, end) character offsets
     into `text`.
     `section` holds the first and the last `chunk_index` of the section that it is part of; None when it is all of it.
+    `begins_earlier` and `continues` say that the section has text before or after it that did not fit.
     `scores` holds every component of `score` by name, each in 0..1 unless its name says otherwise.
     """
 
@@ -107,6 +108,8 @@ class Passage(Frozen):
     sentences: tuple[tuple[int, int], ...]
     chunk_index: int = 0
     section: tuple[int, int] | None = None
+    begins_earlier: bool = False
+    continues: bool = False
     source: str = ""
     url: str | None = None
     lang: str = "ru"

@@ -67,7 +67,7 @@ class ExtractiveAnswerer(Nested):
                     (),
                     (),
                     quoted=True,
-                    truncated=cut or bool(document.meta.get("truncated")),
+                    truncated=cut or passage.begins_earlier or passage.continues,
                     withheld=tuple(withheld),
                 )
                 draft = with_claims(draft, quoted(passage, kept), {1: passage})

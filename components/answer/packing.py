@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from components.ingest.tokens import count_tokens
 from components.language.texts import day
+from components.language.texts import text as said_in
 from components.turn import Passage, RejectedApproach, Related
 
 _HEAD = 200
@@ -14,10 +15,19 @@ _RELATED = 600
 
 
 def formatted(number: int, passage: Passage, locale: str) -> str:
-    """A passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below."""
+    """A passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below.
+
+    A line in brackets says that the section has more text before or after the passage.
+    """
     head = " › ".join(filter(None, (_line(passage.title) or _line(passage.source), _line(passage.heading))))
     dated = f" ({day(passage.updated_at, locale)})" if passage.updated_at else ""
-    return f"[{number}] source: {head}{dated}\n{quotable(passage)}"
+    lines = [
+        f"[{number}] source: {head}{dated}",
+        said_in("outcomes.passage.begins_earlier", locale) if passage.begins_earlier else "",
+        quotable(passage),
+        said_in("outcomes.passage.continues", locale) if passage.continues else "",
+    ]
+    return "\n".join(filter(None, lines))
 
 
 def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passage]:

@@ -4,7 +4,7 @@ Imports nothing heavy: worker processes load this on each start.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tenants.core.json import Json
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
+_AROUND = 6
+"""Chunks of a section on either side of a chunk that are read with it, at most."""
+_SHORT_DOCUMENT = 4
+"""Chunks of a document of which each names all others, so that it can be read whole."""
 NAMELESS = "…"
 """The title of a document all of whose names give orders."""
 
@@ -113,7 +117,20 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
             meta["page"] = part.page
         meta["section_chunks"] = list(part.bounds)
         chunks.append(Chunk(text, heading, index, chunk_id(doc_id, digest, occurrence), allowed, meta))
-    return tuple(chunks)
+    ids = [chunk.chunk_id for chunk in chunks]
+    return tuple(
+        replace(
+            chunk, meta={**chunk.meta, "around": _around(ids, chunk.index, part.bounds)} if len(ids) > 1 else chunk.meta
+        )
+        for chunk, part in zip(chunks, parts, strict=True)
+    )
+
+
+def _around(ids: list[str], at: int, bounds: tuple[int, int]) -> "dict[str, Json]":
+    """The chunks to read with a chunk, so that a question needs no other record to find them."""
+    first, last = bounds if len(ids) > _SHORT_DOCUMENT else (0, len(ids) - 1)
+    first, last = max(first, at - _AROUND), min(last, at + _AROUND)
+    return {"first": first, "total": len(ids), "ids": [*ids[first : last + 1]]}
 
 
 def chunk_id(doc_id: str, digest: str, occurrence: int) -> str:

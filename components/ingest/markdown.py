@@ -50,7 +50,7 @@ _FILE_NAME = re.compile(r"\S+\.\w{2,4}")
 _CLASS = re.compile(r"[a-z][a-z_-]*")
 """`inline` and the like, which some generators write as the title of an image."""
 _MISSING = "\ue001"
-"""Stands for an image without a name until its sentence is complete."""
+"""Marks the place of an image without a name until its sentence is complete."""
 _GAP = re.compile(rf"[ ]*{_MISSING}[ ]*(?=[.,;:!?)])|{_MISSING}")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these the parser would change nothing but line breaks, which `_unwrapped` handles."""

@@ -21,8 +21,12 @@ _LINK = re.compile(
     rf"|(?<![\w@./\\:-])(?:[^\W_](?:[\w-]{{0,62}}[^\W_])?\.){{1,8}}(?:{_TOP})(?![\w-]|\.\w)(?:[/:?#][^\s<>\"'`«»]*)?"
 )
 _HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)")
-_FOOTED = re.compile(r"(?<=[\w)»\"'®™*])[ \t]*\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]", re.IGNORECASE)
-"""An address in brackets behind the words that it is linked to, as exports of pages write links."""
+_FOOTED = re.compile(
+    r"(?<=[\w)»\"'®™*])[ \t]*(?:\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]"
+    r"|\([ \t]*((?:https?|ftp)://[^\s()\[\]<>]+)[ \t]*\))",
+    re.IGNORECASE,
+)
+"""An address in brackets behind the words that it is linked to, as exports of pages and models write links."""
 _CODE = re.compile(r"(?ms)^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*$|\Z)|(?<![\\`])`[^`\n]+`(?!`)")
 """A block of code or a span of it, of which a chat window makes no links by itself."""
 _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
@@ -96,7 +100,7 @@ def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callab
         return "" if match.group().startswith("!") else match[1]
 
     def footed(match: re.Match[str]) -> str:
-        return match.group() if in_code(match) or is_welcome(match[1]) else ""
+        return match.group() if in_code(match) or is_welcome(match[1] or match[2]) else ""
 
     def addressed(match: re.Match[str]) -> str:
         address = match.group().rstrip(_TRAILING)

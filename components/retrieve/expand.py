@@ -2,30 +2,22 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from itertools import groupby
 
 from haystack import Document, component
 
 from components.faults import degraded
 from components.ingest.tokens import count_tokens
+from components.language.captions import HEADING_SEPARATOR
 from components.language.normalise import fold
 from components.passages import Chunk, from_payload, to_passage
 from components.turn import Passage
 from tenants.index import open_collection
-from tenants.knowledge import documents as records
 
-_CHUNKS_AROUND = 6
-"""Most chunks of a section read on either side of a hit; a section is cut to its token budget afterwards."""
 _MAX_REPEATED = 12
 """Sentences that a chunk repeats of the one before it, at most."""
 _WORD = re.compile(r"\w+")
-
-_PATIENCE_SECONDS = 0.5
-"""How long a turn waits for the records: if they hang, it goes on with the chunks alone."""
-
-_READERS = ThreadPoolExecutor(8, "sections")
+_STEP = re.compile(r"^(\d{1,3})[.)] ", re.MULTILINE)
 
 
 @component
@@ -33,13 +25,15 @@ class SectionExpander:
     """Replace each chunk by the section it belongs to, or by its whole document where that is short.
 
     Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
-    and in order. A section longer than `section_tokens` is cut around its best chunk, `meta["truncated"]` says so, and
-    no document is added once `budget` is spent. If the sections cannot be read, chunks pass unchanged and the turn is
-    degraded (`section`).
+    and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
+    `meta["begins_earlier"]` and `meta["continues"]` say so. No document is added once `budget` is spent. The chunks
+    around a hit are named in its metadata; one of an older index that names none passes unchanged. If the sections
+    cannot be read, so do all, and the turn is degraded (`section`).
 
     :param budget: tokens of all documents together.
-    :param section_tokens: tokens of one section at most.
-    :param document_chunks: chunks of a document that is short enough to be taken whole.
+    :param section_tokens: tokens of a part of a section at most.
+    :param whole_tokens: tokens of a section, or of a procedure in it, that is taken whole.
+    :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param top_k: sections returned at most.
 
     ```python
@@ -48,10 +42,16 @@ class SectionExpander:
     """
 
     def __init__(
-        self, budget: int = 3_300, section_tokens: int = 1_100, document_chunks: int = 3, top_k: int = 12
+        self,
+        budget: int = 3_300,
+        section_tokens: int = 1_100,
+        whole_tokens: int = 1_900,
+        document_chunks: int = 3,
+        top_k: int = 12,
     ) -> None:
         self.budget = budget
         self.section_tokens = section_tokens
+        self.whole_tokens = whole_tokens
         self.document_chunks = document_chunks
         self.top_k = top_k
 
@@ -72,8 +72,8 @@ class SectionExpander:
         for document in documents:
             if document.id in taken or len(expanded) == self.top_k:
                 continue
-            chunks = sections.get(document.id, (document,))
-            section = joined(document, self._fitting(document, chunks))
+            chunks = sections[document.id]
+            section = joined(document, self._fitting(document, chunks, left))
             cost = count_tokens(section.content or "")
             if cost > left and expanded:
                 continue
@@ -83,40 +83,42 @@ class SectionExpander:
         return {"documents": expanded}
 
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
-        """The chunks of each document's section in reading order: one read of the records, one of the index."""
-        passages = {document.id: to_passage(document) for document in documents}
-        doc_ids = sorted({passage.doc_id for passage in passages.values()})
-        stored = _READERS.submit(copy_context().run, records.find, doc_ids).result(_PATIENCE_SECONDS)
-        wanted: dict[str, tuple[str, ...]] = {}
-        for passage in passages.values():
-            record = stored.get(passage.doc_id)
-            wanted[passage.chunk_id] = self._ids(passage, record.chunk_ids if record else ())
+        """The chunks of each document's section in reading order, in one read of the index."""
+        wanted = {document.id: self._ids(document) for document in documents}
         known = {document.id: document for document in documents}
         missing = {chunk_id for ids in wanted.values() for chunk_id in ids} - known.keys()
         if missing:
             for hit in open_collection().fetch(sorted(missing)):
                 chunk = from_payload(hit.payload, 0.0, {})
                 known[chunk.id] = chunk
-        return {
-            chunk_id: tuple(known[one] for one in ids if one in known) or (known[chunk_id],)
-            for chunk_id, ids in wanted.items()
-        }
+        return {hit: tuple(known[chunk_id] for chunk_id in ids if chunk_id in known) for hit, ids in wanted.items()}
 
-    def _ids(self, passage: Passage, ids: Sequence[str]) -> tuple[str, ...]:
-        """The ids of the chunks to read with a passage; its own alone where the document was rewritten since."""
+    def _ids(self, document: Document) -> Sequence[str]:
+        """The ids of the chunks to read with a chunk, its own included."""
+        around = document.meta.get("around")
+        if not around:
+            return (document.id,)
+        passage = to_passage(document)
         at = passage.chunk_index
-        if at >= len(ids) or ids[at] != passage.chunk_id:
-            return (passage.chunk_id,)
-        if len(ids) <= self.document_chunks:
-            return tuple(ids)
         first, last = passage.section or (at, at)
-        return tuple(ids[max(first, at - _CHUNKS_AROUND) : min(last, at + _CHUNKS_AROUND) + 1])
+        if around["total"] <= self.document_chunks:
+            first, last = 0, around["total"] - 1
+        return [chunk_id for place, chunk_id in enumerate(around["ids"], around["first"]) if first <= place <= last]
 
-    def _fitting(self, hit: Document, chunks: Sequence[Document]) -> Sequence[Document]:
-        """The chunks that fit the budget of a section, from its start if the hit is among them, else up to the hit."""
+    def _fitting(self, hit: Document, chunks: Sequence[Document], left: int) -> Sequence[Document]:
+        """The chunks of a section that fit: all of them, or the procedure around the hit and what is beside it.
+
+        :param left: tokens of the budget that are not spent.
+        """
         costs = [count_tokens(chunk.content or "") for chunk in chunks]
-        at = next((place for place, chunk in enumerate(chunks) if chunk.id == hit.id), 0)
-        start, end, spent = at, at + 1, costs[at]
+        limit = min(self.whole_tokens, left)
+        if sum(costs) <= limit:
+            return chunks
+        at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
+        start, end = _procedure([chunk.content or "" for chunk in chunks], at)
+        if sum(costs[start:end]) > limit:
+            start, end = at, at + 1
+        spent = sum(costs[start:end])
         while start > 0 and spent + costs[start - 1] <= self.section_tokens:
             start -= 1
             spent += costs[start]
@@ -126,12 +128,29 @@ class SectionExpander:
         return chunks[start:end]
 
 
+def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
+    """The range of the chunks that hold the steps of one procedure; of the chunk alone where it is part of none."""
+    steps = [int(match[1]) if (match := _STEP.search(text)) else 0 for text in texts]
+
+    def goes_on(place: int) -> bool:
+        """Whether a chunk begins with a step that is not the first, or is a part of one."""
+        return steps[place] > 1 or (steps[place] == 0 and place + 1 < len(steps) and steps[place + 1] > 1)
+
+    start, end = at, at + 1
+    while start > 0 and goes_on(start):
+        start -= 1
+    while end < len(texts) and goes_on(end):
+        end += 1
+    return start, end
+
+
 def joined(hit: Document, chunks: Sequence[Document]) -> Document:
     """Consecutive chunks as one document with the hit's metadata; what a chunk repeats of the one before is dropped.
 
     Headings of small sections that differ from the first one stand above their text.
     """
-    if len(chunks) == 1 and chunks[0].id == hit.id:
+    section = to_passage(hit).section
+    if len(chunks) == 1 and section is None:
         return hit
     passages = [to_passage(chunk) for chunk in chunks]
     text = ""
@@ -153,22 +172,21 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
         text += body
         spans += [(a + shift, b + shift) for a, b in passage.sentences[skipped:] if a >= start]
         before = passage
-    section = to_passage(hit).section
-    indexes = [passage.chunk_index for passage in passages]
-    cut = section is not None and (min(indexes) > section[0] or max(indexes) < section[1])
-    first = passages[0]
+    first, last = passages[0], passages[-1]
+    section = section or (first.chunk_index, last.chunk_index)
     meta = {
         **hit.meta,
         "heading": _common([passage.heading for passage in passages]),
         "chunk_index": first.chunk_index,
         "sentences": tuple(spans),
         "chunk_ids": tuple(passage.chunk_id for passage in passages),
-        "truncated": cut,
+        "begins_earlier": first.chunk_index > section[0],
+        "continues": last.chunk_index < section[1],
     }
     return Chunk(id=hit.id, content=text, meta=meta, score=hit.score)
 
 
-def _common(headings: Sequence[str], separator: str = " › ") -> str:
+def _common(headings: Sequence[str], separator: str = HEADING_SEPARATOR) -> str:
     """The path that all headings share; the first heading where they share none."""
     distinct = [heading for heading, _ in groupby(headings)]
     if len(set(distinct)) == 1:
@@ -183,18 +201,21 @@ def _common(headings: Sequence[str], separator: str = " › ") -> str:
 
 
 def _repeated(before: Passage, following: Passage) -> int:
-    """How many sentences at the start of a chunk only repeat the end of the one before, or its table's header."""
+    """Count the sentences at the start of a chunk that repeat the one before: heading, end, header of a table."""
+    headings = [_words(heading) for heading in before.heading.split(HEADING_SEPARATOR) if heading]
     earlier = [_words(before.text[a:b]) for a, b in before.sentences]
     opening = [_words(following.text[a:b]) for a, b in following.sentences[:_MAX_REPEATED]]
+    # The end of a section that was merged with the next one names its own heading.
+    named = next((at for at, words in enumerate(opening) if words not in headings), len(opening))
     last_words = [word for words in earlier[-2 * _MAX_REPEATED :] for word in words]
-    for size in range(len(opening), 0, -1):
-        repeated = [word for words in opening[:size] for word in words]
+    for size in range(len(opening), named, -1):
+        repeated = [word for words in opening[named:size] for word in words]
         if repeated and last_words[-len(repeated) :] == repeated:
             return size
     rows = [following.text[a:b] for a, b in following.sentences[:2]]
     if rows and all(row.lstrip().startswith("|") and row in before.text for row in rows):
         return len(rows)
-    return 0
+    return named
 
 
 def _words(text: str) -> list[str]:

@@ -1,0 +1,116 @@
+"""A hit brings its section: a procedure from its first step to its last, or a mark that some of it is missing."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+from haystack import Document
+
+from components.answer.packing import formatted
+from components.faults import collect_degraded
+from components.ingest.cut import cut
+from components.ingest.document import SourceDocument
+from components.ingest.pack import Sizes
+from components.passages import from_payload, to_passage
+from components.retrieve import expand
+from components.retrieve.expand import SectionExpander
+from tenants.index import Hit
+
+Index = Callable[[str], list[Document]]
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Index:
+    """An index of one document, whose chunks are returned in order."""
+    hits: dict[str, Hit] = {}
+
+    class Collection:
+        def fetch(self, ids: Sequence[str]) -> list[Hit]:
+            return [hits[chunk_id] for chunk_id in ids if chunk_id in hits]
+
+    def add(text: str) -> list[Document]:
+        for chunk in cut(SourceDocument("a.md", "Кластер", text), Sizes(200, 500, 50, 50)).chunks:
+            meta = {
+                "chunk_id": chunk.chunk_id,
+                "chunk_index": chunk.index,
+                "heading": chunk.heading,
+                "sentences": [list(span) for span in chunk.sentences],
+                **chunk.meta,
+            }
+            hits[chunk.chunk_id] = Hit(chunk.chunk_id, 0.0, {"content": chunk.text, "meta": meta})
+        return [from_payload(hit.payload, 0.5, {}) for hit in hits.values()]
+
+    monkeypatch.setattr(expand, "open_collection", Collection)
+    return add
+
+
+def procedure(steps: int) -> str:
+    words = "выберите нужный пункт в открывшемся окне и подтвердите свой выбор ещё раз кнопкой внизу"
+    listed = "\n".join(f"1. Шаг {number}: {words}." for number in range(1, steps + 1))
+    return f"## Создание\n\nСоздайте кластер:\n\n{listed}\n\n## Удаление\n\nУдалите кластер в личном кабинете."
+
+
+def numbers(document: Document) -> list[int]:
+    return [int(number) for number in re.findall(r"^(\d+)\. Шаг \1:", document.content or "", re.MULTILINE)]
+
+
+def test_procedure_over_several_chunks_comes_whole(index: Index) -> None:
+    chunks = index(procedure(50))
+    hit = chunks[3]
+    assert 1 not in numbers(hit)
+    (section,) = SectionExpander(budget=1_900, section_tokens=600).run([hit])["documents"]
+    assert numbers(section) == [*range(1, 51)]
+    passage = to_passage(section)
+    assert not passage.begins_earlier
+    assert not passage.continues
+    assert "[…" not in formatted(1, passage, "ru")
+
+
+def test_procedure_over_the_budget_is_marked_as_incomplete(index: Index) -> None:
+    hit = index(procedure(50))[3]
+    (section,) = SectionExpander(budget=900, section_tokens=700).run([hit])["documents"]
+    found = numbers(section)
+    assert found == [*range(found[0], found[-1] + 1)]
+    shown = formatted(1, to_passage(section), "ru").split("\n")
+    assert shown[1] == "[… начало раздела пропущено]"
+    assert shown[-1] == "[… раздел продолжается]"
+
+
+def test_cut_section_keeps_its_procedure_whole(index: Index) -> None:
+    prose = "\n\n".join(
+        f"Абзац {number} о том, как устроен кластер и чем он отличается от машин." for number in range(60)
+    )
+    chunks = index(f"## Создание\n\n{prose}\n\n{procedure(24).removeprefix('## Создание')}")
+    hit = next(chunk for chunk in chunks if 24 in numbers(chunk))
+    (section,) = SectionExpander(budget=1_200, section_tokens=700, whole_tokens=1_200).run([hit])["documents"]
+    assert numbers(section) == [*range(1, 25)]
+    assert to_passage(section).begins_earlier
+
+
+def test_short_document_is_taken_whole_if_its_pipeline_wants_that(index: Index) -> None:
+    first, second = index("## Цена\n\n" + "Цена зависит от тарифа. " * 40 + "\n\n## Срок\n\n" + "Срок — год. " * 60)
+    (whole,) = SectionExpander(document_chunks=2).run([second])["documents"]
+    assert (whole.content or "").startswith("Цена")
+    assert SectionExpander(document_chunks=1).run([second])["documents"][0].content == second.content
+    assert first.content != second.content
+
+
+def test_chunk_of_an_older_index_passes_alone_and_marked(index: Index) -> None:
+    hit = index(procedure(50))[3]
+    del hit.meta["around"]
+    (section,) = SectionExpander().run([hit])["documents"]
+    assert section.content == hit.content
+    assert to_passage(section).continues
+
+
+def test_unreadable_index_leaves_the_chunks(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = index(procedure(50))[3]
+
+    def unreachable() -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(expand, "open_collection", unreachable)
+    with collect_degraded() as steps:
+        (section,) = SectionExpander().run([hit])["documents"]
+    assert section.content == hit.content
+    assert "section" in steps
