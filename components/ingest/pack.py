@@ -352,6 +352,13 @@ def _bounded(parts: Sequence[Part], paths: Sequence[Path]) -> list[Part]:
         for section in range(part.sections[0], part.sections[1] + 1):
             first.setdefault(section, at)
             last[section] = at
+    for section in range(1, len(paths)):
+        # Headings without text part procedures, but what is under one heading path is read together.
+        if paths[section] == paths[section - 1] and section in first and section - 1 in first:
+            first[section] = first[section - 1]
+    for section in range(len(paths) - 1, 0, -1):
+        if paths[section] == paths[section - 1] and section in last and section - 1 in last:
+            last[section - 1] = last[section]
     ends = dict(last)
     for section in last:
         path = paths[section] if paths else ()

@@ -31,8 +31,8 @@ class SectionExpander:
     cannot be read, so do all, and the turn is degraded (`section`).
 
     :param budget: tokens of all documents together.
-    :param section_tokens: tokens of a part of a section at most.
-    :param whole_tokens: tokens of a section, or of a procedure in it, that is taken whole.
+    :param section_tokens: tokens of one section at most, unless a procedure is longer.
+    :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param top_k: sections returned at most.
 
@@ -45,13 +45,13 @@ class SectionExpander:
         self,
         budget: int = 3_300,
         section_tokens: int = 1_100,
-        whole_tokens: int = 1_900,
+        procedure_tokens: int = 1_900,
         document_chunks: int = 3,
         top_k: int = 12,
     ) -> None:
         self.budget = budget
         self.section_tokens = section_tokens
-        self.whole_tokens = whole_tokens
+        self.procedure_tokens = procedure_tokens
         self.document_chunks = document_chunks
         self.top_k = top_k
 
@@ -106,17 +106,14 @@ class SectionExpander:
         return [chunk_id for place, chunk_id in enumerate(around["ids"], around["first"]) if first <= place <= last]
 
     def _fitting(self, hit: Document, chunks: Sequence[Document], left: int) -> Sequence[Document]:
-        """The chunks of a section that fit: all of them, or the procedure around the hit and what is beside it.
+        """The procedure around the hit, or the hit alone, and as much of the section beside it as fits.
 
         :param left: tokens of the budget that are not spent.
         """
         costs = [count_tokens(chunk.content or "") for chunk in chunks]
-        limit = min(self.whole_tokens, left)
-        if sum(costs) <= limit:
-            return chunks
         at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
         start, end = _procedure([chunk.content or "" for chunk in chunks], at)
-        if sum(costs[start:end]) > limit:
+        if sum(costs[start:end]) > min(self.procedure_tokens, left):
             start, end = at, at + 1
         spent = sum(costs[start:end])
         while start > 0 and spent + costs[start - 1] <= self.section_tokens:

@@ -297,6 +297,13 @@ def test_a_chunk_knows_its_section() -> None:
     assert {chunk.heading for chunk in chunks[:last]} == {"Слив"}
 
 
+def test_heading_without_text_separates_procedures_that_are_read_together() -> None:
+    steps = "\n".join(f"1. {paragraph(6)}" for _ in range(2))
+    chunks = split(f"# Слив\n\n{steps}\n\n##\n\n{steps}\n\n# Фильтр\n\n{paragraph(6)}")
+    assert [chunk.text[:2] for chunk in chunks if chunk.heading == "Слив"] == ["1.", "1."]
+    assert [chunk.meta["section_chunks"] for chunk in chunks] == [[0, 1], [0, 1], [2, 2]]
+
+
 def test_a_problem_and_its_solution_are_one_section() -> None:
     chunks = split(
         f"{paragraph(12)}\n\n## Причина\n\n{paragraph(12)}\n\n## Решение\n\n{paragraph(12)}\n\n## Ещё\n\n{paragraph(5)}"

@@ -82,7 +82,7 @@ def test_cut_section_keeps_its_procedure_whole(index: Index) -> None:
     )
     chunks = index(f"## Создание\n\n{prose}\n\n{procedure(24).removeprefix('## Создание')}")
     hit = next(chunk for chunk in chunks if 24 in numbers(chunk))
-    (section,) = SectionExpander(budget=1_200, section_tokens=700, whole_tokens=1_200).run([hit])["documents"]
+    (section,) = SectionExpander(budget=1_200, section_tokens=700, procedure_tokens=1_200).run([hit])["documents"]
     assert numbers(section) == [*range(1, 25)]
     assert to_passage(section).begins_earlier
 
