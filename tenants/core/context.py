@@ -50,10 +50,6 @@ class Tenant:
             digest.update(data)
         return digest.hexdigest()[:32]
 
-    def session_key(self, session_id: str) -> str:
-        """The key under which this subject's conversation is kept."""
-        return self.key("session", session_id)
-
 
 _CURRENT: ContextVar[Tenant | None] = ContextVar("opora_tenant", default=None)
 

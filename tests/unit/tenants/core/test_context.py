@@ -59,8 +59,3 @@ def test_keys_of_different_callers_and_parts_differ(
 ) -> None:
     keys = {Tenant(tenant_id, subject).key(*parts) for tenant_id, subject, parts in callers}
     assert len(keys) == len(callers)
-
-
-def test_a_session_belongs_to_one_subject() -> None:
-    assert ANNA.session_key("s1") == ANNA.session_key("s1")
-    assert ANNA.session_key("s1") != BORIS.session_key("s1")
