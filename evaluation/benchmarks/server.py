@@ -50,7 +50,7 @@ def serving(folder: Path, **settings: str) -> Iterator[Served]:
     :param settings: further environment variables of the service.
     :raises NotStarted: it exits, or is not ready in time.
     """
-    port = _free_port()
+    port = free_port()
     environment = os.environ | {
         "OPORA_DATA_DIR": str(folder),
         "OPORA_MODELS_DIR": str(get_settings().models),
@@ -89,7 +89,7 @@ def _await_ready(process: subprocess.Popen[bytes], port: int) -> None:
     raise NotStarted
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

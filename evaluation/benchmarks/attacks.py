@@ -1,0 +1,382 @@
+"""Attacks of a tenant on an installation, each a block during which it lasts."""
+
+import os
+import socket
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import httpx
+
+from evaluation.benchmarks.bombs import pdf
+from pipelines import pages
+from tenants.chats import sites
+from tenants.chats.sites import SiteConfig
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import operators, providers
+
+ATTACKER = "mallory"
+SITE = "site_of_mallory"
+SHOP = "https://shop.example"
+LOGIN, PASSWORD = "mallory-operator", "river of snow 42"
+_SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+_ASKERS = 4
+_SILENT = 300
+_ENDLESS = 3
+_STREAMS, _STREAMS_OF_A_VISITOR = 400, 20
+_SIGN_INS, _SINGLE_SIGN_ONS, _TOOL_TESTS, _FILES, _TABS = 12, 24, 60, 12, 40
+_BODY_BYTES = 48_000_000
+_PAUSE_SECONDS = 0.25
+"""Between two questions of an attacker: four of them ask 960 a minute, as sixteen visitors at their limit do."""
+
+_PATIENCE_SECONDS = 2.0
+"""Before a client that was refused tries again."""
+
+
+def prepare(provider_port: int) -> None:
+    """Give the attacker a site, an operator, and an identity provider at a local port that only an attack opens."""
+    with acting_as(Tenant(ATTACKER, "admin")):
+        sites.add(SITE, [SHOP], SiteConfig(), key=SITE)
+        operators.add(LOGIN, PASSWORD, role="admin")
+        issuer = {"issuer": f"http://127.0.0.1:{provider_port}", "client_id": "desk", "client_secret": "hush"}
+        providers.put(providers.parsed({**issuer, "domains": ["shop.example"]}))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The service as the attacker sees it."""
+
+    port: int
+    headers: Mapping[str, str]
+    provider_port: int
+
+    @property
+    def url(self) -> str:
+        """The address of the service."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self) -> httpx.Client:
+        """A client with the attacker's token."""
+        return httpx.Client(base_url=self.url, headers=self.headers, timeout=120)
+
+    def stranger(self, number: int = 0) -> httpx.Client:
+        """A client without a token, from an address of its own."""
+        address = f"127.0.{1 + number // 250}.{1 + number % 250}"
+        transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=None))
+        return httpx.Client(base_url=self.url, transport=transport, timeout=120)
+
+    def visitor(self, number: int) -> httpx.Client:
+        """A client of a new visitor of the attacker's site, from an address of their own."""
+        with self.stranger(number) as client:
+            session = client.post("/widget/sessions", json={"site": SITE}, headers={"Origin": SHOP}).raise_for_status()
+        client = self.stranger(number)
+        client.headers["Authorization"] = f"Bearer {session.json()['token']}"
+        return client
+
+
+Attack = Callable[[Target], AbstractContextManager[None]]
+
+
+@contextmanager
+def _repeating(
+    target: Target,
+    act: Callable[[httpx.Client, int], object],
+    clients: int = _ASKERS,
+    pause: float = 0.0,
+    client_of: Callable[[int], httpx.Client] | None = None,
+) -> Iterator[None]:
+    """Several clients do the same again and again; what they are answered is nobody's concern."""
+    stop = Event()
+
+    def work(first: int) -> None:
+        with client_of(first) if client_of else target.client() as client:
+            number = first
+            while not stop.is_set():
+                with suppress(httpx.HTTPError):
+                    act(client, number)
+                number += clients
+                stop.wait(pause)
+
+    with ThreadPoolExecutor(clients, "attack") as pool:
+        for first in range(clients):
+            pool.submit(work, first)
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+def _tool(target: Target, name: str, url: str, pattern: str) -> None:
+    tool = {
+        "name": name,
+        "title": "Накладные",
+        "description": "Где накладная с номером",
+        "url": url,
+        "parameters": {"properties": {"number": {"type": "string", "pattern": pattern}}, "required": ["number"]},
+        "timeout_seconds": 20,
+    }
+    with target.client() as client:
+        client.put("/tools", json=tool).raise_for_status()
+
+
+def _without_tool(target: Target, name: str) -> None:
+    with target.client() as client:
+        client.delete(f"/tools/{name}")
+
+
+@contextmanager
+def patterns(target: Target) -> Iterator[None]:
+    """A tool's pattern that takes exponential time where a matcher backtracks."""
+    _tool(target, "patterns", "https://tools.example/", r"\w{1,40}" * 5 + "!")
+    act = _repeating(
+        target, lambda client, number: _ask(client, f"Где накладная {'а' * 800} {number}?"), pause=_PAUSE_SECONDS
+    )
+    with act:
+        yield
+    _without_tool(target, "patterns")
+
+
+@contextmanager
+def _hanging_tool(target: Target) -> Iterator[str]:
+    """The name of a tool that does not answer."""
+    go = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            go.wait(30)
+
+        def log_message(self, *arguments: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as far:
+        far.daemon_threads = True
+        listening = Thread(target=far.serve_forever, daemon=True)
+        listening.start()
+        _tool(target, "slow", f"http://127.0.0.1:{far.server_port}/", r"\b\d{7}\b")
+        yield "slow"
+        go.set()
+        _without_tool(target, "slow")
+        far.shutdown()
+        listening.join()
+
+
+@contextmanager
+def slow_tools(target: Target) -> Iterator[None]:
+    """A tool that does not answer, asked by several at once."""
+
+    def ask(client: httpx.Client, number: int) -> None:
+        _ask(client, f"Где накладная {1_000_000 + number}?")
+
+    with _hanging_tool(target), _repeating(target, ask, 8):
+        yield
+
+
+@contextmanager
+def tool_tests(target: Target) -> Iterator[None]:
+    """Tests of a tool that does not answer, many at once."""
+
+    def test(client: httpx.Client, number: int) -> None:
+        client.post("/tools/slow/test", json={"question": f"Где накладная {1_000_000 + number}?"})
+
+    with _hanging_tool(target), _repeating(target, test, _TOOL_TESTS, _PATIENCE_SECONDS):
+        yield
+
+
+@contextmanager
+def providers_that_hang(target: Target) -> Iterator[None]:
+    """Sign-ins by a provider that accepts connections and says nothing."""
+    accepted: list[socket.socket] = []
+    with closing(socket.create_server(("127.0.0.1", target.provider_port), backlog=200)) as listening:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    accepted.append(listening.accept()[0])
+
+        thread = Thread(target=accept, daemon=True)
+        thread.start()
+        begin = _repeating(
+            target,
+            lambda client, _: client.get(f"/desk/sso/{ATTACKER}"),
+            _SINGLE_SIGN_ONS,
+            _PATIENCE_SECONDS,
+            target.stranger,
+        )
+        with begin:
+            yield
+            listening.shutdown(socket.SHUT_RDWR)
+            for one in accepted:
+                one.close()
+        thread.join()
+
+
+@contextmanager
+def sign_ins(target: Target) -> Iterator[None]:
+    """Passwords to hash, from many addresses."""
+
+    def sign_in(client: httpx.Client, number: int) -> None:
+        form = {"login": f"nobody-{number}", "password": PASSWORD}
+        client.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+
+    with _repeating(target, sign_in, _SIGN_INS, client_of=target.stranger):
+        yield
+
+
+@contextmanager
+def desk_tabs(target: Target) -> Iterator[None]:
+    """Tabs of the desk that follow what happens, and load the inbox at each of two changes a second."""
+
+    def change(client: httpx.Client, _: int) -> None:
+        client.post("/chats", json={})
+
+    with ExitStack() as stack:
+        browser = stack.enter_context(target.stranger())
+        form = {"login": LOGIN, "password": PASSWORD}
+        browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+        for _ in range(_TABS):
+            stack.enter_context(browser.stream("GET", "/desk/live"))
+        stack.enter_context(_repeating(target, change, 2, 1.0, target.visitor))
+        reload = _repeating(
+            target, lambda client, _: client.get("/desk"), _TABS, 0.5, lambda _: _signed_in(target, browser)
+        )
+        stack.enter_context(reload)
+        yield
+
+
+@contextmanager
+def streams(target: Target) -> Iterator[None]:
+    """Hundreds of event streams of visitors, as many for each as they may have."""
+    with ExitStack() as stack:
+        for number in range(_STREAMS // _STREAMS_OF_A_VISITOR):
+            visitor = stack.enter_context(target.visitor(number))
+            chat = visitor.post("/chats", json={}).raise_for_status().json()["chat_id"]
+            for _ in range(_STREAMS_OF_A_VISITOR):
+                stack.enter_context(visitor.stream("GET", f"/chats/{chat}/events"))
+        yield
+
+
+@contextmanager
+def large_bodies(target: Target) -> Iterator[None]:
+    """Megabytes of zeros in place of documents, beyond the limit of a body and just within it."""
+    beyond = b'{"documents":[0' + b",0" * (_BODY_BYTES // 2) + b"]}"
+    within = b'{"documents":[0' + b",0" * (_BODY_BYTES // 12) + b"]}"
+
+    def send(client: httpx.Client, number: int) -> None:
+        client.post("/ingest/run", content=(beyond, within)[number % 2], headers={"Content-Type": "application/json"})
+
+    with _repeating(target, send, 2):
+        yield
+
+
+@contextmanager
+def slow_files(target: Target) -> Iterator[None]:
+    """Files of visitors that take long to read."""
+    words = zlib.compress(b"BT /F 12 Tf 72 720 Td " + b"(aaaa bbbb cccc) Tj 1 0 Td " * 20_000 + b"ET")
+    stream = b"<</Filter/FlateDecode/Length %d>>stream\n%b\nendstream" % (len(words), words)
+    kids = b" ".join(b"%d 0 R" % (at + 5) for at in range(200))
+    tree = b"<</Type/Pages/Count 200/Kids[%b]/MediaBox[0 0 595 842]/Resources<</Font<</F 3 0 R>>>>>>" % kids
+    font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
+    page = b"<</Type/Page/Parent 2 0 R/Contents 4 0 R>>"
+    slow = pdf([b"<</Type/Catalog/Pages 2 0 R>>", tree, font, stream, *[page] * 200])
+    with target.visitor(0) as visitor:
+        files = f"/chats/{visitor.post('/chats', json={}).raise_for_status().json()['chat_id']}/files"
+        authorization = visitor.headers["Authorization"]
+
+        def send(client: httpx.Client, _: int) -> None:
+            client.post(files, files={"file": ("a.pdf", slow)}, headers={"Authorization": authorization})
+
+        with _repeating(target, send, _FILES, _PATIENCE_SECONDS, target.stranger):
+            yield
+
+
+@contextmanager
+def costly_ingest(target: Target) -> Iterator[None]:
+    """Megabytes of one-letter sentences."""
+    texts = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(8)]
+    with _repeating(target, lambda client, _: client.post("/ingest/run", json={"documents": texts}), 1):
+        yield
+
+
+@contextmanager
+def connections(target: Target) -> Iterator[None]:
+    """Heads without end, and hundreds of connections that say nothing."""
+    stop = Event()
+
+    def endless() -> None:
+        while not stop.is_set():
+            with suppress(OSError), closing(_connected(target)) as line:
+                line.sendall(b"GET /healthz HTTP/1.1\r\nHost: opora\r\n")
+                while not stop.is_set():
+                    line.sendall(b"X-Long: " + b"x" * 60_000 + b"\r\n")
+
+    with ExitStack() as stack, ThreadPoolExecutor(_ENDLESS, "attack") as pool:
+        for _ in range(_SILENT):
+            with suppress(OSError):
+                stack.enter_context(closing(_connected(target)))
+        for _ in range(_ENDLESS):
+            pool.submit(endless)
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+@contextmanager
+def full_disk(target: Target) -> Iterator[None]:
+    """Uploads as fast as they go."""
+    data = os.urandom(2_000_000)
+
+    def upload(client: httpx.Client, number: int) -> None:
+        client.post("/documents", files=[("files", (f"blob-{number}.txt", data))])
+
+    with _repeating(target, upload, 2):
+        yield
+
+
+@contextmanager
+def personal_data(target: Target) -> Iterator[None]:
+    """Questions full of what has to be masked, that open tickets."""
+    numbers = " ".join(f"+7 916 {100 + number} {10 + number % 80} 45" for number in range(60))
+
+    def ask(client: httpx.Client, number: int) -> None:
+        _ask(client, f"Отмените заказ {number}, карта 4111 1111 1111 1111, {numbers}", session_id=f"s{number % 9}")
+
+    with _repeating(target, ask, pause=_PAUSE_SECONDS):
+        yield
+
+
+def _ask(client: httpx.Client, question: str, **more: str) -> httpx.Response:
+    return client.post("/ask/run", json={"question": question, **more})
+
+
+def _connected(target: Target) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", target.port), 10)
+
+
+def _signed_in(target: Target, browser: httpx.Client) -> httpx.Client:
+    """A tab of a browser that is signed in."""
+    tab = target.stranger()
+    tab.headers["Cookie"] = f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
+    return tab
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "patterns": patterns,
+    "slow tools": slow_tools,
+    "costly ingest": costly_ingest,
+    "connections": connections,
+    "full disk": full_disk,
+    "personal data": personal_data,
+    "400 streams": streams,
+    "24 hanging providers": providers_that_hang,
+    "bodies of 48 MB": large_bodies,
+    "12 slow files": slow_files,
+    "60 tests of tools": tool_tests,
+    "12 sign-ins": sign_ins,
+    "40 tabs of the desk": desk_tabs,
+}
+"""What once held up every tenant, each in a form of its own."""
