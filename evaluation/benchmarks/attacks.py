@@ -33,6 +33,9 @@ _BODY_BYTES = 48_000_000
 _PAUSE_SECONDS = 0.25
 """Between two questions of an attacker: four of them ask 960 a minute, as sixteen visitors at their limit do."""
 
+_RELOAD_SECONDS = 1.5
+"""Between two loads of a page of the desk at which something changes all the time, as `ui/src/desk/live.ts` does."""
+
 _PATIENCE_SECONDS = 2.0
 """Before a client that was refused tries again."""
 
@@ -241,7 +244,7 @@ def desk_tabs(target: Target) -> Iterator[None]:
             stack.enter_context(browser.stream("GET", "/desk/live"))
         stack.enter_context(_repeating(target, change, 2, 1.0, target.visitor))
         reload = _repeating(
-            target, lambda client, _: client.get("/desk"), _TABS, 0.5, lambda _: _signed_in(target, browser)
+            target, lambda client, _: client.get("/desk"), _TABS, _RELOAD_SECONDS, lambda _: _signed_in(target, browser)
         )
         stack.enter_context(reload)
         yield

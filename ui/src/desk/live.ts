@@ -18,7 +18,7 @@ interface News {
 }
 
 const KINDS = ['ready', 'changed', 'typing', 'presence', 'roll_call', 'ended'];
-const BETWEEN_LOADS_MS = 400;
+const BETWEEN_LOADS_MS = 1_500;
 const TYPING_MS = 8_000;
 const LOOKING_EVERY_MS = 15_000;
 
@@ -104,7 +104,8 @@ export class Live {
     if (kind === 'ended') location.reload();
     else if (kind === 'ready' || kind === 'changed') {
       this.show(true);
-      void this.load();
+      // A hidden tab catches up when it is looked at. The leading one sounds the alerts.
+      if (this.leads || document.visibilityState === 'visible') void this.load();
       // A new stream knows of nobody yet.
       if (kind === 'ready' && this.chat) void this.look({ arriving: 'true' });
     } else if (kind === 'hello' && this.leads) {
