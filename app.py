@@ -95,6 +95,7 @@ from ui.desk import tenant as tenant_pages
 from ui.desk.insights import all as insight_pages
 from ui.desk.settings import all as settings_pages
 from ui.desk.view import Desk
+from ui.help import pages as help_pages
 
 log = logging.getLogger("opora.service")
 
@@ -182,6 +183,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *settings_pages.ROUTES,
         *sso_pages.ROUTES,
         *tenant_pages.ROUTES,
+        *help_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
@@ -247,8 +249,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
     for section in _desk(desk, limiter, conversations, articles, library):
         app.include_router(section)
-    app.include_router(pages.router(_has_site))
-    app.include_router(desk_assets.router())
+    for section in (pages.router(_has_site), help_pages.router(limiter), desk_assets.router()):
+        app.include_router(section)
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())

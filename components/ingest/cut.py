@@ -42,11 +42,16 @@ class Cut(Frozen):
 def cut(document: SourceDocument, sizes: Sizes) -> Cut:
     """Cut a document at headings, then paragraphs, then sentences."""
     fairness.yield_to_questions()
-    blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks_of(document))
+    blocks = safe_blocks_of(document)
     title = _title(document, blocks)
     # A question is its own best search key, so no pair of an FAQ is merged with another.
     parts = packed(blocks, title, sizes, apart=document.markup == "faq")
     return Cut(title, _identified(document.doc_id, parts, _flags(document)))
+
+
+def safe_blocks_of(document: SourceDocument) -> tuple[Block, ...]:
+    """The same as `blocks_of`, with headings that give orders as lines of text."""
+    return tuple(_demoted(block) if _orders(block) else block for block in blocks_of(document))
 
 
 def blocks_of(document: SourceDocument) -> tuple[Block, ...]:

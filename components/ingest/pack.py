@@ -86,7 +86,7 @@ def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = F
 
     :param apart: keep every section to itself however small it is.
     """
-    sections = list(_sections(blocks, title))
+    sections = list(sections_of(blocks, title))
     drafts: list[Part] = []
     for at, (path, content) in enumerate(sections):
         following = sections[at + 1][0] if at + 1 < len(sections) else ()
@@ -106,7 +106,8 @@ def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = F
     return _bounded([_merged(group) for group in groups], [path for path, _ in sections])
 
 
-def _sections(blocks: Sequence[Block], title: str) -> Iterator[tuple[Path, list[Block]]]:
+def sections_of(blocks: Sequence[Block], title: str) -> Iterator[tuple[Path, list[Block]]]:
+    """Yield the sections of a document: the headings above each, below the title, and its blocks."""
     path: list[tuple[int, str]] = []
     content: list[Block] = []
     opened = False

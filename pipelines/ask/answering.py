@@ -28,6 +28,10 @@ from pipelines.ask.contract import (
     TurnAnswer,
     VerdictPart,
 )
+from pipelines.ask.help_links import HelpLinks
+
+_CARD_LENGTH = 2_000
+"""Characters of a section that an article's card shows."""
 
 
 def answer_of(
@@ -38,6 +42,7 @@ def answer_of(
     latency_ms: float = 0.0,
     handoff: Handoff | None = None,
     calls: Sequence[Call] = (),
+    links: HelpLinks | None = None,
 ) -> TurnAnswer:
     """The contract object of a finished turn.
 
@@ -47,6 +52,7 @@ def answer_of(
     :param latency_ms: the whole turn, as the use case measured it.
     :param handoff: the way to a person, when this turn opens one.
     :param calls: the language model calls of the turn.
+    :param links: to the help centre, for documents without an address of their own.
     :raises ValueError: the turn has no outcome yet.
     """
     if turn.outcome is None:
@@ -67,12 +73,12 @@ def answer_of(
             verified=_verified(draft),
             missing=draft.missing if draft else (),
         ),
-        citations=tuple(_citation(citation, draft) for citation in citations),
+        citations=tuple(_citation(citation, draft, links) for citation in citations),
         sources=tuple(_source(citation) for citation in citations),
         claims=tuple(_claim(claim) for claim in draft.claims) if draft else (),
         scores=_scores(turn, draft),
         routing=Routing(intent=turn.intent, risk=turn.risk, complexity=turn.complexity),
-        articles=tuple(map(_article, turn.reply.articles)),
+        articles=tuple(_article(article, links) for article in turn.reply.articles),
         suggested_questions=turn.reply.suggestions,
         clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
         handoff=handoff,
@@ -101,7 +107,7 @@ def _verified(draft: turns.Draft | None) -> bool:
     )
 
 
-def _citation(citation: turns.Citation, draft: turns.Draft | None) -> CitationPart:
+def _citation(citation: turns.Citation, draft: turns.Draft | None, links: HelpLinks | None) -> CitationPart:
     passage = citation.passage
     return CitationPart(
         index=citation.index,
@@ -111,7 +117,7 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None) -> CitationPa
         heading=passage.heading,
         excerpt=citation.excerpt,
         span=citation.span,
-        url=passage.url,
+        url=_address(passage, links),
         cited=draft is not None and f"[{citation.index}]" in draft.text,
         origin=citation.origin,
         trust=passage.trust,
@@ -120,16 +126,21 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None) -> CitationPa
     )
 
 
-def _article(article: turns.Article) -> ArticlePart:
+def _article(article: turns.Article, links: HelpLinks | None) -> ArticlePart:
     passage = article.passage
     return ArticlePart(
         doc_id=passage.doc_id,
         title=passage.title,
         heading=passage.heading,
-        url=passage.url,
+        url=_address(passage, links),
         snippet=article.snippet,
         score=_round(article.score),
+        text=passage.text[:_CARD_LENGTH],
     )
+
+
+def _address(passage: turns.Passage, links: HelpLinks | None) -> str | None:
+    return passage.url or (links.to(passage) if links else None)
 
 
 def _source(citation: turns.Citation) -> SourcePart:

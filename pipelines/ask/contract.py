@@ -175,7 +175,10 @@ class CitationPart(_Part):
 
 
 class ArticlePart(_Part):
-    """A section to read when there is no answer; `snippet` is its sentence closest to the question."""
+    """A section to read when there is no answer.
+
+    `snippet` is its sentence closest to the question, `text` all of it, as far as a card shows it.
+    """
 
     doc_id: str
     title: str
@@ -183,6 +186,8 @@ class ArticlePart(_Part):
     url: str | None
     snippet: str
     score: float
+    # Answers recorded before have none.
+    text: str = ""
 
 
 class SourcePart(_Part):

@@ -18,7 +18,7 @@ from components.language.personal import mask
 from components.language.texts import text
 from components.turn import Turn
 from pipelines import measures
-from pipelines.ask import record
+from pipelines.ask import help_links, record
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.staffing import staffing
@@ -113,6 +113,7 @@ class EndedTurn:
             latency_ms=(perf_counter() - self.started) * 1_000,
             handoff=self.handoff,
             calls=self.steps.calls,
+            links=help_links.of_caller(),
         )
 
 

@@ -19,6 +19,7 @@ from haystack import Document
 from components.decide.answer_guard import shown_link
 from components.language.texts import text
 from components.passages import to_passage
+from pipelines.ask import help_links
 from pipelines.ask.contract import SHOWN, TurnAnswer
 from pipelines.ask.steps import Outputs
 from tenants.accounts import policy
@@ -124,7 +125,7 @@ class Narrator:
 
 def _early_citations(documents: Sequence[Document]) -> list[dict[str, object]]:
     """The documents that an answer may cite, best first."""
-    rules = policy.current()
+    rules, links = policy.current(), help_links.of_caller()
     return [
         {
             "index": index,
@@ -133,7 +134,7 @@ def _early_citations(documents: Sequence[Document]) -> list[dict[str, object]]:
             "title": passage.title,
             "heading": passage.heading,
             "snippet": shorten(passage.text, _SNIPPET, placeholder="…"),
-            "url": shown_link(passage.url, rules),
+            "url": shown_link(passage.url, rules) or (links.to(passage) if links else None),
             "score": round(passage.score, 4),
         }
         for index, passage in enumerate(map(to_passage, documents[:_EARLY_CITATIONS]), 1)

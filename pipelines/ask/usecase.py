@@ -14,6 +14,7 @@ from pipelines import log_context
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
+from pipelines.ask.help_links import of_caller
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, record_steps
 from pipelines.ask.tracing.sender import Sender
@@ -117,7 +118,7 @@ class Ask:
         started = perf_counter()
         turn, steps = self.finish(begin(request, history=history), engine=engine)
         spent = (perf_counter() - started) * 1_000
-        return answer_of(turn, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
+        return answer_of(turn, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls, links=of_caller())
 
     def give_up(
         self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None

@@ -50,7 +50,10 @@ class Consent(BaseModel):
 
 
 class SiteConfig(BaseModel):
-    """What a site may choose for its widget."""
+    """What a site may choose for its widget and its help centre.
+
+    `help_centre`: `off`, `hidden` from search engines, or `listed` in them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,6 +64,7 @@ class SiteConfig(BaseModel):
     consent: Consent | None = None
     files: bool = True
     hours: Hours | None = None
+    help_centre: Literal["off", "hidden", "listed"] = "hidden"
 
 
 class _OwnFields(BaseModel):
@@ -92,6 +96,11 @@ class Site:
     def allows_origin(self, origin: str) -> bool:
         """Whether pages of this origin may show the site's widget."""
         return origin in self.origins or ANY_ORIGIN in self.origins
+
+    @property
+    def has_help_centre(self) -> bool:
+        """Whether anybody may read the tenant's documents as pages: not where the site knows its visitors by name."""
+        return self.config.help_centre != "off" and not self.identity_required
 
 
 _SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites")

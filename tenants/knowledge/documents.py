@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from tenants.accounts import registry
 from tenants.core import context
 from tenants.core.json import Json
-from tenants.knowledge import relations, trial, versions
+from tenants.knowledge import relations, trial, versions, votes
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
 from tenants.storage.models import DocumentRow, TenantRow
@@ -118,13 +118,14 @@ def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) 
 
 
 def remove(*doc_ids: str) -> None:
-    """Forget documents, their versions and ties, all in one transaction; unknown ids are ignored.
+    """Forget documents, their versions, votes and ties, all in one transaction; unknown ids are ignored.
 
     Their chunks are the caller's to delete.
     """
     with database.writing() as session:
         _delete(session, doc_ids)
         versions.forget(session, doc_ids)
+        votes.forget(session, doc_ids)
         relations.forget(session, doc_ids)
     registry.expire()
 

@@ -87,6 +87,7 @@ RULES: Mapping[str, Rule] = {
     "rejected": Rule(_DOCUMENT),
     "agreements": Rule(_DOCUMENT),
     "contradictions": Rule(_DOCUMENT),
+    "document_votes": Rule(_DOCUMENT),
     "articles": Rule("until it is removed"),
     "tools": Rule("until it is removed"),
     "generations": Rule("the one in use and the one before it"),

@@ -182,6 +182,18 @@ class ContradictionRow(Base):
     at: Mapped[datetime]
 
 
+class DocumentVoteRow(Base):
+    """How many readers found a version of a document helpful."""
+
+    __tablename__ = "document_votes"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    helpful: Mapped[int]
+    unhelpful: Mapped[int]
+
+
 class ToolRow(Base):
     """An HTTP tool of a tenant's assistant. `headers` are secret."""
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
 from typing import TypeAlias
@@ -249,9 +249,11 @@ class Conversations:
         chat, question = live.chat, live.pending.question
         request = AskRequest(question=question.text, session_id=chat.chat_id, locale=chat.locale)
         try:
-            live.stream = await self.runner.stream(
-                request, history=live.pending.history, grace=None, settle=partial(LiveTurn.settle, live)
-            )
+            # Whoever writes, or takes the chat back: its links lead to the help centre of its site.
+            with context.acting_as(replace(context.current(), site=chat.site)):
+                live.stream = await self.runner.stream(
+                    request, history=live.pending.history, grace=None, settle=partial(LiveTurn.settle, live)
+                )
         except OporaError as error:
             log.warning("chat %s is not answered: %s", chat.chat_id, error.code)
             await asyncio.to_thread(_apologise, live)

@@ -1,0 +1,135 @@
+"""The help centre of a site: the tenant's published documents as visitors list, search, read and rate them."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from components.decide.articles import snippet
+from components.ingest.reading import Section, read
+from components.ingest.stored import source_document
+from components.judge.terms import read_query
+from components.passages import to_passage
+from components.retrieve.cache import TenantLruCache
+from components.retrieve.retriever import TenantRetriever, haystack_filters
+from components.turn import Filters, Passage, Turn
+from pipelines.ask.help_links import anchor, article_key
+from tenants.core.errors import NotFound
+from tenants.knowledge import published, versions, votes
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.published import Listed
+
+FOUND = 10
+"""Articles of a search."""
+
+_READ_CACHE = 200
+"""Articles kept in memory, of all tenants together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The articles of one tag or folder; `name` is empty for those that have neither."""
+
+    name: str
+    articles: tuple[Listed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredSection:
+    """A section of an article and the id of its place on the page."""
+
+    anchor: str
+    section: Section
+
+
+@dataclass(frozen=True, slots=True)
+class HelpArticle:
+    """An article as it is read."""
+
+    record: DocumentRecord
+    sections: tuple[AnchoredSection, ...]
+
+
+class Found(NamedTuple):
+    """A section that a search found, and its sentence nearest to the query."""
+
+    passage: Passage
+    snippet: str
+
+
+class HelpCentre:
+    """What visitors of a site do with the documents of its tenant, which must be the one in context."""
+
+    def __init__(self) -> None:
+        self._retriever = TenantRetriever()
+        self._read: TenantLruCache[tuple[AnchoredSection, ...]] = TenantLruCache(_READ_CACHE)
+
+    def groups(self) -> tuple[Group, ...]:
+        """All articles by their first tag, else by their folder; groups and articles by name, the nameless last."""
+        grouped: defaultdict[str, list[Listed]] = defaultdict(list)
+        for document in published.all():
+            grouped[_group_of(document)].append(document)
+        names = sorted(grouped, key=lambda name: (not name, name.casefold()))
+        return tuple(Group(name, tuple(sorted(grouped[name], key=_by_title))) for name in names)
+
+    def article(self, key: str) -> HelpArticle:
+        """An article by what stands for it in a path. Raises `NotFound` with the code `document_unknown`."""
+        record = published.get(_doc_id_of(key))
+        if record is None:
+            raise NotFound("document_unknown")
+        cached = self._read.key(record.doc_id, record.version, record.content_hash)
+        sections = self._read.get(cached)
+        if sections is None:
+            stored = versions.get(record.doc_id, record.version)
+            if stored is None:
+                raise NotFound("document_unknown")
+            sections = _anchored(read(source_document(stored)))
+            self._read.put(cached, sections)
+        return HelpArticle(record, sections)
+
+    def search(self, words: str) -> tuple[Found, ...]:
+        """The best section of each article that fits the words, best first."""
+        filters = haystack_filters(Filters(statuses=(published.STATUS,)))
+        documents = self._retriever.run(query=words, filters=filters)["documents"]
+        query, turn = read_query(words), Turn(turn_id="", question=words)
+        best: dict[str, Found] = {}
+        for passage in map(to_passage, documents):
+            if passage.doc_id not in best and passage.status == published.STATUS:
+                best[passage.doc_id] = Found(passage, snippet(passage, query, turn))
+        return tuple(best.values())[:FOUND]
+
+    def vote(self, key: str, *, helpful: bool) -> None:
+        """Count a reader's vote on an article. Raises `NotFound`."""
+        record = published.get(_doc_id_of(key))
+        if record is None:
+            raise NotFound("document_unknown")
+        votes.give(record.doc_id, record.version, helpful=helpful)
+
+
+def _doc_id_of(key: str) -> str:
+    if not key.startswith("~"):
+        return key
+    return next((one.doc_id for one in published.all() if article_key(one.doc_id) == key), "")
+
+
+def _group_of(document: Listed) -> str:
+    if document.tags:
+        return document.tags[0]
+    folder, _, _ = document.source.rpartition("/")
+    return "" if "://" in document.source else folder.rpartition("/")[2]
+
+
+def _by_title(document: Listed) -> tuple[str, str]:
+    return document.title.casefold(), document.doc_id
+
+
+def _anchored(sections: Iterator[Section]) -> tuple[AnchoredSection, ...]:
+    """Sections with their anchors; the second of two with the same headings gets a number."""
+    taken: defaultdict[str, int] = defaultdict(int)
+    anchored = []
+    for section in sections:
+        place = anchor(section.heading)
+        taken[place] += 1
+        number = taken[place]
+        anchored.append(AnchoredSection(f"{place}-{number}" if number > 1 and place else place, section))
+    return tuple(anchored)

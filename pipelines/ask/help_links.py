@@ -1,0 +1,74 @@
+"""Addresses of the help centre's pages: `/help/{site}/{article}#{section}`."""
+
+import logging
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from urllib.parse import quote
+
+from components.turn import Passage
+from settings import get_settings
+from tenants.chats import sites
+from tenants.core import context
+from tenants.core.errors import NoTenant, OporaError, trail
+from tenants.knowledge import published
+
+log = logging.getLogger("opora.ask")
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_WORDS = re.compile(r"\w+")
+_MAX_ANCHOR = 120
+_DIGEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class HelpLinks:
+    """Links to the help centre of one site.
+
+    :param base: where it is, without a slash at the end: a path where nobody knows the service's own address.
+    """
+
+    base: str
+
+    def to(self, passage: Passage) -> str | None:
+        """The page of a passage at its section; None for a document that is not published."""
+        if not published.is_published(passage.doc_id, passage.status):
+            return None
+        place = anchor(passage.heading)
+        return f"{self.base}/{article_key(passage.doc_id)}" + (f"#{quote(place)}" if place else "")
+
+
+def of_caller() -> HelpLinks | None:
+    """Links for the caller in context: to the site of a chat; else, where browsers' address of the service is set, to
+    the tenant's first site. None without such a site."""
+    public = get_settings().public_url.rstrip("/")
+    try:
+        key = context.current().site
+        if not key and not public:
+            return None
+        own = sites.own()
+    except NoTenant:
+        return None
+    except OporaError as error:
+        # An answer without links is better than none.
+        log.warning("no links to the help centre: %s", trail(error))
+        return None
+    site = next((one for one in own if one.has_help_centre and key in ("", one.key)), None)
+    return HelpLinks(f"{public}{path_of(site.key)}") if site else None
+
+
+def path_of(site: str) -> str:
+    """The path of a site's help centre."""
+    return f"/help/{site}"
+
+
+def article_key(doc_id: str) -> str:
+    """What stands for a document in a path: its id, or a digest of one that could be taken for something else."""
+    if _PLAIN.fullmatch(doc_id):
+        return doc_id
+    return f"~{sha256(doc_id.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGEST]}"
+
+
+def anchor(heading: str) -> str:
+    """The id of a section on its article's page, which stays as long as its headings do."""
+    return "-".join(_WORDS.findall(heading.casefold()))[:_MAX_ANCHOR]

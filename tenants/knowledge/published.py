@@ -1,0 +1,51 @@
+"""Documents that every visitor of a tenant's sites may read: those in force."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from tenants.core import context
+from tenants.knowledge import documents, relations
+from tenants.knowledge.documents import DocumentRecord
+from tenants.storage import database
+from tenants.storage.models import DocumentRow
+
+STATUS = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A published document as a list shows it."""
+
+    doc_id: str
+    title: str
+    source: str
+    tags: tuple[str, ...]
+
+
+def all() -> tuple[Listed, ...]:
+    """The published documents of the tenant, by id."""
+    superseded = relations.current().successors
+    query = (
+        select(DocumentRow.doc_id, DocumentRow.title, DocumentRow.source, DocumentRow.tags)
+        .where(DocumentRow.tenant_id == context.current().tenant_id, DocumentRow.status == STATUS)
+        .order_by(DocumentRow.doc_id)
+    )
+    with database.reading() as session:
+        rows = session.execute(query)
+        return tuple(
+            Listed(doc_id, title, source, tuple(tags))
+            for doc_id, title, source, tags in rows
+            if doc_id not in superseded
+        )
+
+
+def get(doc_id: str) -> DocumentRecord | None:
+    """A published document; None when there is none with this id."""
+    record = documents.get(doc_id)
+    return record if record is not None and is_published(record.doc_id, record.status) else None
+
+
+def is_published(doc_id: str, status: str) -> bool:
+    """Whether a document of this status is published: not archived, deprecated or superseded."""
+    return status == STATUS and doc_id not in relations.current().successors

@@ -1,0 +1,49 @@
+"""Whether readers found a document helpful: two counters for each version, without anything about the readers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from tenants.core import context
+from tenants.storage import database
+from tenants.storage.models import DocumentVoteRow
+
+_PARAMETERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """How many readers found a version of a document helpful, and how many did not."""
+
+    helpful: int = 0
+    unhelpful: int = 0
+
+
+def give(doc_id: str, version: int, *, helpful: bool) -> None:
+    """Count one vote on a version of a document."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        row = database.locked(
+            session, DocumentVoteRow, tenant_id=tenant_id, doc_id=doc_id, version=version, helpful=0, unhelpful=0
+        )
+        if helpful:
+            row.helpful += 1
+        else:
+            row.unhelpful += 1
+
+
+def of(doc_id: str, version: int) -> Votes:
+    """The votes on a version of a document."""
+    with database.reading() as session:
+        row = session.get(DocumentVoteRow, (context.current().tenant_id, doc_id, version))
+        return Votes(row.helpful, row.unhelpful) if row else Votes()
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> None:
+    """Delete the votes on documents inside the caller's transaction."""
+    of_tenant = DocumentVoteRow.tenant_id == context.current().tenant_id
+    for start in range(0, len(doc_ids), _PARAMETERS):
+        chosen = DocumentVoteRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+        session.execute(delete(DocumentVoteRow).where(of_tenant, chosen))

@@ -1,0 +1,1 @@
+"""The help centre of a site: articles that customers search and read."""

@@ -1,0 +1,232 @@
+"""`/help/{site}`: the help centre of a site.
+
+Threats: a page that shows what a chat of the site would not (only published documents appear, and none where visitors
+must prove who they are), markup in an article (the Markdown that is rendered has no HTML and no links), a visitor who
+reads or votes by machine (both are limited by address).
+"""
+
+from asyncio import to_thread
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Header, Query, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from components.language.texts import day, text
+from pipelines import problems
+from pipelines.ask.help_centre import Group, HelpCentre
+from pipelines.ask.help_links import anchor, article_key, path_of
+from pipelines.connections import address_of
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.access.quotas import RateLimiter
+from tenants.accounts import registry
+from tenants.chats import sites
+from tenants.chats.sites import Site
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import NotFound, OporaError, RateLimited
+from ui.assets import Asset, sent
+
+_STYLE = "/widget/help.css"
+_INDEX = "/help/{site}"
+_ARTICLE = "/help/{site}/{article}"
+_FORM_BYTES = 1_000
+_SEE_OTHER = 303
+_FOR_GOOD = "public, max-age=31536000, immutable"
+
+VOTES_PER_MINUTE = 10
+"""Votes of one address, one of them on the same article."""
+
+_PREVIEW = 6
+"""Articles of a group on the first page."""
+
+_PAGE = 100
+"""Articles of a group on its own page."""
+
+ROUTES = (
+    Route("GET", _STYLE),
+    Route("GET", _INDEX, page=True),
+    Route("GET", _ARTICLE, page=True),
+    Route("POST", _ARTICLE, page=True, limit=_FORM_BYTES),
+)
+
+_HERE = Path(__file__).parent
+# An article's Markdown has no emphasis, links or HTML left: where something looks like them, it is text.
+_MARKDOWN = (
+    MarkdownIt("commonmark", {"html": False, "breaks": True})
+    .enable("table")
+    .disable(["code", "blockquote", "hr", "reference", "heading", "lheading", "html_block"])
+    .disable(["emphasis", "link", "image", "autolink", "html_inline", "entity", "escape"])
+)
+
+
+def router(limiter: RateLimiter) -> APIRouter:
+    """The endpoints.
+
+    :param limiter: counts what visitors read and vote.
+    """
+    pages = _Pages(limiter)
+    endpoints = APIRouter(tags=["widget"])
+    style = Asset.read(_HERE / "help.css")
+
+    @endpoints.get(_STYLE)
+    def send_style(
+        accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
+    ) -> Response:
+        """The style sheet of the help centre."""
+        return sent(style, "text/css", _FOR_GOOD, accept_encoding, if_none_match)
+
+    @endpoints.get(_INDEX, include_in_schema=False)
+    async def index(
+        request: Request,
+        site: str,
+        q: Annotated[str, Query(max_length=200)] = "",
+        group: Annotated[str | None, Query(max_length=200)] = None,
+        page: Annotated[int, Query(ge=1, le=1_000)] = 1,
+    ) -> Response:
+        words = " ".join(q.split())
+        view = partial(pages.found, words) if words else partial(pages.listed, group, page)
+        return await pages.shown(request, site, view)
+
+    @endpoints.get(_ARTICLE, include_in_schema=False)
+    async def read(request: Request, site: str, article: str, thanks: Annotated[bool, Query()] = False) -> Response:
+        return await pages.shown(request, site, partial(pages.read, article, thanks=thanks))
+
+    @endpoints.post(_ARTICLE, include_in_schema=False)
+    async def vote(
+        request: Request, site: str, article: str, helpful: Annotated[Literal["yes", "no"], Form()]
+    ) -> Response:
+        address = address_of(request)
+        limit = min(VOTES_PER_MINUTE, get_settings().visitor_sessions_per_minute)
+        limits = {f"help votes of {address}": limit, f"help votes of {address} on {article}": min(1, limit)}
+        return await pages.shown(request, site, partial(pages.vote, article, helpful=helpful == "yes"), limits)
+
+    return endpoints
+
+
+class _Pages:
+    """Makes the pages of all sites."""
+
+    def __init__(self, limiter: RateLimiter) -> None:
+        self._limiter = limiter
+        self._centre = HelpCentre()
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters["markdown"] = _html
+        self._templates.globals["style"] = f"{_STYLE}?{Asset.read(_HERE / 'help.css').digest[:12]}"
+
+    async def shown(
+        self, request: Request, key: str, view: Callable[[Site], Response], limits: Mapping[str, int] | None = None
+    ) -> Response:
+        """A view of a site, or what is wrong with the request as a page.
+
+        :param limits: uses per minute, besides those of reading.
+        """
+        site = None
+        try:
+            site = await sites.load(key)
+            if not site.has_help_centre:
+                raise NotFound("site_unknown")
+            with acting_as(Tenant(site.tenant_id, "")):
+                await self._limiter.admit_each(_reading_limits(site, address_of(request)) | dict(limits or {}))
+                await registry.admitted()
+                return await to_thread(view, site)
+        except OporaError as error:
+            return self._refused(error, site)
+
+    def listed(self, chosen: str | None, page: int, site: Site) -> Response:
+        """The first page, or a page of one group."""
+        groups = self._centre.groups()
+        if chosen is None and len(groups) == 1:
+            chosen = groups[0].name
+        if chosen is None:
+            return self._page(site, "index.html", groups=groups, preview=_PREVIEW)
+        group = next((one for one in groups if one.name == chosen), None)
+        if group is None:
+            raise NotFound("document_unknown")
+        start = (page - 1) * _PAGE
+        following = page + 1 if len(group.articles) > start + _PAGE else None
+        return self._page(
+            site,
+            "group.html",
+            group=Group(group.name, group.articles[start : start + _PAGE]),
+            only=len(groups) == 1,
+            page=page,
+            following=following,
+        )
+
+    def found(self, words: str, site: Site) -> Response:
+        """What a search finds."""
+        return self._page(site, "search.html", words=words, results=self._centre.search(words), anchor=anchor)
+
+    def read(self, key: str, site: Site, *, thanks: bool) -> Response:
+        """An article."""
+        article = self._centre.article(key)
+        titled = [one for one in article.sections if one.section.title]
+        return self._page(site, "article.html", article=article, contents=titled, thanks=thanks)
+
+    def vote(self, key: str, site: Site, *, helpful: bool) -> Response:
+        """Count a vote and go back to its article."""
+        self._centre.vote(key, helpful=helpful)
+        return RedirectResponse(f"{path_of(site.key)}/{key}?thanks=true#helpful", _SEE_OTHER)
+
+    def _page(self, site: Site, template: str, **values: object) -> Response:
+        locale = site.config.locale
+        html = self._templates.get_template(template).render(
+            site=site,
+            home=path_of(site.key),
+            hidden=site.config.help_centre != "listed",
+            locale=locale,
+            t=_texts(locale),
+            day=partial(day, locale=locale),
+            key=article_key,
+            **{"words": "", **values},
+        )
+        headers = {} if site.config.help_centre == "listed" else {"X-Robots-Tag": "noindex"}
+        return HTMLResponse(html, headers=headers)
+
+    def _refused(self, error: OporaError, site: Site | None) -> Response:
+        locale = site.config.locale if site else problems.caller.get().locale
+        kind = {404: "missing", 429: "busy"}.get(error.status, "failed")
+        html = self._templates.get_template("error.html").render(
+            site=site if site is not None and site.has_help_centre else None,
+            home=path_of(site.key) if site else "",
+            hidden=True,
+            locale=locale,
+            t=_texts(locale),
+            kind=kind,
+            words="",
+        )
+        headers = {"X-Robots-Tag": "noindex"}
+        if isinstance(error, RateLimited):
+            headers["Retry-After"] = str(error.retry_after)
+        return HTMLResponse(html, error.status, headers)
+
+
+def _reading_limits(site: Site, address: str) -> dict[str, int]:
+    settings = get_settings()
+    return {
+        f"help pages of {address}": settings.visitor_sessions_per_minute,
+        f"help pages of site {site.key}": settings.site_sessions_per_minute,
+    }
+
+
+def _texts(locale: str) -> Callable[..., str]:
+    def find(name: str, **params: str | int) -> str:
+        return text(f"help_centre.{name}", locale, **params)
+
+    return find
+
+
+def _html(markdown: str) -> Markup:
+    return Markup(_MARKDOWN.render(markdown))  # noqa: S704 - the renderer escapes what it does not know
