@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from components.decide.articles import snippet
 from components.ingest.reading import Section, read
@@ -50,10 +49,14 @@ class HelpArticle:
     sections: tuple[AnchoredSection, ...]
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Found:
     """A section that a search found, and its sentence nearest to the query."""
 
-    passage: Passage
+    doc_id: str
+    title: str
+    heading: str
+    anchor: str
     snippet: str
 
 
@@ -77,6 +80,27 @@ class HelpCentre:
         record = published.get(_doc_id_of(key))
         if record is None:
             raise NotFound("document_unknown")
+        return HelpArticle(record, self._sections(record))
+
+    def search(self, words: str) -> tuple[Found, ...]:
+        """The best section of each article that fits the words, best first."""
+        filters = haystack_filters(Filters(statuses=(published.STATUS,)))
+        documents = self._retriever.run(query=words, filters=filters)["documents"]
+        query, turn = read_query(words), Turn(turn_id="", question=words)
+        best: dict[str, Passage] = {}
+        for passage in map(to_passage, documents):
+            if passage.status == published.STATUS:
+                best.setdefault(passage.doc_id, passage)
+        return tuple(self._found(passage, snippet(passage, query, turn)) for passage in list(best.values())[:FOUND])
+
+    def vote(self, key: str, *, helpful: bool) -> None:
+        """Count a reader's vote on an article. Raises `NotFound`."""
+        record = published.get(_doc_id_of(key))
+        if record is None:
+            raise NotFound("document_unknown")
+        votes.give(record.doc_id, record.version, helpful=helpful)
+
+    def _sections(self, record: DocumentRecord) -> tuple[AnchoredSection, ...]:
         cached = self._read.key(record.doc_id, record.version, record.content_hash)
         sections = self._read.get(cached)
         if sections is None:
@@ -85,25 +109,19 @@ class HelpCentre:
                 raise NotFound("document_unknown")
             sections = _anchored(read(source_document(stored)))
             self._read.put(cached, sections)
-        return HelpArticle(record, sections)
+        return sections
 
-    def search(self, words: str) -> tuple[Found, ...]:
-        """The best section of each article that fits the words, best first."""
-        filters = haystack_filters(Filters(statuses=(published.STATUS,)))
-        documents = self._retriever.run(query=words, filters=filters)["documents"]
-        query, turn = read_query(words), Turn(turn_id="", question=words)
-        best: dict[str, Found] = {}
-        for passage in map(to_passage, documents):
-            if passage.doc_id not in best and passage.status == published.STATUS:
-                best[passage.doc_id] = Found(passage, snippet(passage, query, turn))
-        return tuple(best.values())[:FOUND]
-
-    def vote(self, key: str, *, helpful: bool) -> None:
-        """Count a reader's vote on an article. Raises `NotFound`."""
-        record = published.get(_doc_id_of(key))
-        if record is None:
-            raise NotFound("document_unknown")
-        votes.give(record.doc_id, record.version, helpful=helpful)
+    def _found(self, passage: Passage, nearest: str) -> Found:
+        """A passage with the section that its sentence is in: one of several small sections has no heading of its
+        own."""
+        heading, place = passage.heading, anchor(passage.heading)
+        record = published.get(passage.doc_id)
+        words = nearest.removesuffix("…").strip()
+        for one in self._sections(record) if record is not None and words else ():
+            if words == one.section.title or words in " ".join(one.section.markdown.split()):
+                heading, place = one.section.heading, one.anchor
+                break
+        return Found(passage.doc_id, passage.title, heading, place, "" if nearest == heading else nearest)
 
 
 def _doc_id_of(key: str) -> str:

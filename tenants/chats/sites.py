@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex, token_urlsafe
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -37,6 +37,8 @@ _UNCHANGED: Mapping[str, object] = MappingProxyType({})
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:\d{1,5})?")
 _ShortText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 _Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_-]{0,31}$")]
+HelpCentre: TypeAlias = Literal["off", "hidden", "listed"]
+HELP_CENTRES: tuple[HelpCentre, ...] = get_args(HelpCentre)
 _Value: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[#A-Za-z0-9 .,%()_-]{1,64}$")]
 
 
@@ -64,7 +66,7 @@ class SiteConfig(BaseModel):
     consent: Consent | None = None
     files: bool = True
     hours: Hours | None = None
-    help_centre: Literal["off", "hidden", "listed"] = "hidden"
+    help_centre: HelpCentre = "hidden"
 
 
 class _OwnFields(BaseModel):

@@ -87,6 +87,7 @@ OPEN = {
     ("POST", "/widget/sessions"),
     ("GET", "/widget/loader.js"),
     ("GET", "/widget/chat.js"),
+    ("GET", "/widget/help.css"),
     ("GET", "/chat/{site}"),
     ("GET", "/demo"),
 }

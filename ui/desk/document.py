@@ -17,7 +17,7 @@ from pipelines.gate import Route
 from pipelines.ingest.library import Library
 from tenants.core.errors import CallerError, Invalid
 from tenants.core.json import Json
-from tenants.knowledge import catalogue, edges, freshness
+from tenants.knowledge import catalogue, edges, freshness, votes
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from ui.desk import document_view
@@ -239,6 +239,7 @@ def _document(
         status,
         section="documents",
         record=record,
+        votes=votes.of(record.doc_id, record.version),
         show=part,
         parts=get_args(_Part),
         page_size=_CHUNKS,

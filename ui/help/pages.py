@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from components.language.texts import day, text
 from pipelines import problems
 from pipelines.ask.help_centre import Group, HelpCentre
-from pipelines.ask.help_links import anchor, article_key, path_of
+from pipelines.ask.help_links import article_key, path_of
 from pipelines.connections import address_of
 from pipelines.gate import Route
 from settings import get_settings
@@ -167,7 +167,7 @@ class _Pages:
 
     def found(self, words: str, site: Site) -> Response:
         """What a search finds."""
-        return self._page(site, "search.html", words=words, results=self._centre.search(words), anchor=anchor)
+        return self._page(site, "search.html", words=words, results=self._centre.search(words))
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:
         """An article."""

@@ -9,7 +9,7 @@ from pipelines import problems
 from pipelines.connections import public_url
 from pipelines.gate import Route
 from tenants.chats import sites
-from tenants.chats.sites import Site
+from tenants.chats.sites import HELP_CENTRES, Site
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
@@ -146,6 +146,7 @@ def _fields(site: Site) -> Fields:
         "consent_text": consent.text if consent else "",
         "consent_url": (consent.url or "") if consent else "",
         "files": "true" if config.files else "",
+        "help_centre": config.help_centre,
         "identity_required": "true" if site.identity_required else "",
     }
     return tuple(_field(name, value) for name, value in values.items())
@@ -165,6 +166,7 @@ def _typed(form: FormData) -> Fields:
             "consent_text",
             "consent_url",
             "files",
+            "help_centre",
             "identity_required",
         )
     )
@@ -178,6 +180,10 @@ def _field(name: str, value: str) -> Field:
     if name == "locale":
         spoken = problems.caller.get().locale
         return Field(name, "choice", value, tuple((one, text(f"desk.first.language.{one}", spoken)) for one in LOCALES))
+    if name == "help_centre":
+        spoken = problems.caller.get().locale
+        choices = tuple((one, text(f"desk.settings.site.help_centre.{one}", spoken)) for one in HELP_CENTRES)
+        return Field(name, "choice", value, choices)
     if name in ("welcome", "consent_text"):
         return Field(name, "area", value)
     return Field(name, "text", value, required=name == "name")
@@ -195,4 +201,5 @@ def _config(site: Site, form: FormData) -> dict[str, object]:
         "suggested": forms.lines(forms.area(form, "suggested")),
         "consent": {"text": consent, "url": url or None} if consent or url else None,
         "files": forms.flag(form, "files"),
+        "help_centre": forms.line(form, "help_centre") or site.config.help_centre,
     }
