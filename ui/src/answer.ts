@@ -1,8 +1,9 @@
 /** How each of the thirteen outcomes of a turn looks. */
 
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Card } from './card';
 import type { Article, Citation, Outcome, Turn } from './contract';
-import { markdown, safeLink } from './markdown';
+import { documentLink, markdown } from './markdown';
 import type { Texts } from './texts';
 
 interface Shape {
@@ -40,7 +41,10 @@ export interface AnswerActions {
   readonly topics: readonly string[];
   /** The turn is the last of a chat that the assistant has: what it offers can still be taken. */
   readonly current: boolean;
+  /** Where the service is. */
+  readonly service: string;
   show(turn: Turn, index: number, button: HTMLElement): void;
+  read(article: Article, button: HTMLElement): void;
   ask(question: string): void;
   person(): void;
   again(turnId: string): void;
@@ -58,7 +62,7 @@ export function answer(turn: Turn, actions: AnswerActions): TemplateResult {
     ${shape.proved && verified
       ? html`<p class="checked">${mark()}${say('checked')}</p>`
       : nothing}
-    ${shape.proved ? sources(turn, actions) : nothing}
+    ${shape.proved ? sources(turn.citations, actions.texts, (index, button) => actions.show(turn, index, button)) : nothing}
     ${shape.links ? related(turn, shape.links, actions) : nothing}
     ${shape.topics && actions.current ? topics(turn, actions) : nothing}
     ${shape.articles && turn.articles.length ? articles(turn.articles, actions) : nothing} ${actions.current ? ways(turn, shape, actions) : nothing}
@@ -87,8 +91,13 @@ export function cite(
     class="cite"
     aria-haspopup="dialog"
     aria-label=${texts.say('source_of', { index, title: citation.title })}
+    .card=${cardOf(citation)}
     @click=${open}
   >${index}</button>`;
+}
+
+function cardOf({ title, heading, excerpt, snippet }: Citation): Card {
+  return { title, heading, text: excerpt || snippet || '' };
 }
 
 function gaps(missing: readonly string[], { texts }: AnswerActions): TemplateResult {
@@ -108,16 +117,20 @@ function ticket(turn: Turn, { texts, hours }: AnswerActions): TemplateResult | t
   </div>`;
 }
 
-function sources(turn: Turn, actions: AnswerActions): TemplateResult | typeof nothing {
-  const cited = turn.citations.filter((one) => one.cited !== false);
+export function sources(
+  citations: readonly Citation[],
+  texts: Texts,
+  show: (index: number, button: HTMLElement) => void,
+): TemplateResult | typeof nothing {
+  const cited = citations.filter((one) => one.cited !== false);
   if (!cited.length) return nothing;
-  const open = (index: number) => (event: Event) => actions.show(turn, index, event.currentTarget as HTMLElement);
+  const open = (index: number) => (event: Event) => show(index, event.currentTarget as HTMLElement);
   return html`<details class="sources">
-    <summary>${actions.texts.say('sources')} <span class="count">${cited.length}</span></summary>
+    <summary>${texts.say('sources')} <span class="count">${cited.length}</span></summary>
     <ol>
       ${cited.map(
         (one) => html`<li>
-          <button type="button" class="source" aria-haspopup="dialog" @click=${open(one.index)}>
+          <button type="button" class="source" aria-haspopup="dialog" .card=${cardOf(one)} @click=${open(one.index)}>
             <span class="index">${one.index}</span>
             <span class="words" dir="auto">${one.title}${heading(one)}</span>
           </button>
@@ -131,10 +144,10 @@ function heading(one: { readonly title: string; readonly heading: string }): Tem
   return one.heading && one.heading !== one.title ? html`<span class="under">${one.heading}</span>` : nothing;
 }
 
-function related(turn: Turn, most: number, { texts }: AnswerActions): TemplateResult | typeof nothing {
+function related(turn: Turn, most: number, { texts, service }: AnswerActions): TemplateResult | typeof nothing {
   const addresses = new Map<string, string>();
   for (const one of turn.citations) {
-    const address = one.cited === false && one.origin !== 'related' ? undefined : safeLink(one.url);
+    const address = one.cited === false && one.origin !== 'related' ? undefined : documentLink(one.url, service);
     if (address && !addresses.has(address)) addresses.set(address, one.title);
   }
   const links = [...addresses].slice(0, most);
@@ -148,19 +161,27 @@ export function outside(address: string, words: string): TemplateResult {
   return html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow" dir="auto">${words}</a>`;
 }
 
-function articles(list: readonly Article[], { texts }: AnswerActions): TemplateResult {
+function articles(list: readonly Article[], actions: AnswerActions): TemplateResult {
   return html`<div class="articles">
-    <ul aria-label=${texts.say('articles')}>
-      ${list.map((one) => {
-        const address = safeLink(one.url);
-        return html`<li>
-          <p class="title" dir="auto">${address ? outside(address, one.title) : one.title}</p>
+    <ul aria-label=${actions.texts.say('articles')}>
+      ${list.map(
+        (one) => html`<li .card=${{ title: one.title, heading: one.heading, text: one.text || one.snippet }}>
+          <p class="title" dir="auto">${articleTitle(one, actions)}</p>
           ${one.heading && one.heading !== one.title ? html`<p class="under" dir="auto">${one.heading}</p>` : nothing}
           ${one.snippet ? html`<p class="snippet" dir="auto">${one.snippet}</p>` : nothing}
-        </li>`;
-      })}
+        </li>`,
+      )}
     </ul>
   </div>`;
+}
+
+/** The article's page; without one, the section itself opens beside its title. */
+function articleTitle(one: Article, { service, read }: AnswerActions): TemplateResult | string {
+  const address = documentLink(one.url, service);
+  if (address) return outside(address, one.title);
+  if (!one.text) return one.title;
+  const open = (event: Event): void => read(one, event.currentTarget as HTMLElement);
+  return html`<button type="button" class="soft" aria-haspopup="dialog" @click=${open}>${one.title}</button>`;
 }
 
 function topics(turn: Turn, actions: AnswerActions): TemplateResult | typeof nothing {

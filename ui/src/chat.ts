@@ -1,11 +1,12 @@
 /** The chat itself, put into the loader's shadow root when it is wanted. */
 
 import { render } from 'lit-html';
+import { Cards } from './card';
 import sheetText from './chat.css';
-import type { Host, Message, Mounted, Turn } from './contract';
+import type { Article, Host, Message, Mounted, Turn } from './contract';
 import { Conversation } from './conversation';
 import { panel, type PanelActions, type PanelState } from './panel';
-import { passageOf, place } from './passage';
+import { type Passage, passageOf, passageOfArticle, place } from './passage';
 import { print } from './print';
 import { themed } from './theme';
 import { Texts } from './texts';
@@ -16,7 +17,7 @@ const AT_END_PX = 80;
 export function mount(host: Host): Mounted {
   const { root, config } = host;
   const texts = new Texts(config.locale);
-  const state: PanelState = { draft: '', editing: null, passage: null, stars: 0, comment: '' };
+  const state: PanelState = { draft: '', editing: null, passage: null, card: null, stars: 0, comment: '' };
   const frame = document.createElement('div');
   frame.className = config.page ? 'frame page' : 'frame';
   frame.lang = config.locale;
@@ -29,6 +30,10 @@ export function mount(host: Host): Mounted {
   let planned = false;
   let decorated = false;
   let number: HTMLElement | null = null;
+  const cards = new Cards(frame, (card) => {
+    state.card = card;
+    draw();
+  });
   const conversation = new Conversation(config, texts, () => {
     if (planned) return;
     planned = true;
@@ -42,6 +47,7 @@ export function mount(host: Host): Mounted {
     const log = frame.querySelector('.thread');
     const atEnd = !log || log.scrollHeight - log.scrollTop - log.clientHeight < AT_END_PX;
     render(panel(conversation, state, actions, config.page), frame);
+    cards.settle();
     if (conversation.site && !decorated) {
       decorated = true;
       root.adoptedStyleSheets = [...root.adoptedStyleSheets, themed(conversation.site.theme)];
@@ -91,6 +97,19 @@ export function mount(host: Host): Mounted {
     }
   }
 
+  function showPassage(passage: Passage, button: HTMLElement): void {
+    const popover = frame.querySelector<HTMLElement>('.passage');
+    if (!popover) return;
+    cards.hide();
+    state.passage = passage;
+    number = button;
+    draw();
+    popover.showPopover();
+    place(popover, button, frame);
+    popover.querySelector('mark')?.scrollIntoView({ block: 'nearest' });
+    popover.querySelector<HTMLElement>('.icon')?.focus();
+  }
+
   const actions: PanelActions = {
     texts,
     close,
@@ -135,17 +154,14 @@ export function mount(host: Host): Mounted {
     },
     show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void {
       const passage = passageOf(turn, index);
-      const popover = frame.querySelector<HTMLElement>('.passage');
-      if (!passage || !popover) return;
-      state.passage = passage;
-      number = button;
-      draw();
-      popover.showPopover();
-      place(popover, button, frame);
-      popover.querySelector('mark')?.scrollIntoView({ block: 'nearest' });
-      popover.querySelector<HTMLElement>('.icon')?.focus();
+      if (passage) showPassage(passage, button);
     },
+    read(article: Article, button: HTMLElement): void {
+      showPassage(passageOfArticle(article), button);
+    },
+    service: config.base,
     passage: {
+      service: config.base,
       leave(): void {
         // Browsers give the focus back by themselves, but not always out of a shadow root. The answer may have been
         // written anew in the meantime, and its numbers with it.
@@ -186,6 +202,7 @@ export function mount(host: Host): Mounted {
 
   function close(): void {
     if (config.page || frame.hidden) return;
+    cards.hide();
     conversation.open = false;
     frame.hidden = true;
     host.opened(false);
@@ -205,6 +222,10 @@ export function mount(host: Host): Mounted {
   frame.addEventListener('keydown', (event) => {
     event.stopPropagation(); // Shortcuts of the page are not meant.
     if (event.key === 'Tab') trap(event);
+    if (event.key === 'Escape' && cards.open) {
+      cards.hide();
+      return;
+    }
     if (event.key !== 'Escape' || event.defaultPrevented || frame.querySelector(':popover-open')) return;
     if (state.editing) reset();
     else close();

@@ -20,6 +20,8 @@ export interface Citation {
   readonly title: string;
   readonly heading: string;
   readonly excerpt?: string;
+  /** The opening of a passage, while an answer is being written. */
+  readonly snippet?: string;
   readonly span?: readonly [number, number];
   readonly url: string | null;
   readonly cited?: boolean;
@@ -45,6 +47,8 @@ export interface Article {
   readonly heading: string;
   readonly url: string | null;
   readonly snippet: string;
+  /** The section itself; answers from before have none. */
+  readonly text?: string;
 }
 
 export interface Turn {

@@ -32,6 +32,11 @@ export function safeLink(address: string | null | undefined): string | undefined
   }
 }
 
+/** The same for a document, whose page may be one of the service's own help centre: a path there. */
+export function documentLink(address: string | null | undefined, service: string): string | undefined {
+  return safeLink(address?.startsWith('/help/') ? service + address : address);
+}
+
 function blocks(tokens: readonly Token[], rendering: Rendering): Piece[] {
   return tokens.map((token) => block(token, rendering));
 }

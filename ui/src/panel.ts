@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
+import { type Card, cardView } from './card';
 import type { Message } from './contract';
 import type { Conversation } from './conversation';
 import { CROSS, type Passage, type PassageActions, passageView } from './passage';
@@ -13,6 +14,7 @@ export interface PanelState {
   draft: string;
   editing: Message | null;
   passage: Passage | null;
+  card: Card | null;
   stars: number;
   comment: string;
 }
@@ -47,7 +49,7 @@ export function panel(conversation: Conversation, state: PanelState, actions: Pa
     ${conversation.chat?.state === 'resolved' ? ending(conversation, state, actions) : nothing}
     ${conversation.site && !conversation.refusal ? composer(conversation, state, actions) : nothing}
     <p class="hidden" role="status" aria-live="polite">${conversation.spoken}</p>
-    ${passageView(state.passage, texts, actions.passage)}
+    ${passageView(state.passage, texts, actions.passage)} ${cardView(state.card)}
   </section>`;
 }
 

@@ -2,8 +2,8 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { outside } from './answer';
-import type { Citation, Turn } from './contract';
-import { safeLink } from './markdown';
+import type { Article, Citation, Turn } from './contract';
+import { documentLink } from './markdown';
 import type { Texts } from './texts';
 
 export interface Passage {
@@ -14,14 +14,19 @@ export interface Passage {
 
 const GAP = 8;
 
-/** What `[index]` of a finished turn stands on. Answers that are being written have titles only. */
+/** What `[index]` of a turn stands on. Answers that are being written have the opening of a passage only. */
 export function passageOf(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number): Passage | undefined {
   const place = turn.citations.findIndex((one) => one.index === index);
   const citation = turn.citations[place];
   if (!citation) return undefined;
   const excerpt = citation.excerpt ?? '';
-  const text = turn.sources[place]?.page_content || excerpt;
+  const text = turn.sources[place]?.page_content || excerpt || citation.snippet || '';
   return { citation, text, marked: spanOf(text, excerpt, citation.span) };
+}
+
+/** A section that is offered to read; it has no number. */
+export function passageOfArticle({ title, heading, url, text }: Article): Passage {
+  return { citation: { index: 0, title, heading, url }, text: text ?? '', marked: [0, 0] };
 }
 
 function spanOf(text: string, excerpt: string, span?: readonly [number, number]): readonly [number, number] {
@@ -33,6 +38,8 @@ function spanOf(text: string, excerpt: string, span?: readonly [number, number])
 }
 
 export interface PassageActions {
+  /** Where the service is. */
+  readonly service: string;
   /** Before it is hidden, whoever hides it: the one moment at which the focus is still inside. */
   leave(): void;
   hidden(): void;
@@ -45,14 +52,14 @@ export function passageView(passage: Passage | null, texts: Texts, actions: Pass
   const after = (event: ToggleEvent): void => {
     if (event.newState === 'closed') actions.hidden();
   };
-  return html`<div class="passage" popover="auto" role="dialog" aria-labelledby="passage-title" @beforetoggle=${before} @toggle=${after}>${passage ? content(passage, texts) : nothing}</div>`;
+  return html`<div class="passage" popover="auto" role="dialog" aria-labelledby="passage-title" @beforetoggle=${before} @toggle=${after}>${passage ? content(passage, texts, actions.service) : nothing}</div>`;
 }
 
-function content({ citation, text, marked: [from, to] }: Passage, texts: Texts): TemplateResult {
-  const address = safeLink(citation.url);
+function content({ citation, text, marked: [from, to] }: Passage, texts: Texts, service: string): TemplateResult {
+  const address = documentLink(citation.url, service);
   const hide = (event: Event): void => (event.currentTarget as HTMLElement).closest<HTMLElement>('[popover]')?.hidePopover();
   return html`<div class="title">
-      <span class="index">${citation.index}</span>
+      ${citation.index ? html`<span class="index">${citation.index}</span>` : nothing}
       <h3 id="passage-title" dir="auto">${citation.title}</h3>
       <button type="button" class="icon" aria-label=${texts.say('close_source')} @click=${hide}>
         <svg viewBox="0 0 24 24" aria-hidden="true"><path d=${CROSS} /></svg>

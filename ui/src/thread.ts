@@ -2,8 +2,8 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
-import { answer, type AnswerActions, chips, cite } from './answer';
-import type { Message, Outcome, Turn } from './contract';
+import { answer, type AnswerActions, chips, cite, sources } from './answer';
+import type { Article, Message, Outcome, Turn } from './contract';
 import type { Conversation } from './conversation';
 import { eventText } from './history';
 import type { Live } from './live';
@@ -13,6 +13,9 @@ import type { Texts } from './texts';
 
 export interface ThreadActions {
   readonly texts: Texts;
+  /** Where the service is. */
+  readonly service: string;
+  read(article: Article, button: HTMLElement): void;
   show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void;
   edit(message: Message): void;
   download(message: Message): void;
@@ -86,7 +89,9 @@ function answerActions(conversation: Conversation, actions: ThreadActions, curre
     hours: site?.hours?.text ?? '',
     topics: site?.suggested ?? [],
     current,
+    service: actions.service,
     show: actions.show,
+    read: actions.read,
     ask: (question) => conversation.send(question),
     person: () => void conversation.person(),
     again: (turnId) => void conversation.regenerate(turnId),
@@ -163,8 +168,9 @@ function writing(live: Live | null, actions: ThreadActions): TemplateResult {
   const text = live?.whole ? live.text : '';
   const known = new Map(live?.citations.map((one) => [one.index, one]));
   const turn = { citations: live?.citations ?? [], sources: [], claims: [] };
+  const show = (index: number, button: HTMLElement): void => actions.show(turn, index, button);
   const rendering = {
-    cite: (index: number) => cite(index, known.get(index), texts, (button) => actions.show(turn, index, button)),
+    cite: (index: number) => cite(index, known.get(index), texts, (button) => show(index, button)),
     more: (count: number) => texts.say('more_steps', { count }),
   };
   return html`<article class="message bot live" aria-busy="true" aria-label=${texts.say('bot')}>
@@ -173,6 +179,7 @@ function writing(live: Live | null, actions: ThreadActions): TemplateResult {
         ${live?.correction ? html`<p class="notice" role="note">${texts.say(live.correction)}</p>` : nothing}
         ${live?.notice ? html`<p class="notice" role="note" dir="auto">${live.notice}</p>` : nothing}
         ${text ? html`<div class="text" dir="auto">${markdown(text, rendering)}</div>` : nothing}
+        ${sources(turn.citations, texts, show)}
         <p class="stage">${dots()}${text ? '' : texts.say(live?.checking ? 'checking' : 'thinking')}</p>
       </div>
     </div>
