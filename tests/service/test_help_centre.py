@@ -1,5 +1,6 @@
 """The help centre over HTTP: what visitors can read, what stays hidden, and where links in answers lead."""
 
+import json
 from collections.abc import Callable
 from urllib.parse import unquote
 
@@ -11,7 +12,7 @@ from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import votes
-from tests.service.serving import in_force
+from tests.service.serving import Server, in_force
 
 # A section of its own, not merged with its neighbours.
 STEPS = " ".join(f"Повторите {number} раза, если налёт остался, и слейте воду через носик." for number in range(2, 9))
@@ -118,3 +119,31 @@ def test_listed_help_centre_is_open_to_search_engines(anybody: httpx.Client, hel
     assert "x-robots-tag" not in page.headers
     assert 'content="noindex"' not in page.text
     assert "Was this article helpful?" in page.text
+
+
+def test_links_of_a_chat_lead_to_the_section_of_its_site(
+    anybody: httpx.Client, server: Server, help_site: str, token: Callable[..., str]
+) -> None:
+    visitor = anybody.post("/widget/sessions", json={"site": help_site}, headers={"Origin": server.url})
+    ivan = {"Authorization": f"Bearer {visitor.json()['token']}"}
+    chat = anybody.post("/chats", json={"locale": "ru"}, headers=ivan).json()["chat_id"]
+    asked = {"text": "Как часто меняют фильтр для чайника?", "client_id": "c1"}
+    assert anybody.post(f"/chats/{chat}/messages", json=asked, headers=ivan).status_code == 202
+    early: list[dict[str, object]] = []
+    with anybody.stream("GET", f"/chats/{chat}/events", headers=ivan) as events:
+        name = ""
+        for line in events.iter_lines():
+            name = line.removeprefix("event: ") if line.startswith("event: ") else name
+            if line.startswith("data: ") and name == "sources-early":
+                early = json.loads(line.removeprefix("data: "))["citations"]
+            elif line.startswith("data: ") and name == "message" and '"author": "bot"' in line.replace('":"', '": "'):
+                answer = json.loads(line.removeprefix("data: "))["body"]["turn"]
+                break
+    assert answer["outcome"] == "answered"
+    assert answer["citations"][0]["url"] == "/help/help-site/filters.md"
+    assert early[0]["url"] == "/help/help-site/filters.md"
+    assert early[0]["snippet"]
+    # Over the API nobody knows the address by which browsers reach the service.
+    headers = {"Authorization": f"Bearer {token('empty')}"}
+    told = anybody.post("/ask/run", json={"question": asked["text"]}, headers=headers).json()
+    assert told["citations"][0]["url"] is None
