@@ -117,7 +117,7 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None, links: HelpLi
         heading=passage.heading,
         excerpt=citation.excerpt,
         span=citation.span,
-        url=_address(passage, links),
+        url=_address(passage, citation.excerpt, links),
         cited=draft is not None and f"[{citation.index}]" in draft.text,
         origin=citation.origin,
         trust=passage.trust,
@@ -132,15 +132,15 @@ def _article(article: turns.Article, links: HelpLinks | None) -> ArticlePart:
         doc_id=passage.doc_id,
         title=passage.title,
         heading=passage.heading,
-        url=_address(passage, links),
+        url=_address(passage, article.snippet, links),
         snippet=article.snippet,
         score=_round(article.score),
         text=passage.text[:_CARD_LENGTH],
     )
 
 
-def _address(passage: turns.Passage, links: HelpLinks | None) -> str | None:
-    return passage.url or (links.to(passage) if links else None)
+def _address(passage: turns.Passage, quoted: str, links: HelpLinks | None) -> str | None:
+    return passage.url or (links.to(passage, quoted) if links else None)
 
 
 def _source(citation: turns.Citation) -> SourcePart:

@@ -17,6 +17,7 @@ log = logging.getLogger("opora.ask")
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _WORDS = re.compile(r"\w+")
+_HEADING = re.compile(r"\w[^\n|]{0,120}[^\n|.:;,]")
 _MAX_ANCHOR = 120
 _DIGEST = 20
 
@@ -30,11 +31,14 @@ class HelpLinks:
 
     base: str
 
-    def to(self, passage: Passage) -> str | None:
-        """The page of a passage at its section; None for a document that is not published."""
+    def to(self, passage: Passage, quoted: str = "") -> str | None:
+        """The page of a passage at its section; None for a document that is not published.
+
+        :param quoted: a sentence of the passage, which tells its section where the passage holds several small ones.
+        """
         if not published.is_published(passage.doc_id, passage.status):
             return None
-        place = anchor(passage.heading)
+        place = anchor(passage.heading or _heading_above(quoted, passage.text))
         return f"{self.base}/{article_key(passage.doc_id)}" + (f"#{quote(place)}" if place else "")
 
 
@@ -55,6 +59,20 @@ def of_caller() -> HelpLinks | None:
         return None
     site = next((one for one in own if one.has_help_centre and key in ("", one.key)), None)
     return HelpLinks(f"{public}{path_of(site.key)}") if site else None
+
+
+def _heading_above(quoted: str, text: str) -> str:
+    """The last line above a sentence that looks like a heading: sections that were merged have theirs in the text.
+
+    Where it is none, browsers find no such place and show the page from its top.
+    """
+    words, heading = quoted.removesuffix("…").strip(), ""
+    for paragraph in text.split("\n\n"):
+        if words and words in " ".join(paragraph.split()):
+            return heading
+        if _HEADING.fullmatch(paragraph):
+            heading = paragraph
+    return ""
 
 
 def path_of(site: str) -> str:

@@ -1,6 +1,7 @@
 """Where links to the help centre lead, and when there are none."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -49,6 +50,10 @@ def test_api_links_lead_to_the_first_site_with_a_help_centre() -> None:
         assert address.isascii()
         assert unquote(address) == f"{PUBLIC}/help/site-on/returns.md#возврат-сроки"
         assert links.to(passage("old.md", status="archived")) is None
+        merged = replace(passage("shop.md"), text="Оплата\n\nКартой или\nналичными.\n\nСамовывоз\n\nЗавтра с 9:00.")
+        assert unquote(links.to(merged, "Завтра с 9:00.") or "").endswith("/shop.md#самовывоз")
+        assert unquote(links.to(merged, "Картой или наличными.") or "").endswith("/shop.md#оплата")
+        assert (links.to(merged) or "").endswith("/shop.md")
 
 
 @pytest.mark.usefixtures("shop")
