@@ -13,8 +13,9 @@ from components.turn import Frozen
 
 @dataclass(frozen=True, slots=True)
 class Section(Frozen):
-    """One section; `heading` is the path of headings as a passage of the section has it, empty before the first one.
+    """A section of a document.
 
+    :param heading: the path of headings, as passages have it; empty before the first heading.
     :param level: how many headings the path has.
     :param markdown: CommonMark with tables. Emphasis, links, pictures and HTML of the source are not in it.
     """

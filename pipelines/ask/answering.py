@@ -52,7 +52,7 @@ def answer_of(
     :param latency_ms: the whole turn, as the use case measured it.
     :param handoff: the way to a person, when this turn opens one.
     :param calls: the language model calls of the turn.
-    :param links: to the help centre, for documents without an address of their own.
+    :param links: to the help centre, for documents without a `url`.
     :raises ValueError: the turn has no outcome yet.
     """
     if turn.outcome is None:

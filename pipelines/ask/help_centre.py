@@ -43,7 +43,7 @@ class AnchoredSection:
 
 @dataclass(frozen=True, slots=True)
 class HelpArticle:
-    """An article as it is read."""
+    """An article with its sections."""
 
     record: DocumentRecord
     sections: tuple[AnchoredSection, ...]
@@ -61,29 +61,29 @@ class Found:
 
 
 class HelpCentre:
-    """What visitors of a site do with the documents of its tenant, which must be the one in context."""
+    """Lists, searches, shows and rates the documents of the tenant in context."""
 
     def __init__(self) -> None:
         self._retriever = TenantRetriever()
         self._read: TenantLruCache[tuple[AnchoredSection, ...]] = TenantLruCache(_READ_CACHE)
 
     def groups(self) -> tuple[Group, ...]:
-        """All articles by their first tag, else by their folder; groups and articles by name, the nameless last."""
+        """Group all articles by their first tag, else by their folder; sort by name, articles without either last."""
         grouped: defaultdict[str, list[Listed]] = defaultdict(list)
-        for document in published.all():
+        for document in published.list_documents():
             grouped[_group_of(document)].append(document)
         names = sorted(grouped, key=lambda name: (not name, name.casefold()))
         return tuple(Group(name, tuple(sorted(grouped[name], key=_by_title))) for name in names)
 
     def article(self, key: str) -> HelpArticle:
-        """An article by what stands for it in a path. Raises `NotFound` with the code `document_unknown`."""
+        """Return the article with this key of a path. Raises `NotFound` with the code `document_unknown`."""
         record = published.get(_doc_id_of(key))
         if record is None:
             raise NotFound("document_unknown")
         return HelpArticle(record, self._sections(record))
 
     def search(self, words: str) -> tuple[Found, ...]:
-        """The best section of each article that fits the words, best first."""
+        """Find articles, each by its best section, best first."""
         filters = haystack_filters(Filters(statuses=(published.STATUS,)))
         documents = self._retriever.run(query=words, filters=filters)["documents"]
         query, turn = read_query(words), Turn(turn_id="", question=words)
@@ -98,7 +98,7 @@ class HelpCentre:
         record = published.get(_doc_id_of(key))
         if record is None:
             raise NotFound("document_unknown")
-        votes.give(record.doc_id, record.version, helpful=helpful)
+        votes.add(record.doc_id, record.version, helpful=helpful)
 
     def _sections(self, record: DocumentRecord) -> tuple[AnchoredSection, ...]:
         cached = self._read.key(record.doc_id, record.version, record.content_hash)
@@ -127,7 +127,7 @@ class HelpCentre:
 def _doc_id_of(key: str) -> str:
     if not key.startswith("~"):
         return key
-    return next((one.doc_id for one in published.all() if article_key(one.doc_id) == key), "")
+    return next((one.doc_id for one in published.list_documents() if article_key(one.doc_id) == key), "")
 
 
 def _group_of(document: Listed) -> str:

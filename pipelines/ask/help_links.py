@@ -26,7 +26,7 @@ _DIGEST = 20
 class HelpLinks:
     """Links to the help centre of one site.
 
-    :param base: where it is, without a slash at the end: a path where nobody knows the service's own address.
+    :param base: its address without a slash at the end; a path if the service's public address is unknown.
     """
 
     base: str
@@ -64,7 +64,7 @@ def of_caller() -> HelpLinks | None:
 def _heading_above(quoted: str, text: str) -> str:
     """The last line above a sentence that looks like a heading: sections that were merged have theirs in the text.
 
-    Where it is none, browsers find no such place and show the page from its top.
+    A wrong guess is harmless: browsers then show the page from its top.
     """
     words, heading = quoted.removesuffix("…").strip(), ""
     for paragraph in text.split("\n\n"):
@@ -81,7 +81,7 @@ def path_of(site: str) -> str:
 
 
 def article_key(doc_id: str) -> str:
-    """What stands for a document in a path: its id, or a digest of one that could be taken for something else."""
+    """Return a document's key in a path: its id, or a digest of an id with unsafe characters."""
     if _PLAIN.fullmatch(doc_id):
         return doc_id
     return f"~{sha256(doc_id.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGEST]}"

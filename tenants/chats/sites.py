@@ -52,7 +52,7 @@ class Consent(BaseModel):
 
 
 class SiteConfig(BaseModel):
-    """What a site may choose for its widget and its help centre.
+    """Settings of a site's widget and help centre.
 
     `help_centre`: `off`, `hidden` from search engines, or `listed` in them.
     """
@@ -101,7 +101,7 @@ class Site:
 
     @property
     def has_help_centre(self) -> bool:
-        """Whether anybody may read the tenant's documents as pages: not where the site knows its visitors by name."""
+        """Whether the tenant's documents are public pages. Never where visitors must prove who they are."""
         return self.config.help_centre != "off" and not self.identity_required
 
 

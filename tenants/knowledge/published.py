@@ -23,8 +23,8 @@ class Listed:
     tags: tuple[str, ...]
 
 
-def all() -> tuple[Listed, ...]:
-    """The published documents of the tenant, by id."""
+def list_documents() -> tuple[Listed, ...]:
+    """Return the published documents of the tenant, sorted by id."""
     superseded = relations.current().successors
     query = (
         select(DocumentRow.doc_id, DocumentRow.title, DocumentRow.source, DocumentRow.tags)
@@ -41,7 +41,7 @@ def all() -> tuple[Listed, ...]:
 
 
 def get(doc_id: str) -> DocumentRecord | None:
-    """A published document; None when there is none with this id."""
+    """Return a published document; None for an unknown or hidden one."""
     record = documents.get(doc_id)
     return record if record is not None and is_published(record.doc_id, record.status) else None
 

@@ -15,13 +15,13 @@ _PARAMETERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """How many readers found a version of a document helpful, and how many did not."""
+    """Numbers of readers who found a version of a document helpful or not."""
 
     helpful: int = 0
     unhelpful: int = 0
 
 
-def give(doc_id: str, version: int, *, helpful: bool) -> None:
+def add(doc_id: str, version: int, *, helpful: bool) -> None:
     """Count one vote on a version of a document."""
     tenant_id = context.current().tenant_id
     with database.writing() as session:
@@ -34,8 +34,8 @@ def give(doc_id: str, version: int, *, helpful: bool) -> None:
             row.unhelpful += 1
 
 
-def of(doc_id: str, version: int) -> Votes:
-    """The votes on a version of a document."""
+def count(doc_id: str, version: int) -> Votes:
+    """Return the votes on a version of a document."""
     with database.reading() as session:
         row = session.get(DocumentVoteRow, (context.current().tenant_id, doc_id, version))
         return Votes(row.helpful, row.unhelpful) if row else Votes()

@@ -183,7 +183,7 @@ class ContradictionRow(Base):
 
 
 class DocumentVoteRow(Base):
-    """How many readers found a version of a document helpful."""
+    """Votes of readers on a version of a document."""
 
     __tablename__ = "document_votes"
 

@@ -1,4 +1,4 @@
-"""What customers can open and look at: articles near a question, and the sources of an answer while it is written."""
+"""Articles near a question that open, and cards on the sources of an answer that is being written."""
 
 from playwright.sync_api import Page, expect
 

@@ -14,7 +14,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import votes
 from tests.service.serving import Server, in_force
 
-# A section of its own, not merged with its neighbours.
+# Long enough for the splitter to keep the section apart.
 STEPS = " ".join(f"Повторите {number} раза, если налёт остался, и слейте воду через носик." for number in range(2, 9))
 ARTICLES: list[dict[str, object]] = [
     {
@@ -105,13 +105,13 @@ def test_removed_article_is_not_found_with_its_votes(
         assert (sent.status_code, sent.headers["location"]) == (303, f"{address}?thanks=true#helpful")
     assert anybody.post(address, data={"helpful": "yes"}, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     with acting_as(Tenant("empty", "admin")):
-        assert votes.of("gone.md", 1) == votes.Votes(2, 1)
+        assert votes.count("gone.md", 1) == votes.Votes(2, 1)
     assert "Спасибо" in anybody.get(address, params={"thanks": "true"}).text
     headers = {"Authorization": f"Bearer {token('empty', 'ingest')}"}
     assert anybody.delete("/documents/gone.md", headers=headers).is_success
     assert anybody.get(address).status_code == 404
     with acting_as(Tenant("empty", "admin")):
-        assert votes.of("gone.md", 1) == votes.Votes()
+        assert votes.count("gone.md", 1) == votes.Votes()
 
 
 def test_listed_help_centre_is_open_to_search_engines(anybody: httpx.Client, help_site: str) -> None:
@@ -143,7 +143,7 @@ def test_links_of_a_chat_lead_to_the_section_of_its_site(
     assert answer["citations"][0]["url"] == "/help/help-site/filters.md"
     assert early[0]["url"] == "/help/help-site/filters.md"
     assert early[0]["snippet"]
-    # Over the API nobody knows the address by which browsers reach the service.
+    # Over the API there is no link without `OPORA_PUBLIC_URL`.
     headers = {"Authorization": f"Bearer {token('empty')}"}
     told = anybody.post("/ask/run", json={"question": asked["text"]}, headers=headers).json()
     assert told["citations"][0]["url"] is None

@@ -239,7 +239,7 @@ def _document(
         status,
         section="documents",
         record=record,
-        votes=votes.of(record.doc_id, record.version),
+        votes=votes.count(record.doc_id, record.version),
         show=part,
         parts=get_args(_Part),
         page_size=_CHUNKS,

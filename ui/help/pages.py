@@ -1,8 +1,8 @@
 """`/help/{site}`: the help centre of a site.
 
-Threats: a page that shows what a chat of the site would not (only published documents appear, and none where visitors
-must prove who they are), markup in an article (the Markdown that is rendered has no HTML and no links), a visitor who
-reads or votes by machine (both are limited by address).
+Threats: a page that shows more than a chat of the site (only published documents appear, none where visitors must prove
+who they are), markup in an article (the rendered Markdown has no HTML and no links), a script that copies pages or
+votes (both are limited by address).
 """
 
 from asyncio import to_thread
@@ -90,7 +90,7 @@ def router(limiter: RateLimiter) -> APIRouter:
         page: Annotated[int, Query(ge=1, le=1_000)] = 1,
     ) -> Response:
         words = " ".join(q.split())
-        view = partial(pages.found, words) if words else partial(pages.listed, group, page)
+        view = partial(pages.search, words) if words else partial(pages.listed, group, page)
         return await pages.shown(request, site, view)
 
     @endpoints.get(_ARTICLE, include_in_schema=False)
@@ -165,8 +165,8 @@ class _Pages:
             following=following,
         )
 
-    def found(self, words: str, site: Site) -> Response:
-        """What a search finds."""
+    def search(self, words: str, site: Site) -> Response:
+        """The results of a search."""
         return self._page(site, "search.html", words=words, results=self._centre.search(words))
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:

@@ -15,10 +15,10 @@ export interface Carded extends HTMLElement {
 }
 
 const ID = 'opora-card';
-const SHOW_MS = 200;
+const SHOW_MS = 300;
 /** Long enough for a pointer to reach the card, whose text can be selected. */
 const HIDE_MS = 250;
-const MAX_TEXT = 320;
+const MAX_TEXT = 240;
 
 export function cardView(card: Card | null): TemplateResult {
   return html`<div class="card" id=${ID} popover="manual" role="tooltip">${card ? content(card) : nothing}</div>`;

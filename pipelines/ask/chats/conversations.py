@@ -249,7 +249,7 @@ class Conversations:
         chat, question = live.chat, live.pending.question
         request = AskRequest(question=question.text, session_id=chat.chat_id, locale=chat.locale)
         try:
-            # Whoever writes, or takes the chat back: its links lead to the help centre of its site.
+            # The caller may be an operator or the clock; links lead to the help centre of the chat's site.
             with context.acting_as(replace(context.current(), site=chat.site)):
                 live.stream = await self.runner.stream(
                     request, history=live.pending.history, grace=None, settle=partial(LiveTurn.settle, live)

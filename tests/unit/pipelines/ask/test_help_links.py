@@ -1,4 +1,4 @@
-"""Where links to the help centre lead, and when there are none."""
+"""Links to the help centre: sites, sections, and documents without a page."""
 
 from collections.abc import Iterator
 from dataclasses import replace
