@@ -84,7 +84,7 @@ class HelpCentre:
 
     def search(self, words: str) -> tuple[Found, ...]:
         """Find articles, each by its best section, best first."""
-        filters = haystack_filters(Filters(statuses=(published.STATUS,)))
+        filters = haystack_filters(Filters(statuses=("active",)))
         documents = self._retriever.run(query=words, filters=filters)["documents"]
         query, turn = read_query(words), Turn(turn_id="", question=words)
         best: dict[str, Passage] = {}

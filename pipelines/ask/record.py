@@ -102,7 +102,7 @@ def _passages(answer: TurnAnswer) -> Iterator[str]:
     for citation in answer.citations:
         yield f"{citation.title}\n{citation.heading}"
     for article in answer.articles:
-        yield f"{article.title}\n{article.heading}\n{article.snippet}"
+        yield f"{article.title}\n{article.heading}\n{article.snippet}\n{article.text}"
 
 
 def _words(answer: TurnAnswer) -> str:

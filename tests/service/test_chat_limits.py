@@ -61,6 +61,22 @@ def test_sessions_are_bounded_by_address_and_by_site(limited: Server) -> None:
     assert session(limited, "site_two", "127.0.0.5").status_code == 200
 
 
+def test_help_pages_and_votes_are_bounded_by_address(limited: Server) -> None:
+    def from_address(address: str) -> httpx.Client:
+        transport = httpx.HTTPTransport(local_address=address)
+        return httpx.Client(transport=transport, base_url=limited.url, timeout=60)
+
+    with from_address("127.0.0.8") as client:
+        assert [client.get("/help/site_two").status_code for _ in range(PER_ADDRESS)] == [200] * PER_ADDRESS
+        refused = client.get("/help/site_two")
+        assert (refused.status_code, refused.headers["content-type"][:9]) == (429, "text/html")
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+    with from_address("127.0.0.9") as client:
+        same = {"Sec-Fetch-Site": "same-origin"}
+        votes = [client.post("/help/site_one/a.md", data={"helpful": "yes"}, headers=same) for _ in range(2)]
+        assert [vote.status_code for vote in votes] == [404, 429]
+
+
 def test_messages_and_files_are_bounded_by_chat_and_need_a_consent_that_stands(limited: Server) -> None:
     headers = {"Authorization": f"Bearer {session(limited, 'site_two', '127.0.0.6').json()['token']}"}
     with httpx.Client(base_url=limited.url, timeout=60, headers=headers) as client:

@@ -7,16 +7,17 @@ What becomes of it is stored with the reply that it led to, or with a line that 
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from components.language.texts import text
 from pipelines.ask.chats import thread
-from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
+from pipelines.ask.contract import SHOWN, ArticlePart, AskRequest, CitationPart, TurnAnswer
 from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.runner import Runner
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, Message, Posted
+from tenants.core import context
 from tenants.core.errors import Invalid
 
 Fate: TypeAlias = Literal["offered", "accepted", "edited", "discarded"]
@@ -66,10 +67,10 @@ async def suggest(runner: Runner, chat_id: str) -> Posted:
 def reply_of(answer: TurnAnswer, locale: str) -> str:
     """What an operator may send to the customer; empty where the knowledge base holds no answer."""
     if answer.outcome in SHOWN:
-        cited = {one.url: one.title for one in answer.citations if one.url and one.cited}
+        cited = _titles(one for one in answer.citations if one.cited)
         words = _MARKER.sub("", answer.answer.text).strip()
         return "\n".join([words, *_links("desk.suggestion.more", cited, locale)])
-    near = {one.url: one.title for one in answer.articles if one.url}
+    near = _titles(answer.articles)
     return "\n".join(_links("desk.suggestion.near", near, locale)).strip()
 
 
@@ -95,7 +96,14 @@ def fates(messages: Iterable[Message]) -> dict[str, Fate]:
 
 async def _rehearse(runner: Runner, chat: Chat, messages: Sequence[Message], question: Message) -> TurnAnswer:
     request = AskRequest(question=question.text, session_id=chat.chat_id, locale=chat.locale)
-    return await runner.rehearse(request, thread.history(messages, before=question.seq))
+    # Links lead to the help centre of the customer's site.
+    with context.acting_as(replace(context.current(), site=chat.site)):
+        return await runner.rehearse(request, thread.history(messages, before=question.seq))
+
+
+def _titles(parts: Iterable[CitationPart | ArticlePart]) -> dict[str, str]:
+    """Titles by address. Without paths of this service, which mean nothing in a text."""
+    return {one.url: one.title for one in parts if one.url and not one.url.startswith("/")}
 
 
 def _links(key: str, titles: dict[str, str], locale: str) -> list[str]:

@@ -78,6 +78,13 @@ def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
     assert [item["chunk_id"] for item in answered["citations"]] == [item["chunk_id"] for item in left["citations"]]  # type: ignore[attr-defined]
 
 
+def test_personal_data_in_the_text_of_an_article_is_masked(ask: Ask) -> None:
+    answer = ask.answer(AskRequest(question="Сколько ждать мастера"))
+    article = answer.articles[0].model_copy(update={"text": "Мастер Иван: +7 916 123-45-67"})
+    left = json.loads(redacted(answer.model_copy(update={"articles": (article,)})))
+    assert left["articles"][0]["text"] == "Мастер Иван: [phone]"
+
+
 def test_personal_data_in_filters_is_masked_wherever_they_are_repeated(ask: Ask) -> None:
     filters = AskFilters(tags=("+7 916 123-45-67",), doc_ids=("anna@shop.example",))
     _, record = recorded(ask, AskRequest(question=E20, quality="quick", filters=filters, anonymous=True))
