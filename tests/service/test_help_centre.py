@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import httpx
 import pytest
+from playwright.sync_api import Browser, expect
 
 from settings import Settings
 from tenants.chats import sites
@@ -147,3 +148,26 @@ def test_links_of_a_chat_lead_to_the_section_of_its_site(
     headers = {"Authorization": f"Bearer {token('empty')}"}
     told = anybody.post("/ask/run", json={"question": asked["text"]}, headers=headers).json()
     assert told["citations"][0]["url"] is None
+
+
+def test_customer_opens_a_suggested_article_from_the_chat(browser: Browser, server: Server, help_site: str) -> None:
+    with browser.new_context(locale="ru-RU") as context:
+        chat = context.new_page()
+        chat.goto(f"{server.url}/chat/{help_site}")
+        chat.locator("textarea").fill("Можно ли уксусом убрать накипь?")
+        chat.keyboard.press("Enter")
+        # The archived one of the three has no page; its text opens in the chat.
+        expect(chat.locator(".articles a")).to_have_count(2)
+        chat.get_by_role("button", name="Старый чайник").click()
+        expect(chat.locator(".passage .quote")).to_contain_text("Накипь убирают уксусом")
+        chat.keyboard.press("Escape")
+        with context.expect_page() as opened:
+            chat.locator(".articles a").last.click()
+        page = opened.value
+        expect(page.locator("h1")).to_have_text("Накипь в чайнике")
+        expect(page.locator("section:target")).to_contain_text("Сода")
+        page.get_by_role("button", name="Да").click()
+        expect(page.get_by_role("status")).to_contain_text("Спасибо")
+        page.get_by_role("searchbox").fill("фильтр")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="Фильтр для чайника")).to_be_visible()
