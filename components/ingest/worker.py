@@ -93,6 +93,15 @@ def _read(name: str, data: bytes) -> dict[str, object]:
     return asdict(parsed)
 
 
+def _table(name: str, data: bytes) -> list[dict[str, object]]:
+    """Read the rows of a spreadsheet."""
+    from components.ingest.formats.archive import check_archive
+    from components.ingest.formats.tables import rows_of
+
+    check_archive(data)
+    return [{"number": number, "cells": cells} for number, cells in rows_of(name, data)]
+
+
 def _scan(name: str, data: bytes) -> dict[str, object]:
     """Find out the format of an attachment, by reading all of it."""
     from components.ingest import formats
@@ -154,7 +163,13 @@ def _analyse(_name: str, data: bytes) -> list[dict[str, object]]:
     ]
 
 
-_VERBS: dict[str, Callable[[str, bytes], Any]] = {"read": _read, "scan": _scan, "cut": _cut, "analyse": _analyse}
+_VERBS: dict[str, Callable[[str, bytes], Any]] = {
+    "read": _read,
+    "table": _table,
+    "scan": _scan,
+    "cut": _cut,
+    "analyse": _analyse,
+}
 
 
 def serve(reply: Callable[[str, bytes, int], bytes]) -> None:

@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from time import monotonic, perf_counter
+from typing import TypeVar
 from uuid import uuid4
 
 from components.answer.token_sink import TokenSink, token_sink
@@ -33,6 +34,7 @@ from tenants.work.seats import Seats, may_take_more
 from tenants.work.stream_log import LoggedStream
 
 log = logging.getLogger("opora.ask")
+T = TypeVar("T")
 
 WAITING_LIMIT = 1_000
 """Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s. One tenant's
@@ -121,6 +123,29 @@ class Runner:
     ) -> TurnAnswer:
         with collect_calls(deadline, attempt.stop):
             return self.ask.rehearse(request, history, engine)
+
+    def in_background(self, work: Callable[[], T]) -> T:
+        """Run the work of one question in a seat of its own and within its time, for a thread that asks many.
+
+        It counts against no rate limit: ask only when `waiting` is 0, so that customers come first.
+
+        :raises OporaError: a reason to try again.
+        """
+        attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
+
+        def bounded() -> T:
+            with collect_calls(deadline, attempt.stop):
+                return work()
+
+        future = self._seats.submit(bounded)
+        try:
+            return future.result(self.budget)
+        except CancelledError:
+            raise TryAgain("shutting_down") from None
+        except TimeoutError:
+            future.cancel()
+            attempt.abandon()
+            raise TimedOut from None
 
     async def stream(
         self,

@@ -92,6 +92,9 @@ class Policy(BaseModel):
     spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
         None, description="What calls of language models may cost a day; then answers are quotations."
     )
+    evaluation_hour: Annotated[int, Field(ge=0, le=23)] | None = Field(
+        3, description="Hour at which the tenant's own evaluation questions are asked, every night; empty: never."
+    )
     trace_content: bool = Field(
         False, description="Send questions, passages and answers to the trace server, without personal data."
     )

@@ -1,4 +1,4 @@
-"""Events of chats on their way to the tenant's webhooks.
+"""Events of chats and evaluations on their way to the tenant's webhooks.
 
 An event is written in the transaction that it tells of: either both are stored or neither. Delivering is somebody
 else's work (`pipelines.ask.chats.delivery`): here is what is due, and what became of it.
@@ -19,7 +19,9 @@ from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.storage import database
 
-EventName: TypeAlias = Literal["chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated"]
+EventName: TypeAlias = Literal[
+    "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "evaluation.dropped"
+]
 EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
 TEST_EVENT = "webhook.test"
 """Sent when an admin asks for it, whichever events a receiver wants."""

@@ -6,6 +6,7 @@ from sqlalchemy import JSON, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.models import TENANT_ID, Base, JsonObject, TenantRow
+from tenants.storage.sealed import SealedJson, SealedText
 
 
 class OperatorRow(Base):
@@ -114,3 +115,42 @@ class EvaluationRunRow(Base):
     run_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     created_at: Mapped[datetime]
     summary: Mapped[JsonObject] = mapped_column(JSON)
+
+
+class EvaluationQuestionRow(Base):
+    """A question of the tenant's own evaluation, with what a right reply to it is. Both are encrypted.
+
+    `question_id` is new whenever the question or the expectation changes, so that runs compare like with like.
+    """
+
+    __tablename__ = "evaluation_questions"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    question_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    question: Mapped[str] = mapped_column(SealedText)
+    expected: Mapped[JsonObject] = mapped_column(SealedJson)
+    created_at: Mapped[datetime]
+
+
+class EvaluationResultRow(Base):
+    """A run over the tenant's own questions. `answers` is encrypted; `figures` holds counts and no text.
+
+    `loss` is what became worse since the run before, None for nothing; `seen_at` is when somebody acknowledged it.
+    """
+
+    __tablename__ = "evaluation_results"
+    __table_args__ = (Index("ix_evaluation_results_created", "tenant_id", "created_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    run_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    nightly: Mapped[bool]
+    state: Mapped[str] = mapped_column(String(16))
+    reason: Mapped[str] = mapped_column(String(64))
+    done: Mapped[int]
+    total: Mapped[int]
+    figures: Mapped[JsonObject] = mapped_column(JSON)
+    loss: Mapped[JsonObject | None] = mapped_column(JSON)
+    seen_at: Mapped[datetime | None]
+    answers: Mapped[JsonObject] = mapped_column(SealedJson, deferred=True)

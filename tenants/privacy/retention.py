@@ -136,5 +136,7 @@ RULES: Mapping[str, Rule] = {
     "streams": Rule("an hour, or until the person is erased", stream_log.forget_old),
     "stream_events": Rule("with its stream"),
     "evaluation_runs": Rule("the newest hundred of a tenant"),
+    "evaluation_questions": Rule("until it is removed"),
+    "evaluation_results": Rule("the newest hundred of a tenant"),
     "setting_changes": Rule("`OPORA_AUDIT_DAYS`", _older(SettingChangeRow.at, _audit_days)),
 }

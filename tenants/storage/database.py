@@ -30,7 +30,7 @@ from tenants.storage.bounded_connection import BoundedConnection, patient
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0022"
+HEAD = "0023"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

@@ -13,10 +13,11 @@ from openpyxl import load_workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from components.ingest.formats import faq, properties, writing
+from components.ingest.formats.detect import format_of
 from components.ingest.formats.encoding import decoded
 from components.ingest.formats.limits import MAX_CELLS
 from components.ingest.formats.parsed import Parsed
-from tenants.core.errors import Invalid, TooLarge
+from tenants.core.errors import Invalid, TooLarge, UnsupportedMedia
 
 if TYPE_CHECKING:
     from tenants.core.json import Json
@@ -35,18 +36,22 @@ def read_csv(data: bytes) -> Parsed:
 
     Codes: `file_undecodable`, `table_invalid`, `cells_too_many`.
     """
+    return _document([("", [row for _, row in _csv_rows(data)])], "", {})
+
+
+def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their numbers as a spreadsheet shows them."""
     text = decoded(data)
-    delimiter = ""
+    delimiter, number = "", 1
     first, _, body = text.partition("\n")
     if first.lower().startswith("sep=") and len(first.strip()) == len("sep=") + 1:
         # Excel's own way to name the delimiter.
-        delimiter, text = first.strip()[-1], body
-    rows: list[list[str]] = []
+        delimiter, text, number = first.strip()[-1], body, 2
     budget = MAX_CELLS
-    for row in _rows(text, delimiter or max(_DELIMITERS, key=lambda each: _evenness(text, each))):
+    rows = _rows(text, delimiter or max(_DELIMITERS, key=lambda each: _evenness(text, each)))
+    for at, row in enumerate(rows, number):
         budget = _spent(budget, len(row))
-        rows.append(row)
-    return _document([("", rows)], "", {})
+        yield at, row
 
 
 def _evenness(text: str, delimiter: str) -> tuple[float, int]:
@@ -74,7 +79,14 @@ def read_xlsx(data: bytes) -> Parsed:
 
     Codes: `cells_too_many`, and `file_damaged` for an error of openpyxl.
     """
-    sheets: list[tuple[str, list[list[str]]]] = []
+    sheets, hidden = _sheets(data)
+    parsed = _document([(title, [row for _, row in rows]) for title, rows in sheets], *properties.of_office(data))
+    return replace(parsed, flags=("hidden_sheets", *parsed.flags)) if hidden else parsed
+
+
+def _sheets(data: bytes) -> tuple[list[tuple[str, list[tuple[int, list[str]]]]], bool]:
+    """Return the filled rows of all visible sheets with their numbers, and whether there are hidden sheets."""
+    sheets: list[tuple[str, list[tuple[int, list[str]]]]] = []
     budget = MAX_CELLS
     with warnings.catch_warnings():
         # About styles and validations that openpyxl does not know.
@@ -87,14 +99,28 @@ def read_xlsx(data: bytes) -> Parsed:
             # The size that a sheet declares may be wrong, and openpyxl would believe it.
             sheet.reset_dimensions()
             rows = []
-            for cells in sheet.rows:
+            for number, cells in enumerate(sheet.rows, 1):
                 budget = _spent(budget, len(cells))
                 if any(cell.value is not None for cell in cells):
-                    rows.append([_as_text(cell.value, cell.number_format) for cell in cells])
+                    rows.append((number, [_as_text(cell.value, cell.number_format) for cell in cells]))
             sheets.append((sheet.title, rows))
         book.close()
-    parsed = _document(sheets, *properties.of_office(data))
-    return replace(parsed, flags=("hidden_sheets", *parsed.flags)) if len(visible) < len(all_sheets) else parsed
+    return sheets, len(visible) < len(all_sheets)
+
+
+def rows_of(name: str, data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Yield the filled rows of a CSV file, or of the first visible sheet of a workbook, with their numbers.
+
+    Codes: `file_unsupported` for any other format, and those of `read_csv` and `read_xlsx`.
+    """
+    form = format_of(name, data)
+    if form == "xlsx":
+        sheets, _ = _sheets(data)
+        yield from (sheets[0][1] if sheets else ())
+    elif form in ("csv", "plain"):
+        yield from (row for row in _csv_rows(data) if any(cell.strip() for cell in row[1]))
+    else:
+        raise UnsupportedMedia("file_unsupported", path=name, formats=".csv, .xlsx")
 
 
 def _spent(budget: int, cells: int) -> int:

@@ -1,0 +1,83 @@
+"""Two runs side by side: which questions became better or worse, and whether that is more than noise.
+
+The same questions are asked in both runs, so each is its own control. The test is McNemar's exact test: of the
+questions whose mark changed, as many should have become better as worse if the runs were alike, so the losses follow a
+binomial distribution with one half. It is one-sided, because only losses are announced. Two shares are looked at, the
+right replies and the wrong answers, so each has half of the level (Bonferroni).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+
+from pipelines.ask.evaluation.marking import RIGHT, Mark
+
+DROP = 0.03
+"""The least loss that is announced: three points."""
+LEVEL = 0.05
+"""How often noise alone may bring an announcement."""
+_SHARES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A share that became worse: `right` or `wrong`, before and now, over the `n` questions of both runs.
+
+    `worse` and `better` count the questions that changed. `chance` is how often noise brings as many losses.
+    """
+
+    share: str
+    before: float
+    now: float
+    n: int
+    worse: int
+    better: int
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The questions of both runs by what changed, as ids, and the losses beyond noise."""
+
+    worse: tuple[str, ...]
+    better: tuple[str, ...]
+    losses: tuple[Loss, ...]
+
+
+def difference(before: Mapping[str, Mark], now: Mapping[str, Mark]) -> Difference:
+    """Compare two runs by their marks, over the questions that both have."""
+    shared = [question_id for question_id in now if question_id in before]
+    ranks = {one: (_rank(before[one]), _rank(now[one])) for one in shared}
+    right = _loss("right", {one: (before[one] in RIGHT, now[one] in RIGHT) for one in shared})
+    wrong = _loss("wrong", {one: (before[one] != "wrong", now[one] != "wrong") for one in shared})
+    return Difference(
+        tuple(one for one, (old, new) in ranks.items() if new < old),
+        tuple(one for one, (old, new) in ranks.items() if new > old),
+        tuple(loss for loss in (right, wrong) if loss is not None),
+    )
+
+
+def chance_of(worse: int, better: int) -> float:
+    """Return how often at least `worse` of the changed questions become worse by noise alone."""
+    changed = worse + better
+    return sum(comb(changed, losses) for losses in range(worse, changed + 1)) / 2**changed
+
+
+def _rank(mark: Mark) -> int:
+    """Return 2 for a right reply, 1 for none, 0 for a wrong answer."""
+    return 2 if mark in RIGHT else 0 if mark == "wrong" else 1
+
+
+def _loss(share: str, good: Mapping[str, tuple[bool, bool]]) -> Loss | None:
+    """Return the loss of a share if it is large enough and beyond noise."""
+    worse = sum(old and not new for old, new in good.values())
+    better = sum(new and not old for old, new in good.values())
+    if not good or (worse - better) / len(good) < DROP - 1e-9:
+        return None
+    chance = chance_of(worse, better)
+    if chance > LEVEL / _SHARES:
+        return None
+    before, now = (sum(pair[side] for pair in good.values()) / len(good) for side in (0, 1))
+    if share == "wrong":
+        before, now = 1 - before, 1 - now
+    return Loss(share, round(before, 4), round(now, 4), len(good), worse, better, round(chance, 6))

@@ -1,0 +1,83 @@
+"""Marks one reply by what its question expects."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias, get_args
+
+from components.language.captions import HEADING_SEPARATOR
+from components.language.normalise import clean, fold
+from components.language.words import words
+from components.turn import Passage, Turn
+from pipelines.ask.contract import SHOWN
+from tenants.desk.evaluation_questions import Expected
+
+Mark: TypeAlias = Literal["answered", "offered", "refused", "missed", "wrong"]
+"""The first three are right: the answer, the article, or the refusal that was expected. `missed` says nothing false:
+there is no answer, and none of the articles offered is the right one. `wrong` is an answer that is not the right one.
+"""
+MARKS: tuple[Mark, ...] = get_args(Mark)
+RIGHT: frozenset[Mark] = frozenset({"answered", "offered", "refused"})
+OFFERS_READ = 3
+"""Articles offered that a customer is taken to look at."""
+
+_CITATION = re.compile(r"\[\d+\]")
+_GROUPED = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_PATH = re.compile(r"\s*[›>]\s*")
+
+
+def mark(turn: Turn, expected: Expected) -> Mark:
+    """Return how right the reply of a finished turn is."""
+    if expected.refused:
+        return "wrong" if turn.outcome in SHOWN else "refused"
+    if turn.outcome in SHOWN:
+        return "answered" if _answers_rightly(turn, expected) else "wrong"
+    offered = (article.passage for article in turn.reply.articles[:OFFERS_READ])
+    return "offered" if any(_is_expected(passage, expected) for passage in offered) else "missed"
+
+
+def _answers_rightly(turn: Turn, expected: Expected) -> bool:
+    """Whether the answer shows the expected facts; without facts, whether it cites the expected article."""
+    if expected.facts:
+        return holds_all(turn.reply.text, expected.facts)
+    return any(is_article(passage, expected.article) for passage in cited(turn))
+
+
+def _is_expected(passage: Passage, expected: Expected) -> bool:
+    """Whether a section that is offered is the expected article, or holds the expected facts."""
+    if expected.article:
+        return is_article(passage, expected.article)
+    return holds_all(passage.text, expected.facts)
+
+
+def cited(turn: Turn) -> Iterator[Passage]:
+    """Yield the passages that the answer stands on."""
+    citations = turn.draft.citations if turn.draft is not None else ()
+    yield from (citation.passage for citation in citations if citation.origin == "primary")
+
+
+def holds_all(text: str, facts: Sequence[str]) -> bool:
+    """Whether a text holds each of the facts in one of its wordings, whatever the endings of the words."""
+    stems = _stems(_CITATION.sub(" ", text))
+    return all(any(_within(_stems(wording), stems) for wording in fact.split("|")) for fact in facts)
+
+
+def is_article(passage: Passage, named: str) -> bool:
+    """Whether a passage is of the article or section that somebody has named by title, heading, id or path."""
+    names = set(map(_name, _names(passage)))
+    return _name(named) in names or all(_name(part) in names for part in _PATH.split(named))
+
+
+def _names(passage: Passage) -> Iterable[str]:
+    return (passage.doc_id, passage.title, passage.heading, *passage.heading.split(HEADING_SEPARATOR))
+
+
+def _name(text: str) -> str:
+    return " ".join(fold(clean(text)).split()).strip(' .?!«»"')
+
+
+def _stems(text: str) -> tuple[str, ...]:
+    return tuple(word.stem for word in words(_GROUPED.sub("", clean(text))))
+
+
+def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    return bool(part) and any(whole[start : start + len(part)] == part for start in range(len(whole) - len(part) + 1))

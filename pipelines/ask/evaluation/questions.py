@@ -1,0 +1,172 @@
+"""Evaluation questions as people write them: in a form, as JSON, or as rows of a spreadsheet."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
+
+from components.ingest.sandbox import Answer, Form, Workers
+from components.language.normalise import clean
+from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.spreadsheet import csv_lines, without_guard
+from tenants.core.errors import Invalid
+from tenants.desk import evaluation_questions
+from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
+
+FILE_BYTES = 5_000_000
+Column: TypeAlias = Literal["question", "answer", "article", "refuse"]
+COLUMNS: tuple[Column, ...] = get_args(Column)
+_NAMES: Mapping[Column, frozenset[str]] = {
+    "question": frozenset({"question", "вопрос"}),
+    "answer": frozenset({"answer", "answer contains", "ответ", "ответ содержит"}),
+    "article": frozenset({"article", "статья"}),
+    "refuse": frozenset({"refuse", "отказ"}),
+}
+_YES = frozenset({"yes", "y", "true", "1", "x", "+", "да", "истина", "х"})
+_NO = frozenset({"", "no", "n", "false", "0", "-", "нет", "ложь"})
+_WORKERS = Workers(workers=1)
+
+_Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+class QuestionForm(BaseModel):
+    """A question with what is expected: facts that the answer shows, an article to be offered or cited, or a refusal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION_LIMIT)]
+    facts: Annotated[tuple[_Fact, ...], Field(max_length=20)] = ()
+    article: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)] = ""
+    refused: bool = False
+
+
+class QuestionSet(BaseModel):
+    """Questions to add."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    questions: Annotated[tuple[QuestionForm, ...], Field(min_length=1, max_length=MOST)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row that was not taken: its number in the file, its question, and the code of the reason."""
+
+    row: int
+    question: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """The outcome of an upload: what was stored, and the rows that were not."""
+
+    stored: Stored
+    faults: tuple[Fault, ...]
+
+
+class _Row(Form):
+    number: int
+    cells: tuple[StrictStr, ...]
+
+
+def checked(form: QuestionForm) -> EvaluationQuestion:
+    """Return the question of a form.
+
+    :raises Invalid: `evaluation_expectation_missing` if nothing is expected, `evaluation_expectation_ambiguous` if a
+        refusal and an answer are.
+    """
+    facts, article = tuple(map(clean, form.facts)), clean(form.article)
+    if form.refused and (facts or article):
+        raise Invalid("evaluation_expectation_ambiguous")
+    if not (form.refused or facts or article):
+        raise Invalid("evaluation_expectation_missing")
+    return EvaluationQuestion(" ".join(clean(form.question).split()), Expected(facts, article, form.refused))
+
+
+def add(forms: Iterable[QuestionForm]) -> Stored:
+    """Add questions to the tenant's set. Raises as `checked` and `evaluation_questions.put`; nothing is stored then."""
+    return evaluation_questions.put([checked(form) for form in forms])
+
+
+def upload(name: str, data: bytes) -> Upload:
+    """Add the questions of a CSV or XLSX file. Rows with a fault are returned, all others are stored.
+
+    :raises CallerError: the file cannot be read, or `evaluation_column_missing`: it has no column of questions.
+    """
+    rows = _WORKERS.call("table", name, data, Answer[tuple[_Row, ...]])
+    header = next((row for row in rows if any(map(_column, row.cells))), None)
+    places = {column: at for at, cell in enumerate(header.cells) if (column := _column(cell))} if header else {}
+    if header is None or "question" not in places:
+        raise Invalid("evaluation_column_missing")
+    good: list[EvaluationQuestion] = []
+    faults: list[Fault] = []
+    known = {normalised(one.question) for one in evaluation_questions.all()}
+    for row in rows:
+        cells = {column: _cell(row.cells, at) for column, at in places.items()}
+        if row.number <= header.number or not any(cells.values()):
+            continue
+        try:
+            one = _question(cells)
+            if len(known | {normalised(one.question)}) > MOST:
+                raise Invalid("evaluation_questions_too_many", limit=MOST)
+            known.add(normalised(one.question))
+            good.append(one)
+        except Invalid as refused:
+            faults.append(Fault(row.number, cells["question"][:200], refused.code))
+    return Upload(evaluation_questions.put(good), tuple(faults))
+
+
+def exported() -> Iterator[str]:
+    """Yield the lines of a CSV file with the tenant's questions, which can be uploaded again."""
+    return csv_lines(COLUMNS, (_cells(one) for one in evaluation_questions.all()))
+
+
+def as_json(one: EvaluationQuestion) -> dict[str, object]:
+    """Return a question as JSON."""
+    expected = one.expected
+    return {
+        "question_id": one.question_id,
+        "question": one.question,
+        "facts": list(expected.facts),
+        "article": expected.article,
+        "refused": expected.refused,
+    }
+
+
+def facts_of(typed: str) -> tuple[str, ...]:
+    """Return the facts of a text that has them in lines, or separated by semicolons."""
+    return tuple(filter(None, (line.strip() for line in typed.replace(";", "\n").splitlines())))
+
+
+def _column(cell: str) -> Column | None:
+    name = " ".join(cell.casefold().split())
+    return next((column for column, names in _NAMES.items() if name in names), None)
+
+
+def _cell(cells: Sequence[str], at: int) -> str:
+    return without_guard(cells[at].strip()) if at < len(cells) else ""
+
+
+def _question(cells: Mapping[Column, str]) -> EvaluationQuestion:
+    refuse = cells.get("refuse", "").casefold()
+    if refuse not in _YES | _NO:
+        raise Invalid("evaluation_refuse_unreadable")
+    try:
+        form = QuestionForm(
+            question=cells["question"],
+            facts=facts_of(cells.get("answer", "")),
+            article=cells.get("article", ""),
+            refused=refuse in _YES,
+        )
+    except ValidationError as unfit:
+        field = str(unfit.errors()[0]["loc"][0])
+        missing = field == "question" and not cells["question"]
+        raise Invalid("evaluation_question_missing" if missing else "evaluation_cell_too_long") from unfit
+    return checked(form)
+
+
+def _cells(one: EvaluationQuestion) -> tuple[str, ...]:
+    expected = one.expected
+    return one.question, "; ".join(expected.facts), expected.article, "yes" if expected.refused else ""

@@ -1,0 +1,182 @@
+"""Figures of a run, its failing questions, and what differs from the run before it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from statistics import fmean
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from components.language.captions import HEADING_SEPARATOR
+from components.turn import Passage, Turn
+from pipelines.ask.contract import SHOWN, TurnAnswer
+from pipelines.ask.evaluation.comparison import Difference, difference
+from pipelines.ask.evaluation.marking import MARKS, OFFERS_READ, RIGHT, Mark, cited, mark
+from tenants.desk import evaluation_results
+from tenants.desk.evaluation_questions import EvaluationQuestion
+from tenants.desk.evaluation_results import EvaluationResult
+from tenants.storage.models import JsonObject
+
+SILENT = timedelta(minutes=5)
+"""A run that has not moved for so long is no longer at work: its process has gone."""
+_TEXT_SHOWN = 1_000
+
+
+class AnsweredQuestion(BaseModel):
+    """A question of a run as it was then, with its mark.
+
+    :ivar shown: the sections that were cited or offered.
+    :ivar axes: scores by models, each 0..1; empty where no model was asked.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    question_id: str
+    question: str
+    facts: tuple[str, ...]
+    article: str
+    refused: bool
+    mark: Mark
+    outcome: str
+    text: str = ""
+    shown: tuple[str, ...] = ()
+    axes: Mapping[str, float] = {}
+    degraded: bool = False
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the reply is the expected one."""
+        return self.mark in RIGHT
+
+
+_ANSWERS = TypeAdapter(tuple[AnsweredQuestion, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run with its answers; `before` and `difference` are None for the first run."""
+
+    result: EvaluationResult
+    answers: tuple[AnsweredQuestion, ...]
+    before: EvaluationResult | None
+    difference: Difference | None
+
+    @property
+    def failing(self) -> tuple[AnsweredQuestion, ...]:
+        """The questions whose reply is not the expected one, wrong answers first."""
+        return tuple(sorted((one for one in self.answers if not one.is_right), key=lambda one: one.mark != "wrong"))
+
+    def named(self, question_ids: Sequence[str]) -> tuple[AnsweredQuestion, ...]:
+        """Return the answers to these questions."""
+        return tuple(one for one in self.answers if one.question_id in question_ids)
+
+
+def answered(one: EvaluationQuestion, turn: Turn, answer: TurnAnswer) -> AnsweredQuestion:
+    """Return the reply to a question with its mark."""
+    shown = cited(turn) if turn.outcome in SHOWN else (each.passage for each in turn.reply.articles[:OFFERS_READ])
+    return AnsweredQuestion(
+        **_asked(one),
+        mark=mark(turn, one.expected),
+        outcome=answer.outcome,
+        text=answer.answer.text[:_TEXT_SHOWN],
+        shown=tuple(dict.fromkeys(map(_path, shown))),
+        axes=_axes(answer),
+        degraded=bool(answer.meta.degraded),
+    )
+
+
+def failed(one: EvaluationQuestion) -> AnsweredQuestion:
+    """Return the reply to a question that took too long."""
+    return AnsweredQuestion(**_asked(one), mark="missed", outcome="failed")
+
+
+def figures(answers: Sequence[AnsweredQuestion]) -> JsonObject:
+    """Return counts by mark, the share of right replies, and the mean scores by models."""
+    counts = {name: sum(one.mark == name for one in answers) for name in MARKS}
+    axes = dict.fromkeys(name for one in answers for name in one.axes)
+    means = {name: round(fmean(one.axes[name] for one in answers if name in one.axes), 4) for name in axes}
+    return {
+        "n": len(answers),
+        "marks": dict(counts),
+        "right": round(sum(counts[name] for name in RIGHT) / len(answers), 4),
+        "axes": dict(means),
+        "degraded": sum(one.degraded for one in answers),
+    }
+
+
+def answers_of(run_id: str) -> tuple[EvaluationResult, tuple[AnsweredQuestion, ...]]:
+    """Return a run and its answers, none of one that is not done. Raises `NotFound`: `evaluation_unknown`."""
+    result, stored = evaluation_results.get(run_id)
+    return result, _ANSWERS.validate_python(stored.get("answers", ()))
+
+
+def report(run_id: str) -> Report:
+    """Return a run beside the one before it. Raises `NotFound`: `evaluation_unknown`."""
+    result, answers = answers_of(run_id)
+    before = done_before(result)
+    changes = changes_since(before, answers) if answers else None
+    return Report(result, answers, before, changes)
+
+
+def done_before(result: EvaluationResult) -> EvaluationResult | None:
+    """Return the last run that was done before this one."""
+    earlier = (one for one in evaluation_results.latest() if one.created_at < result.created_at)
+    return next((one for one in earlier if one.state == "done"), None)
+
+
+def changes_since(before: EvaluationResult | None, answers: Sequence[AnsweredQuestion]) -> Difference | None:
+    """Compare answers with an earlier run; None where there is none."""
+    if before is None:
+        return None
+    return difference(
+        {one.question_id: one.mark for one in answers_of(before.run_id)[1]},
+        {one.question_id: one.mark for one in answers},
+    )
+
+
+def is_running(result: EvaluationResult) -> bool:
+    """Whether a run is at work."""
+    return result.state == "running" and datetime.now(UTC) - result.updated_at < SILENT
+
+
+def result_as_json(result: EvaluationResult) -> dict[str, object]:
+    """Return a run as JSON, without its answers."""
+    fields = asdict(result)
+    state = "stopped" if result.state == "running" and not is_running(result) else result.state
+    moments = {name: moment.isoformat() if moment else None for name, moment in _moments(result).items()}
+    return {**fields, **moments, "state": state}
+
+
+def as_json(shown: Report) -> dict[str, object]:
+    """Return a run with its failing questions and what differs from the run before."""
+    changes = shown.difference
+    return {
+        "schema": "evaluation.result.v1",
+        **result_as_json(shown.result),
+        "failing": [one.model_dump(mode="json") for one in shown.failing],
+        "before": shown.before.run_id if shown.before else None,
+        "worse": list(changes.worse) if changes else [],
+        "better": list(changes.better) if changes else [],
+    }
+
+
+def _moments(result: EvaluationResult) -> Mapping[str, datetime | None]:
+    return {"created_at": result.created_at, "updated_at": result.updated_at, "seen_at": result.seen_at}
+
+
+def _asked(one: EvaluationQuestion) -> dict[str, object]:
+    return {"question_id": one.question_id, "question": one.question, **asdict(one.expected)}
+
+
+def _path(passage: Passage) -> str:
+    return HEADING_SEPARATOR.join(filter(None, (passage.title, passage.heading))) or passage.doc_id
+
+
+def _axes(answer: TurnAnswer) -> dict[str, float]:
+    """Return the scores that models gave, each 0..1."""
+    if answer.outcome not in SHOWN or not answer.meta.llm_calls:
+        return {}
+    scores = answer.scores
+    axes = {"quality": scores.quality / 100, "relevance": scores.relevance} if scores.quality else {}
+    checked = scores.factuality.status == "checked"
+    return {**axes, "factuality": scores.factuality.value / 100} if checked else axes

@@ -1,0 +1,278 @@
+"""Runs over a tenant's own evaluation questions: by hand, and every night at the tenant's hour.
+
+A run asks the live index as a customer would and leaves nothing else behind: no audited turn, no gap, no ticket, no
+conversation. It asks one question at a time and lets customers' questions go first. It stops when half of the day's
+budget for models is spent, so that customers keep the other half.
+"""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import asdict
+from datetime import UTC, datetime, time, timedelta
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from components.turn import Turn
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.evaluation import report as reports
+from pipelines.ask.evaluation.comparison import Loss
+from pipelines.ask.evaluation.report import AnsweredQuestion, Report
+from pipelines.ask.runner import Runner
+from pipelines.ask.usecase import Ask, begin
+from tenants.access import spending
+from tenants.accounts import policy
+from tenants.accounts.policy import Policy
+from tenants.accounts.registry import Registry
+from tenants.core import context
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy, Invalid, TimedOut, TryAgain, trail
+from tenants.desk import evaluation_questions, evaluation_results
+from tenants.desk.evaluation_questions import EvaluationQuestion
+from tenants.storage.models import JsonObject
+from tenants.work import claims
+
+log = logging.getLogger("opora.evaluation")
+
+BUDGET_SHARE = 0.5
+"""Share of the day's cap for models from which on a run asks nothing more."""
+PATIENCE_SECONDS = 5.0
+"""How long a question waits for a moment without customers' questions."""
+_POLL_SECONDS = 0.05
+_TICK_SECONDS = 60.0
+LATE = timedelta(hours=3)
+"""How long after its hour a night's run may still begin, for a service that was down."""
+_SAVE_SECONDS = 1.0
+_AT_ONCE = 4
+"""Tenants whose runs are in work at once."""
+_TRIES = 3
+_SUBJECT = "evaluation"
+
+OnProgress: TypeAlias = Callable[[int, int], None]
+"""Called with how many questions are done, and of how many."""
+
+
+def _unobserved(done: int, total: int) -> None:
+    """Ignore the progress."""
+
+
+class Evaluation:
+    """Runs the evaluation of the tenant in context, and at night of every tenant. Thread-safe.
+
+    :param ask: answers the questions.
+    :param runner: whose seats and time limit hold for the questions; None asks right here, as the command line does.
+    """
+
+    def __init__(self, ask: Ask, runner: Runner | None = None) -> None:
+        self._ask = ask
+        self._runner = runner
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="evaluation")
+        self._clock = Thread(target=self._wait_for_nights, name="evaluation-clock", daemon=True)
+        self._closing = Event()
+        self._queued: set[str] = set()
+        self._lock = Lock()
+
+    def warm_up(self) -> None:
+        """Begin to wait for the tenants' hours."""
+        self._clock.start()
+
+    def close(self) -> None:
+        """Stop after the questions in work; a night's run that is cut short is made again."""
+        self._closing.set()
+        if self._clock.is_alive():
+            self._clock.join()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def start(self) -> None:
+        """Begin a run that goes on by itself.
+
+        :raises OporaError: `evaluation_empty`, `evaluation_running`, `evaluation_budget_spent`.
+        """
+        _check_can_run()
+        if not self._submit(None):
+            raise Busy("evaluation_running")
+
+    def run(self, on_progress: OnProgress = _unobserved) -> Report:
+        """Ask all questions here and now.
+
+        :raises OporaError: as `start`.
+        """
+        _check_can_run()
+        return reports.report(self._run(None, on_progress))
+
+    def start_due(self, now: datetime | None = None) -> None:
+        """Begin the runs of all tenants whose hour has come and that have not had theirs this night."""
+        now = now or datetime.now(UTC)
+        for tenant in Registry().list():
+            due = last_due(policy.of(tenant), now)
+            if tenant.suspended_at is not None or due is None or now - due > LATE:
+                continue
+            try:
+                with acting_as(Tenant(tenant.tenant_id, _SUBJECT)):
+                    if not _has_run(due) and evaluation_questions.all():
+                        self._submit(due)
+            except Exception as error:
+                log.error("evaluation of %r: %s", tenant.tenant_id, trail(error))
+
+    def _submit(self, due: datetime | None) -> bool:
+        """Queue a run of the tenant in context, unless one is queued or at work here.
+
+        :param due: when a night's run was due; None for one by hand.
+        """
+        tenant_id = context.current().tenant_id
+        with self._lock:
+            if tenant_id in self._queued:
+                return False
+            self._queued.add(tenant_id)
+        with acting_as(Tenant(tenant_id, _SUBJECT)):
+            self._pool.submit(copy_context().run, self._work, tenant_id, due)
+        return True
+
+    def _work(self, tenant_id: str, due: datetime | None) -> None:
+        try:
+            self._run(due, _unobserved)
+        except Busy as elsewhere:
+            log.info("evaluation of %r left out: %s", tenant_id, elsewhere.code)
+        except Exception as error:
+            log.error("evaluation of %r: %s", tenant_id, trail(error))
+        finally:
+            with self._lock:
+                self._queued.discard(tenant_id)
+
+    def _run(self, due: datetime | None, on_progress: OnProgress) -> str:
+        """Make a run as the only one of the tenant's, of all threads and processes. Return its id."""
+        name = f"~evaluation-{Tenant(context.current().tenant_id, '').key()}"
+        try:
+            with claims.holding(name, patience=0):
+                if due is not None and _has_run(due):
+                    raise Busy("evaluation_running")  # another replica was faster
+                return self._run_alone(due is not None, on_progress)
+        except Busy as taken:
+            raise Busy("evaluation_running") from taken
+
+    def _run_alone(self, nightly: bool, on_progress: OnProgress) -> str:
+        questions = evaluation_questions.all()
+        run_id = evaluation_results.begin(len(questions), nightly=nightly)
+        try:
+            reason = self._ask_all(run_id, questions, on_progress)
+        except BaseException:
+            evaluation_results.stop(run_id, "interrupted")
+            raise
+        if reason:
+            evaluation_results.stop(run_id, reason)
+        return run_id
+
+    def _ask_all(self, run_id: str, questions: tuple[EvaluationQuestion, ...], on_progress: OnProgress) -> str:
+        """Ask the questions and store what came of it. Return why the run was stopped, empty if it was not."""
+        answers: list[AnsweredQuestion] = []
+        tokens, cost, saved = 0, 0.0, monotonic()
+        for one in questions:
+            if reason := self._stop_reason():
+                return reason
+            self._let_customers_first()
+            try:
+                turn, answer = self._asked(one)
+            except TimedOut:
+                answers.append(reports.failed(one))
+            except TryAgain:
+                return "unavailable"
+            else:
+                answers.append(reports.answered(one, turn, answer))
+                tokens += sum(answer.meta.tokens.values())
+                cost += answer.meta.cost_usd or 0.0
+            on_progress(len(answers), len(questions))
+            if monotonic() - saved >= _SAVE_SECONDS:
+                saved = monotonic()
+                evaluation_results.progress(run_id, len(answers))
+        result, _ = evaluation_results.get(run_id)
+        changes = reports.changes_since(reports.done_before(result), answers)
+        evaluation_results.finish(
+            run_id,
+            {**reports.figures(answers), "tokens": tokens, "cost_usd": round(cost, 6)},
+            {"answers": [one.model_dump(mode="json") for one in answers]},
+            _loss(changes.losses) if changes else None,
+        )
+        return ""
+
+    def _stop_reason(self) -> str:
+        if self._closing.is_set():
+            return "shutdown"
+        return "budget_spent" if budget_is_used() else ""
+
+    def _let_customers_first(self) -> None:
+        """Wait until no customer's question is in work here, for `PATIENCE_SECONDS` at most."""
+        until = monotonic() + PATIENCE_SECONDS
+        while self._runner is not None and self._runner.waiting and monotonic() < until:
+            self._closing.wait(_POLL_SECONDS)
+
+    def _asked(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
+        """Ask a question, again where the service was busy. Raises `TryAgain` when it stays so."""
+        for attempt in range(1, _TRIES):
+            try:
+                return self._ask_once(one)
+            except TimedOut:
+                raise
+            except TryAgain:
+                self._closing.wait(attempt)
+        return self._ask_once(one)
+
+    def _ask_once(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
+        request = AskRequest(question=one.question, anonymous=True)
+
+        def work() -> tuple[Turn, TurnAnswer]:
+            turn, steps = self._ask.finish(begin(request, history=()))
+            return turn, answer_of(turn, steps=steps.milliseconds, calls=steps.calls)
+
+        return self._runner.in_background(work) if self._runner is not None else work()
+
+    def _wait_for_nights(self) -> None:
+        while not self._closing.wait(_TICK_SECONDS):
+            try:
+                self.start_due()
+            except Exception as error:
+                # The database may be away; the next minute is another chance.
+                log.error("nightly evaluation: %s", trail(error))
+
+
+def last_due(rules: Policy, now: datetime) -> datetime | None:
+    """Return when the last nightly run was due, by the zone of the opening hours; None where nights are off."""
+    if rules.evaluation_hour is None:
+        return None
+    local = now.astimezone(ZoneInfo(zone_of(rules)))
+    due = datetime.combine(local.date(), time(rules.evaluation_hour), tzinfo=local.tzinfo)
+    return (due if due <= local else due - timedelta(days=1)).astimezone(UTC)
+
+
+def zone_of(rules: Policy) -> str:
+    """Return the time zone of the tenant's hour."""
+    return rules.hours.zone if rules.hours is not None else "UTC"
+
+
+def budget_is_used() -> bool:
+    """Whether the tenant in context has spent `BUDGET_SHARE` of its cap for models today."""
+    cap = policy.current().spend_cap_usd_per_day
+    return bool(cap) and spending.spent() >= BUDGET_SHARE * cap
+
+
+def _check_can_run() -> None:
+    if not evaluation_questions.all():
+        raise Invalid("evaluation_empty")
+    if any(map(reports.is_running, evaluation_results.latest()[:1])):
+        raise Busy("evaluation_running")
+    if budget_is_used():
+        raise Invalid("evaluation_budget_spent")
+
+
+def _has_run(due: datetime) -> bool:
+    """Whether the run that was due then has been made."""
+    last = evaluation_results.last_night()
+    return last is not None and last >= due
+
+
+def _loss(losses: tuple[Loss, ...]) -> JsonObject | None:
+    """Return the losses as JSON by their share; None for none."""
+    return {loss.share: asdict(loss) for loss in losses} or None

@@ -1,0 +1,132 @@
+"""Questions by which a tenant's people evaluate their own assistant, and what a right reply to each is.
+
+The expectations are sealed: encrypted at rest, read by evaluation runs and by editors, and used for nothing else.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from tenants.core import context
+from tenants.core.errors import Invalid, NotFound
+from tenants.desk.tables import EvaluationQuestionRow
+from tenants.storage import database
+from tenants.storage.models import JsonObject, TenantRow
+
+MOST = 200
+"""Questions of a tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a right reply does: it shows these facts, offers or cites this article, or refuses.
+
+    :param facts: all must be shown; wordings of one fact that are equally good are separated by `|`.
+    :param article: the title, the heading or the id of the article.
+    """
+
+    facts: tuple[str, ...] = ()
+    article: str = ""
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationQuestion:
+    """A question and its expectation. `question_id` is empty until it is stored."""
+
+    question: str
+    expected: Expected
+    question_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How many questions were new, had another expectation before, or were there already."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+
+def all() -> tuple[EvaluationQuestion, ...]:
+    """Return the questions of the tenant, in the order in which they were added."""
+    with database.reading() as session:
+        return tuple(map(_question, _rows(session)))
+
+
+def put(questions: Iterable[EvaluationQuestion]) -> Stored:
+    """Add questions; one that is asked in the same words already gets the new expectation.
+
+    :raises Invalid: `evaluation_questions_too_many`; nothing is stored then.
+    """
+    with database.writing() as session:
+        _lock(session)
+        known = {normalised(row.question): row for row in _rows(session)}
+        wanted = {normalised(one.question): one for one in questions}
+        if len(known.keys() | wanted.keys()) > MOST:
+            raise Invalid("evaluation_questions_too_many", limit=MOST)
+        stored, now = Stored(), datetime.now(UTC)
+        for place, (words, one) in enumerate(wanted.items()):
+            row = known.get(words)
+            if row is not None and _question(row).expected == one.expected:
+                stored = replace(stored, unchanged=stored.unchanged + 1)
+                continue
+            if row is not None:
+                session.delete(row)
+                stored = replace(stored, changed=stored.changed + 1)
+            else:
+                stored = replace(stored, added=stored.added + 1)
+            at = row.created_at if row is not None else now + timedelta(microseconds=place)
+            session.add(_row(one, at))
+    return stored
+
+
+def remove(question_ids: Sequence[str]) -> None:
+    """Remove questions. Raises `NotFound` with the code `evaluation_question_unknown`; nothing is removed then."""
+    tenant_id = context.current().tenant_id
+    chosen = delete(EvaluationQuestionRow).where(
+        EvaluationQuestionRow.tenant_id == tenant_id, EvaluationQuestionRow.question_id.in_(set(question_ids))
+    )
+    with database.writing() as session:
+        gone = session.scalars(chosen.returning(EvaluationQuestionRow.question_id)).all()
+        if len(gone) < len(set(question_ids)):
+            raise NotFound("evaluation_question_unknown")
+
+
+def normalised(question: str) -> str:
+    """Return a question in the form in which two of them are compared."""
+    return " ".join(question.casefold().split())
+
+
+def _lock(session: Session) -> None:
+    """Let one process at a time count and add."""
+    session.get(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
+
+
+def _rows(session: Session) -> Sequence[EvaluationQuestionRow]:
+    query = select(EvaluationQuestionRow).where(EvaluationQuestionRow.tenant_id == context.current().tenant_id)
+    return session.scalars(query.order_by(EvaluationQuestionRow.created_at, EvaluationQuestionRow.question_id)).all()
+
+
+def _row(one: EvaluationQuestion, at: datetime) -> EvaluationQuestionRow:
+    expected: JsonObject = {**asdict(one.expected), "facts": list(one.expected.facts)}
+    return EvaluationQuestionRow(
+        tenant_id=context.current().tenant_id,
+        question_id=token_hex(8),
+        question=one.question,
+        expected=expected,
+        created_at=at,
+    )
+
+
+def _question(row: EvaluationQuestionRow) -> EvaluationQuestion:
+    stored = row.expected
+    facts = stored["facts"]
+    expected = Expected(
+        tuple(map(str, facts)) if isinstance(facts, list) else (), str(stored["article"]), bool(stored["refused"])
+    )
+    return EvaluationQuestion(row.question, expected, row.question_id)

@@ -1,0 +1,164 @@
+"""Runs over a tenant's own evaluation questions: their progress, their figures, and what became worse."""
+
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Select, delete, select, update
+from sqlalchemy.orm import Session
+
+from tenants.chats import outbox
+from tenants.core import context
+from tenants.core.errors import NotFound
+from tenants.desk.tables import EvaluationResultRow
+from tenants.storage import database
+from tenants.storage.models import JsonObject
+
+MOST = 100
+"""Runs that are kept of a tenant; the oldest goes for a new one."""
+
+_UNSEEN = (EvaluationResultRow.state == "done", EvaluationResultRow.seen_at.is_(None))
+
+State: TypeAlias = Literal["running", "done", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationResult:
+    """One run. `figures` are its counts, empty until it is done; `reason` says why it was stopped.
+
+    `loss` is what became worse since the run before, beyond noise; None for nothing. `seen_at` is when somebody
+    acknowledged it.
+    """
+
+    run_id: str
+    created_at: datetime
+    updated_at: datetime
+    nightly: bool
+    state: State
+    reason: str
+    done: int
+    total: int
+    figures: JsonObject
+    loss: JsonObject | None
+    seen_at: datetime | None
+
+
+def begin(total: int, *, nightly: bool) -> str:
+    """Start a run and return its id. Runs that no process finished are closed as interrupted.
+
+    Call it under the claim of the tenant's evaluation, which makes sure that nobody is at work on those.
+    """
+    tenant_id, now, run_id = context.current().tenant_id, datetime.now(UTC), token_hex(8)
+    newest = _own(EvaluationResultRow.run_id).limit(MOST)
+    with database.writing() as session:
+        session.execute(
+            update(EvaluationResultRow)
+            .where(EvaluationResultRow.tenant_id == tenant_id, EvaluationResultRow.state == "running")
+            .values(state="stopped", reason="interrupted")
+        )
+        session.add(
+            EvaluationResultRow(
+                tenant_id=tenant_id,
+                run_id=run_id,
+                created_at=now,
+                updated_at=now,
+                nightly=nightly,
+                state="running",
+                reason="",
+                done=0,
+                total=total,
+                figures={},
+                loss=None,
+                seen_at=None,
+                answers={},
+            )
+        )
+        session.flush()
+        session.execute(
+            delete(EvaluationResultRow)
+            .where(EvaluationResultRow.tenant_id == tenant_id, EvaluationResultRow.run_id.not_in(newest))
+            .execution_options(synchronize_session=False)
+        )
+    return run_id
+
+
+def progress(run_id: str, done: int) -> None:
+    """Store how many questions were asked."""
+    with database.writing() as session:
+        row = _existing(session, run_id)
+        row.done, row.updated_at = done, datetime.now(UTC)
+
+
+def stop(run_id: str, reason: str) -> None:
+    """Close a run that asked only some of its questions. It is no point of the plot."""
+    with database.writing() as session:
+        row = _existing(session, run_id)
+        row.state, row.reason, row.updated_at = "stopped", reason, datetime.now(UTC)
+
+
+def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObject | None) -> None:
+    """Store what a run found. A loss is announced to the tenant's webhooks in the same transaction."""
+    with database.writing() as session:
+        row = _existing(session, run_id)
+        row.state, row.done, row.updated_at = "done", row.total, datetime.now(UTC)
+        row.figures, row.answers, row.loss = figures, answers, loss
+        if loss is None:
+            row.seen_at = row.updated_at
+        else:
+            outbox.enqueue(session, "evaluation.dropped", "", {"run_id": run_id, **loss})
+
+
+def latest() -> tuple[EvaluationResult, ...]:
+    """Return the runs of the tenant, newest first."""
+    with database.reading() as session:
+        return tuple(_result(row) for row in session.scalars(_own(EvaluationResultRow)))
+
+
+def get(run_id: str) -> tuple[EvaluationResult, JsonObject]:
+    """Return a run and its answers. Raises `NotFound` with the code `evaluation_unknown`."""
+    with database.reading() as session:
+        row = _existing(session, run_id)
+        return _result(row), row.answers
+
+
+def unseen_loss() -> EvaluationResult | None:
+    """Return the newest run with a loss that nobody has acknowledged."""
+    with database.reading() as session:
+        row = session.scalars(_own(EvaluationResultRow).where(*_UNSEEN).limit(1)).first()
+        return _result(row) if row is not None else None
+
+
+def acknowledge() -> None:
+    """Take the notice of a loss away, for everybody."""
+    theirs = EvaluationResultRow.tenant_id == context.current().tenant_id
+    with database.writing() as session:
+        session.execute(update(EvaluationResultRow).where(theirs, *_UNSEEN).values(seen_at=datetime.now(UTC)))
+
+
+def last_night() -> datetime | None:
+    """Return when the newest nightly run began that is done or could not be afforded."""
+    ended = _own(EvaluationResultRow.created_at).where(
+        EvaluationResultRow.nightly,
+        EvaluationResultRow.state != "running",
+        EvaluationResultRow.reason.not_in(("interrupted", "shutdown")),
+    )
+    with database.reading() as session:
+        return session.scalars(ended.limit(1)).first()
+
+
+def _own(*columns: Any) -> Select[Any]:  # noqa: ANN401 - columns or a mapped class
+    """Return the tenant's runs, newest first."""
+    query = select(*columns).where(EvaluationResultRow.tenant_id == context.current().tenant_id)
+    return query.order_by(EvaluationResultRow.created_at.desc(), EvaluationResultRow.run_id.desc())
+
+
+def _existing(session: Session, run_id: str) -> EvaluationResultRow:
+    row = session.get(EvaluationResultRow, (context.current().tenant_id, run_id))
+    if row is None:
+        raise NotFound("evaluation_unknown")
+    return row
+
+
+def _result(row: EvaluationResultRow) -> EvaluationResult:
+    return EvaluationResult(**{field.name: getattr(row, field.name) for field in fields(EvaluationResult)})

@@ -1,0 +1,254 @@
+"""Runs over a tenant's own questions: marks, effects, losses, the budget, and who runs them at night."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+
+import pytest
+from sqlalchemy import func, select
+
+from components.turn import Turn
+from pipelines.ask.evaluation import questions, report
+from pipelines.ask.evaluation.questions import QuestionForm
+from pipelines.ask.evaluation.usecase import Evaluation, last_due
+from pipelines.ask.runner import Runner
+from pipelines.ask.usecase import Ask
+from tenants.access import spending
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import outbox, webhooks
+from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.errors import Busy, Invalid
+from tenants.desk import evaluation_questions, evaluation_results
+from tenants.storage import database
+from tenants.tables import Base
+
+OWN = {"tenants", "evaluation_questions", "evaluation_results"}
+
+
+class ScriptedEngine:
+    """Finishes every turn as the test says."""
+
+    digest = "scripted"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.reply: Callable[[Turn], Turn] = lambda turn: replace(turn, outcome="refused", reason="no_relevant_context")
+
+    def warm_up(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def run(self, turn: Turn) -> Turn:
+        self.asked.append(turn.question)
+        return self.reply(turn)
+
+
+@pytest.fixture(scope="module")
+def shop_evaluation(shop: Tenant) -> Iterator[Evaluation]:
+    ask = Ask()
+    yield Evaluation(ask)
+    ask.close()
+
+
+@pytest.fixture
+def scripted(shared_installation: None) -> Iterator[tuple[Evaluation, ScriptedEngine]]:
+    """An evaluation of a tenant of its own, whose questions all expect a refusal."""
+    tenant_id = f"t{token_hex(4)}"
+    Registry().add(tenant_id)
+    engine = ScriptedEngine()
+    with acting_as(Tenant(tenant_id, "anna", SCOPES)):
+        questions.add(QuestionForm(question=f"Вопрос {number}?", refused=True) for number in range(40))
+        yield Evaluation(Ask(engine)), engine
+
+
+def rows() -> dict[str, int]:
+    """How many rows each table of the installation has."""
+    with database.reading() as session:
+        tables = [table for table in Base.metadata.sorted_tables if table.name not in OWN]
+        return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
+
+
+def test_a_run_marks_replies_and_has_no_effect(shop_evaluation: Evaluation) -> None:
+    questions.add(
+        [
+            QuestionForm(question="Сколько стоит доставка?", facts=("490 ₽|490 рублей",)),
+            QuestionForm(question="Сколько стоит доставка завтра?", facts=("999 рублей",)),
+            QuestionForm(question="Какой высоты Эльбрус?", refused=True),
+            QuestionForm(question="Стиральная машина показывает ошибку E20, что делать?", refused=True),
+            QuestionForm(question="Позовите сотрудника", facts=("14 дней",)),
+        ]
+    )
+    before = rows()
+    shown = shop_evaluation.run()
+    assert rows() == before
+    marks = {one.question: one.mark for one in shown.answers}
+    assert marks["Сколько стоит доставка?"] in ("answered", "offered")
+    assert marks["Какой высоты Эльбрус?"] == "refused"
+    assert marks["Стиральная машина показывает ошибку E20, что делать?"] == "wrong"
+    assert marks["Позовите сотрудника"] == "missed"
+    assert shown.result.figures["right"] == sum(one.is_right for one in shown.answers) / 5
+    assert shown.failing[0].mark == "wrong"
+    assert (shown.before, shown.difference) == (None, None)
+
+
+def answer_first(count: int) -> Callable[[Turn], Turn]:
+    """Answer the first questions, which all are to be refused; refuse the others."""
+
+    def reply(turn: Turn) -> Turn:
+        number = int(turn.question.split()[1].rstrip("?"))
+        if number < count:
+            return replace(turn, outcome="answered")
+        return replace(turn, outcome="refused", reason="no_relevant_context")
+
+    return reply
+
+
+def test_a_loss_beyond_noise_is_announced_once(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, engine = scripted
+    webhooks.add("https://crm.example/hook", ["evaluation.dropped"])
+    evaluation.run()
+    engine.reply = answer_first(6)
+    shown = evaluation.run()
+    assert shown.result.loss is not None
+    assert shown.difference is not None
+    assert len(shown.difference.worse) == 6
+    assert {loss.share: (loss.before, loss.now) for loss in shown.difference.losses} == {
+        "right": (1.0, 0.85),
+        "wrong": (0.0, 0.15),
+    }
+    unseen = evaluation_results.unseen_loss()
+    assert unseen is not None
+    assert unseen.run_id == shown.result.run_id
+    (delivery,) = outbox.latest()
+    assert delivery.event == "evaluation.dropped"
+    assert shown.result.run_id in delivery.body
+    assert "Вопрос" not in delivery.body
+    assert evaluation.run().result.loss is None
+    assert len(outbox.latest()) == 1
+    assert evaluation_results.unseen_loss() is not None
+    evaluation_results.acknowledge()
+    assert evaluation_results.unseen_loss() is None
+
+
+def test_a_loss_within_noise_is_not_announced(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, engine = scripted
+    evaluation.run()
+    engine.reply = answer_first(5)  # 12.5 points, which noise brings in one case of 32
+    shown = evaluation.run()
+    assert shown.difference is not None
+    assert len(shown.difference.worse) == 5
+    assert shown.result.loss is None
+
+
+def test_a_changed_question_is_not_compared(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, _ = scripted
+    evaluation.run()
+    stored = questions.add(QuestionForm(question=f"Вопрос {number}?", facts=("никогда",)) for number in range(10))
+    assert (stored.changed, stored.unchanged) == (10, 0)
+    shown = evaluation.run()
+    assert shown.result.figures["right"] == 0.75
+    assert shown.difference is not None
+    assert shown.difference.worse == ()
+
+
+def test_a_run_leaves_half_of_the_budget(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, engine = scripted
+    policy.change(spend_cap_usd_per_day=1.0)
+
+    def costly(turn: Turn) -> Turn:
+        spending.spend(0.2)
+        return replace(turn, outcome="refused", reason="no_relevant_context")
+
+    engine.reply = costly
+    shown = evaluation.run()
+    assert (shown.result.state, shown.result.reason) == ("stopped", "budget_spent")
+    assert len(engine.asked) == 3
+    with pytest.raises(Invalid, match="evaluation_budget_spent"):
+        evaluation.run()
+
+
+def test_one_process_at_a_time_runs_it(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, engine = scripted
+    other = Evaluation(Ask(engine))
+
+    def twice(turn: Turn) -> Turn:
+        with pytest.raises(Busy, match="evaluation_running"):
+            other.run()
+        return replace(turn, outcome="refused", reason="no_relevant_context")
+
+    engine.reply = twice
+    assert evaluation.run().result.state == "done"
+    assert len(evaluation_results.latest()) == 1
+
+
+def test_a_night_is_run_once_at_the_hour_of_the_tenant(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    _, engine = scripted
+    moment = datetime.now(UTC)
+    policy.change(evaluation_hour=moment.hour)
+
+    def at(now: datetime) -> None:
+        replica = Evaluation(Ask(engine))
+        replica.start_due(now)
+        replica._pool.shutdown(wait=True)
+        replica.close()
+
+    at(moment)
+    at(moment)
+    (result,) = evaluation_results.latest()
+    assert (result.nightly, result.state, len(engine.asked)) == (True, "done", 40)
+    at(moment + timedelta(hours=4))
+    policy.change(evaluation_hour=None)
+    at(moment + timedelta(days=1))
+    assert len(evaluation_results.latest()) == 1
+
+
+@pytest.mark.parametrize(
+    ("hour", "now", "due"),
+    [
+        (3, "2026-11-24T03:00:00", "2026-11-24T03:00:00"),
+        (3, "2026-11-24T02:59:00", "2026-11-23T03:00:00"),
+        (None, "2026-11-24T03:00:00", None),
+    ],
+)
+def test_the_hour_comes_once_a_day(shop: Tenant, hour: int | None, now: str, due: str | None) -> None:
+    rules = policy.current().model_copy(update={"evaluation_hour": hour})
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
+    expected = datetime.fromisoformat(due).replace(tzinfo=UTC) if due else None
+    assert last_due(rules, moment) == expected
+
+
+def test_a_run_of_the_service_takes_its_seat(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    _, engine = scripted
+    ask = Ask(engine)
+    runner = Runner(ask, workers=1, budget=5)
+    shown = Evaluation(ask, runner).run()
+    runner.close()
+    assert (shown.result.state, shown.result.done) == ("done", 40)
+
+
+def test_an_interrupted_run_gives_way(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, _ = scripted
+    evaluation_results.begin(40, nightly=True)
+    with pytest.raises(Busy, match="evaluation_running"):
+        evaluation.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "SILENT", timedelta(0))
+        evaluation.run()
+    newest, older = evaluation_results.latest()
+    assert (newest.state, older.state, older.reason) == ("done", "stopped", "interrupted")
+
+
+def test_tenants_do_not_see_each_others_questions(scripted: tuple[Evaluation, ScriptedEngine], shop: Tenant) -> None:
+    evaluation, _ = scripted
+    run_id = evaluation.run().result.run_id
+    ids = [one.question_id for one in evaluation_questions.all()]
+    Registry().add("stranger")
+    with acting_as(Tenant("stranger", "otto")):
+        assert evaluation_questions.all() == ()
+        assert evaluation_results.latest() == ()
+        for reach in (lambda: evaluation_results.get(run_id), lambda: evaluation_questions.remove(ids[:1])):
+            with pytest.raises(Exception, match=r"evaluation_(question_)?unknown"):
+                reach()
+    assert len(evaluation_questions.all()) == 40

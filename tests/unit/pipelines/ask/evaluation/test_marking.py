@@ -1,0 +1,66 @@
+"""When a reply is the one that its question expects."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.turn import Article, Citation, Draft, Passage, Reply, Turn
+from pipelines.ask.evaluation.comparison import chance_of
+from pipelines.ask.evaluation.marking import Mark, holds_all, is_article, mark
+from tenants.desk.evaluation_questions import Expected
+
+RETURNS = Passage("c1", "returns.md", "Возврат товара", "Сроки › Деньги", "Вернём деньги за 10 дней.", ((0, 25),))
+OTHER = replace(RETURNS, chunk_id="c2", doc_id="other.md", title="Доставка", heading="", text="Привезём завтра.")
+
+
+def answered(text: str, passage: Passage = RETURNS) -> Turn:
+    draft = Draft(text, (), (Citation(1, passage, passage.text, (0, len(passage.text))),))
+    return Turn("t", "?", outcome="answered", draft=draft, reply=Reply(text))
+
+
+def offering(*passages: Passage) -> Turn:
+    articles = tuple(Article(passage, "", 0.5) for passage in passages)
+    return Turn("t", "?", outcome="refused", reply=Reply("Посмотрите статьи", articles=articles))
+
+
+FACTS = Expected(facts=("10 дней|2 недели",))
+ARTICLE = Expected(article="Возврат товара")
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected", "result"),
+    [
+        (answered("Вернём за 10 дней [1]."), FACTS, "answered"),
+        (answered("В течение 2 недель [1]."), FACTS, "answered"),
+        (answered("Вернём за 110 дней [1]."), FACTS, "wrong"),
+        (answered("За десять [10] дней."), FACTS, "wrong"),
+        (answered("Да."), ARTICLE, "answered"),
+        (answered("Да.", OTHER), ARTICLE, "wrong"),
+        (offering(OTHER, RETURNS), ARTICLE, "offered"),
+        (offering(OTHER, RETURNS), FACTS, "offered"),
+        (offering(OTHER, OTHER, OTHER, RETURNS), ARTICLE, "missed"),
+        (offering(OTHER), FACTS, "missed"),
+        (offering(RETURNS), Expected(refused=True), "refused"),
+        (answered("Да."), Expected(refused=True), "wrong"),
+    ],
+)
+def test_a_reply_is_marked_by_its_expectation(turn: Turn, expected: Expected, result: Mark) -> None:
+    assert mark(turn, expected) == result
+
+
+def test_facts_are_found_whatever_their_endings_and_spaces() -> None:
+    assert holds_all("Бесплатно от 5\u00a0000 рублей, 24 месяца гарантии", ("5000 рублей", "24 месяцев"))
+    assert not holds_all("24 дня и 3 месяца", ("24 месяца",))
+    assert not holds_all("Возврат", ("₽",))
+
+
+@pytest.mark.parametrize(
+    "named", ["returns.md", "возврат товара", "Деньги", "Возврат товара › Деньги", "Сроки > Деньги"]
+)
+def test_an_article_is_named_by_title_heading_id_or_path(named: str) -> None:
+    assert is_article(RETURNS, named)
+    assert not is_article(OTHER, named)
+
+
+def test_the_chance_is_that_of_an_exact_mcnemar_test() -> None:
+    assert [round(chance_of(*pair), 4) for pair in ((0, 0), (5, 0), (6, 0), (9, 2))] == [1.0, 0.0312, 0.0156, 0.0327]

@@ -1,0 +1,112 @@
+"""Evaluation questions as rows of a spreadsheet: what is stored, and which rows are named as wrong."""
+
+import io
+from collections.abc import Iterator, Sequence
+from secrets import token_hex
+
+import pytest
+from openpyxl import Workbook
+from sqlalchemy import text
+
+from pipelines.ask.evaluation import questions
+from pipelines.ask.evaluation.questions import QuestionForm
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import CallerError, Invalid
+from tenants.desk import evaluation_questions
+from tenants.desk.evaluation_questions import MOST, Expected
+from tenants.storage import database
+
+
+@pytest.fixture
+def tenant(shared_installation: None) -> Iterator[Tenant]:
+    name = f"t{token_hex(4)}"
+    Registry().add(name)
+    with acting_as(Tenant(name, "anna")) as acting:
+        yield acting
+
+
+def workbook(rows: Sequence[Sequence[object]]) -> bytes:
+    book, out = Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(list(row))
+    book.save(out)
+    return out.getvalue()
+
+
+ROWS: tuple[tuple[object, ...], ...] = (
+    ("Вопросы магазина",),
+    ("Вопрос", "Ответ содержит", "Статья", "Отказ"),
+    ("Сколько стоит доставка?", "490 ₽|490 рублей; до подъезда", "", ""),
+    ("Какой срок гарантии?", 24, "", "нет"),
+    (None, None, None, None),
+    ("", "14 дней", "", ""),
+    ("Как вернуть товар?", "", "Возврат", ""),
+    ("Кто президент?", "", "", "да"),
+    ("Ничего не ждём", "", "", ""),
+    ("И то и другое", "14 дней", "", "да"),
+    ("Непонятный отказ", "", "", "наверное"),
+    ("Очень длинно", "д" * 501, "", ""),
+)
+
+
+def test_wrong_rows_are_named_and_the_others_are_stored(tenant: Tenant) -> None:
+    upload = questions.upload("вопросы.xlsx", workbook(ROWS))
+    assert upload.stored.added == 4
+    assert [(fault.row, fault.question, fault.code) for fault in upload.faults] == [
+        (6, "", "evaluation_question_missing"),
+        (9, "Ничего не ждём", "evaluation_expectation_missing"),
+        (10, "И то и другое", "evaluation_expectation_ambiguous"),
+        (11, "Непонятный отказ", "evaluation_refuse_unreadable"),
+        (12, "Очень длинно", "evaluation_cell_too_long"),
+    ]
+    assert [(one.question, one.expected) for one in evaluation_questions.all()] == [
+        ("Сколько стоит доставка?", Expected(("490 ₽|490 рублей", "до подъезда"))),
+        ("Какой срок гарантии?", Expected(("24",))),
+        ("Как вернуть товар?", Expected(article="Возврат")),
+        ("Кто президент?", Expected(refused=True)),
+    ]
+
+
+def test_an_export_comes_back_unchanged(tenant: Tenant) -> None:
+    questions.upload("q.csv", "question;answer;refuse\n=1+1?;2;\n-5 градусов?;;yes\n".encode())
+    before = evaluation_questions.all()
+    upload = questions.upload("q.csv", "".join(questions.exported()).encode())
+    assert (upload.stored.unchanged, upload.faults) == (2, ())
+    assert evaluation_questions.all() == before
+
+
+def test_rows_beyond_the_limit_are_named(tenant: Tenant) -> None:
+    lines = "".join(f"Вопрос {number}?,yes\n" for number in range(MOST + 2))
+    upload = questions.upload("q.csv", f"question,refuse\n{lines}".encode())
+    assert upload.stored.added == MOST
+    assert [(one.row, one.code) for one in upload.faults] == [
+        (MOST + 2, "evaluation_questions_too_many"),
+        (MOST + 3, "evaluation_questions_too_many"),
+    ]
+    with pytest.raises(Invalid, match="evaluation_questions_too_many"):
+        questions.add([QuestionForm(question="Ещё один?", refused=True)])
+    assert len(evaluation_questions.all()) == MOST
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("q.csv", b"a;b\n1;2\n", "evaluation_column_missing"),
+        ("q.pdf", b"%PDF-1.7", "file_unsupported"),
+        ("q.xlsx", b"PK\x03\x04 broken", "file_damaged"),
+    ],
+)
+def test_an_unreadable_file_is_refused_and_stores_nothing(tenant: Tenant, name: str, data: bytes, code: str) -> None:
+    with pytest.raises(CallerError) as refused:
+        questions.upload(name, data)
+    assert refused.value.code == code
+    assert evaluation_questions.all() == ()
+
+
+def test_expectations_are_encrypted(tenant: Tenant) -> None:
+    questions.add([QuestionForm(question="Сколько стоит доставка?", facts=("490 рублей",))])
+    with database.reading() as session:
+        stored = str(session.execute(text("SELECT question, expected FROM evaluation_questions")).all())
+    assert "доставка" not in stored
+    assert "рублей" not in stored
