@@ -34,6 +34,7 @@ from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, address_of, raise_file_limit
 from pipelines.cors import SiteCors
@@ -58,6 +59,7 @@ from ui import pages
 from ui.api import (
     api_docs,
     contradiction,
+    evaluation,
     feedback,
     file,
     host,
@@ -155,6 +157,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *playground.routes(settings),
         *records.ROUTES,
         *insight.ROUTES,
+        *evaluation.ROUTES,
         *job.routes(settings),
         *index_routes.ROUTES,
         *relation.ROUTES,
@@ -232,6 +235,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(playground.router(asking.runner))
     app.include_router(records.router)
     app.include_router(insight.router)
+    evaluations = Evaluation(asking.runner.ask, asking.runner)
     app.include_router(relation.router)
     app.include_router(tool.router)
     app.include_router(token.router)
@@ -247,16 +251,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(settings_routes.router)
     app.include_router(operators.router)
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
-    for section in _desk(desk, limiter, conversations, articles, library):
+    for section in _desk(desk, limiter, conversations, articles, library, evaluations):
         app.include_router(section)
     for section in (pages.router(_has_site), help_pages.router(limiter), desk_assets.router()):
         app.include_router(section)
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
-    nightly = NightlyCheck(library, settings.check_hour)
-    others = (Mender(library), nightly, WebhookDelivery(), ChatClock(), articles)
-    _add_lifespan(app, settings, limiter, mcp, *others)
+    checks = Mender(library), NightlyCheck(library, settings.check_hour)
+    _add_lifespan(app, settings, limiter, mcp, *checks, WebhookDelivery(), ChatClock(), articles, evaluations)
     return app
 
 
@@ -266,6 +269,7 @@ def _desk(
     conversations: Conversations,
     articles: Articles,
     library: Library,
+    evaluations: Evaluation,
 ) -> Iterator[APIRouter]:
     """The pages of the desk."""
     yield account_pages.router(desk, limiter)
@@ -277,7 +281,8 @@ def _desk(
     yield article_routes.router(articles)
     yield contradiction.router
     yield gap_section.router(desk, articles)
-    yield insight_pages.router(desk, conversations.runner)
+    yield evaluation.router(evaluations)
+    yield insight_pages.router(desk, conversations.runner, evaluations)
     yield settings_pages.router(desk)
     yield sso_pages.router(desk, limiter)
     yield tenant_pages.router(desk)

@@ -18,6 +18,7 @@ from ui.cli.articles import article_app
 from ui.cli.chat import chat_app
 from ui.cli.contradiction import agreement_app, contradiction_app
 from ui.cli.document import app as document_app
+from ui.cli.evaluation import evaluation_app
 from ui.cli.feedback import feedback_app
 from ui.cli.index import app as index_app
 from ui.cli.ingest import ingest, job_app
@@ -114,6 +115,7 @@ app.add_typer(webhook_app, name="webhook")
 app.add_typer(operator_app, name="operator")
 app.add_typer(audit_app, name="audit")
 app.add_typer(insight_app, name="insight")
+app.add_typer(evaluation_app, name="evaluation")
 app.add_typer(gap_app, name="gap")
 app.add_typer(article_app, name="article")
 app.add_typer(feedback_app, name="feedback")

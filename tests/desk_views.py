@@ -43,6 +43,8 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     "/desk/audit": ("", "?q={words}"),
     "/desk/reading": ("",),
     "/desk/evaluation": ("",),
+    "/desk/evaluation/questions": ("",),
+    "/desk/evaluation/measured": ("",),
     "/desk/playground": ("", "#asked"),
     "/desk/settings": ("", "#refused"),
     "/desk/settings/hours": ("", "?site={key}"),

@@ -18,7 +18,7 @@ from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
-from tenants.desk.tables import ArticleRow, OperatorRow
+from tenants.desk.tables import ArticleRow, EvaluationQuestionRow, EvaluationResultRow, OperatorRow
 from tenants.knowledge.gaps import Miss
 from tenants.knowledge.tools import parsed
 from tenants.storage import database
@@ -65,6 +65,7 @@ def prepared(folder: Path, provider_key: RSAPrivateKey, models_url: str) -> Sett
                 session.add(stored_operator(tenant_id))
                 session.add_all([stored_article(tenant_id), stored_article(tenant_id, "spare")])
                 session.add_all(stored_settings(tenant_id))
+                session.add_all(stored_evaluation(tenant_id))
                 session.flush()
                 session.add(dead_delivery(tenant_id))
     return settings
@@ -201,6 +202,34 @@ def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
         updated_at=now,
         updated_by="olga",
     )
+
+
+def stored_evaluation(tenant_id: str) -> tuple[EvaluationQuestionRow, EvaluationResultRow]:
+    """A question of the tenant's evaluation, and a run that asked none."""
+    moment = datetime.now(UTC)
+    question = EvaluationQuestionRow(
+        tenant_id=tenant_id,
+        question_id=f"question-of-{tenant_id}",
+        question="Кто президент?",
+        expected={"facts": [], "article": "", "refused": True},
+        created_at=moment,
+    )
+    result = EvaluationResultRow(
+        tenant_id=tenant_id,
+        run_id=f"run-of-{tenant_id}",
+        created_at=moment,
+        updated_at=moment,
+        nightly=True,
+        state="stopped",
+        reason="budget_spent",
+        done=0,
+        total=1,
+        figures={},
+        loss=None,
+        seen_at=None,
+        answers={},
+    )
+    return question, result
 
 
 def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | TokenRow | ToolRow | WebhookRow]:

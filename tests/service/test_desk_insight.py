@@ -257,15 +257,15 @@ def test_an_editors_verdict_counts_and_the_answer_is_not_shown_again(
 
 
 def test_a_run_of_the_evaluation_is_shown_with_its_curve(get: Callable[..., httpx.Response]) -> None:
-    assert "opora evaluate answers --key key.jsonl --tenant acme" in get("/desk/evaluation").text
+    assert "opora evaluate answers --key key.jsonl --tenant acme" in get("/desk/evaluation/measured").text
     desk.evaluated("acme")
-    page = get("/desk/evaluation").text
+    page = get("/desk/evaluation/measured").text
     for shown in ("0123456789ab", "shop-key", "&gt;= 0.68: достигнута", "Верный ответ или нужная статья", "<polyline"):
         assert shown in page
     assert [one["run_id"] for one in get("/evaluation/runs").json()["runs"]] == ["run-2", "run-1"]
-    chosen = html.fromstring(get("/desk/evaluation?run=run-1").text)
-    assert chosen.xpath("//table//a[@aria-current]/@href") == ["/desk/evaluation?run=run-1"]
-    unknown = get("/desk/evaluation?run=elsewhere")
+    chosen = html.fromstring(get("/desk/evaluation/measured?run=run-1").text)
+    assert chosen.xpath("//table//a[@aria-current]/@href") == ["/desk/evaluation/measured?run=run-1"]
+    unknown = get("/desk/evaluation/measured?run=elsewhere")
     assert unknown.status_code == 404
     assert "Такой оценки нет" in unknown.text
-    assert get("/desk/evaluation", "Борис").status_code == 403
+    assert get("/desk/evaluation/measured", "Борис").status_code == 403

@@ -186,6 +186,22 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/playground"): Case("ingest", {"question": "Как слить воду?", "trials": [{}, {"enough": 0.9}]}),
     ("GET", "/insight/chats"): Case("admin"),
     ("GET", "/evaluation/runs"): Case("ingest"),
+    ("GET", "/evaluation/questions"): Case("ingest"),
+    ("POST", "/evaluation/questions"): Case("ingest", {"questions": [{"question": "Кто президент?", "refused": True}]}),
+    ("POST", "/evaluation/questions/file"): Case(
+        "ingest", query={"name": "q.csv"}, may_answer="evaluation_column_missing"
+    ),
+    ("DELETE", "/evaluation/questions/{question_id}"): Case(
+        "ingest",
+        own={"question_id": "question-of-acme"},
+        foreign={"question_id": "question-of-globex"},
+        may_answer="evaluation_question_unknown",
+    ),
+    ("GET", "/evaluation/results"): Case("ingest"),
+    ("POST", "/evaluation/results"): Case("ingest", may_answer="evaluation_running"),
+    ("GET", "/evaluation/results/{run_id}"): Case(
+        "ingest", own={"run_id": "run-of-acme"}, foreign={"run_id": "run-of-globex"}
+    ),
     ("GET", "/audit/{turn_id}"): Case(
         "operate", own={"turn_id": recorded("acme").turn_id}, foreign={"turn_id": recorded("globex").turn_id}
     ),

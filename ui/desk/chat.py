@@ -13,7 +13,7 @@ from fastapi import APIRouter, Form, Query
 from starlette.responses import Response
 
 from components.language import texts
-from pipelines import problems
+from pipelines import pages, problems
 from pipelines.ask.articles import from_chat
 from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.conversations import Conversations
@@ -23,7 +23,7 @@ from tenants.audit import search
 from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ, Chat
 from tenants.core.errors import Conflict, Invalid, OporaError, TryAgain
-from tenants.desk import articles, inbox, operators, replies, sessions
+from tenants.desk import articles, evaluation_results, inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
 from ui.desk import conversation, knowledge, similar
@@ -93,6 +93,7 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
             people=conversation.names(operators.all()),
             customer=conversation.customer,
             first=not after,
+            loss=evaluation_results.unseen_loss() if pages.may(sessions.current().operator, "ingest") else None,
         )
 
     @endpoints.get(_ONE)

@@ -12,7 +12,7 @@ from pipelines import pages
 from pipelines.ask.articles import gap_meanings
 from pipelines.gate import Route
 from tenants.core.errors import Invalid
-from tenants.desk import articles, inbox, operators
+from tenants.desk import articles, inbox, operators, sessions
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gap_groups import Group
 from tenants.knowledge.gaps import STATUSES, Status
@@ -78,6 +78,7 @@ def router(desk: Desk) -> APIRouter:
             nearest=documents.find(group.doc_ids[:_WORDINGS]),
             written=_written([group]),
             people=conversation.names(operators.all()),
+            evaluates=pages.may(sessions.current().operator, "ingest"),
         )
 
     @endpoints.post(_DECIDE)

@@ -1,7 +1,7 @@
 """Evaluation questions as people write them: in a form, as JSON, or as rows of a spreadsheet."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
@@ -31,7 +31,7 @@ _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_l
 
 
 class QuestionForm(BaseModel):
-    """A question with what is expected: facts that the answer shows, an article to be offered or cited, or a refusal."""
+    """A question with what is expected: facts that the answer shows, an article that is shown, or a refusal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -133,6 +133,16 @@ def as_json(one: EvaluationQuestion) -> dict[str, object]:
         "article": expected.article,
         "refused": expected.refused,
     }
+
+
+def stored_as_json(stored: Stored) -> dict[str, object]:
+    """Return how many questions were stored as JSON."""
+    return asdict(stored)
+
+
+def upload_as_json(uploaded: Upload) -> dict[str, object]:
+    """Return the outcome of an upload as JSON."""
+    return {**asdict(uploaded.stored), "faults": [asdict(fault) for fault in uploaded.faults]}
 
 
 def facts_of(typed: str) -> tuple[str, ...]:

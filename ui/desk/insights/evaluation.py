@@ -1,127 +1,241 @@
-"""Runs of the evaluation as a page: which there are, and the figures, demands and curves of one of them."""
+"""The tenant's own evaluation as pages: the plot over time, what failed and what changed, and the questions."""
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from components.language.texts import text
-from pipelines import problems
+from pipelines import pages, problems
+from pipelines.ask.evaluation import questions, report
+from pipelines.ask.evaluation.comparison import DROP
+from pipelines.ask.evaluation.marking import MARKS
+from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, QuestionForm, Upload
+from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
 from pipelines.gate import Route
-from tenants.core import context
-from tenants.core.errors import NotFound
-from tenants.desk import evaluations
-from tenants.desk.evaluations import EvaluationRun
+from tenants.accounts import policy
+from tenants.core.errors import Invalid, OporaError
+from tenants.desk import evaluation_questions, evaluation_results, evaluations, sessions
+from tenants.desk.evaluation_questions import MOST
+from tenants.desk.evaluation_results import EvaluationResult
 from ui.desk.insights import plots
 from ui.desk.insights.tabs import tabs
-from ui.desk.view import Desk
+from ui.desk.view import Desk, back_to
 
 SCOPE = "ingest"
-HEADLINES = (
-    "right_of_claimed",
-    "right_of_answerable",
-    "claimed_of_unanswerable",
-    "right_or_offered",
-    "hit@1",
-    "hit@5",
-    "facts_in_answer",
-    "false_answer",
-)
 _PATH = "/desk/evaluation"
+_QUESTIONS = f"{_PATH}/questions"
+_FORM_BYTES = 100_000
+_SHOWN_RUNS = 60
+_AXES = ("quality", "relevance", "factuality")
 
-ROUTES = (Route("GET", _PATH, scope=SCOPE, page=True),)
+STYLES: Mapping[str, str] = {
+    "answered": "autonomous",
+    "offered": "assisted",
+    "refused": "open",
+    "missed": "reopened",
+    "wrong": "unresolved",
+}
+"""Colours of the plot by mark, which the style sheet has for results of chats."""
 
-
-class Figure(BaseModel):
-    """A figure with its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-
-class Point(BaseModel):
-    """A point of an answer key's curve."""
-
-    claimed: float
-    right_of_claimed: float
-    right_of_answerable: float
-    claimed_of_unanswerable: float
-
-
-class MeasuredSet(BaseModel):
-    """One set of a run."""
-
-    name: str
-    n: int
-    figures: dict[str, Figure]
-    claims: tuple[Point, ...]
-
-    @property
-    def headlines(self) -> list[tuple[str, Figure]]:
-        """The figures that matter most, of those that were measured."""
-        return [(name, self.figures[name]) for name in HEADLINES if name in self.figures]
+ROUTES = (
+    Route("GET", _PATH, scope=SCOPE, page=True),
+    Route("POST", f"{_PATH}/start", scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", f"{_PATH}/seen", scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", f"{_PATH}/hour", scope="admin", page=True, limit=_FORM_BYTES),
+    Route("GET", _QUESTIONS, scope=SCOPE, page=True),
+    Route("POST", _QUESTIONS, scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", f"{_QUESTIONS}/file", scope=SCOPE, page=True, files=True, limit=FILE_BYTES),
+    Route("POST", f"{_QUESTIONS}/remove", scope=SCOPE, page=True, limit=_FORM_BYTES),
+)
 
 
-class Demand(BaseModel):
-    """A target, and whether it is met."""
-
-    set: str
-    figure: str
-    demand: str
-    met: bool
-
-
-class Summary(BaseModel):
-    """What the page reads of `evaluation.summary.v1`."""
-
-    pipeline: str
-    sets: tuple[MeasuredSet, ...]
-    targets: tuple[Demand, ...]
-
-    def demand(self, set_name: str, figure: str) -> Demand | None:
-        """The target of a figure."""
-        return next((one for one in self.targets if (one.set, one.figure) == (set_name, figure)), None)
-
-
-def router(desk: Desk) -> APIRouter:
-    """The page."""
+def router(desk: Desk, evaluation: Evaluation) -> APIRouter:
+    """The pages."""
     endpoints = APIRouter(include_in_schema=False)
-
-    @endpoints.get(_PATH)
-    def show_runs(run: Annotated[str, Query(max_length=100)] = "") -> Response:
-        runs = evaluations.newest()
-        chosen = _chosen(runs, run)
-        locale = problems.caller.get().locale
-        return desk.page(
-            "insight/evaluation.html",
-            section="insight",
-            tabs=tabs("evaluation"),
-            runs=[(one, Summary.model_validate(one.summary)) for one in runs],
-            chosen=chosen,
-            summary=Summary.model_validate(chosen.summary) if chosen else None,
-            figure_name=lambda name: _figure_name(name, locale),
-            curve=lambda points: plots.curve([(one.claimed, one.right_of_claimed) for one in points]),
-            tenant_id=context.current().tenant_id,
-        )
-
+    _add_runs(endpoints, desk, evaluation)
+    _add_questions(endpoints, desk)
     return endpoints
 
 
-def _chosen(runs: tuple[EvaluationRun, ...], run_id: str) -> EvaluationRun | None:
-    """The run to show: the one asked for, else the newest. Raises `NotFound`: `evaluation_unknown`."""
-    if not run_id:
-        return runs[0] if runs else None
-    found = next((one for one in runs if one.run_id == run_id), None)
-    if found is None:
-        raise NotFound("evaluation_unknown")
-    return found
+def _add_runs(endpoints: APIRouter, desk: Desk, evaluation: Evaluation) -> None:
+    @endpoints.get(_PATH)
+    def show_runs(run: Annotated[str, Query(max_length=32)] = "") -> Response:
+        return _runs(desk, run)
+
+    @endpoints.post(f"{_PATH}/start")
+    def start() -> Response:
+        try:
+            evaluation.start()
+        except OporaError as refused:
+            return _runs(desk, "", refused)
+        return back_to(_PATH)
+
+    @endpoints.post(f"{_PATH}/seen")
+    def acknowledge(back: Annotated[str, Form(max_length=1_000)] = "") -> Response:
+        evaluation_results.acknowledge()
+        return back_to(pages.local(back, _PATH))
+
+    @endpoints.post(f"{_PATH}/hour")
+    def set_hour(hour: Annotated[str, Form(pattern=r"^(|\d{1,2})$")] = "") -> Response:
+        try:
+            policy.change(evaluation_hour=int(hour) if hour else None)
+        except Invalid as refused:
+            return _runs(desk, "", refused)
+        return back_to(_PATH)
 
 
-def _figure_name(name: str, locale: str) -> str:
+def _add_questions(endpoints: APIRouter, desk: Desk) -> None:
+    @endpoints.get(_QUESTIONS)
+    def show_questions(question: Annotated[str, Query(max_length=2_000)] = "") -> Response:
+        return _questions(desk, typed={"question": question})
+
+    @endpoints.post(_QUESTIONS)
+    def add(
+        question: Annotated[str, Form(max_length=4_000)] = "",
+        facts: Annotated[str, Form(max_length=20_000)] = "",
+        article: Annotated[str, Form(max_length=2_000)] = "",
+        refused: Annotated[bool, Form()] = False,
+    ) -> Response:
+        typed = {"question": question, "facts": facts, "article": article, "refused": "true" if refused else ""}
+        try:
+            questions.add([_form(question, questions.facts_of(facts), article, refused=refused)])
+        except Invalid as fault:
+            return _questions(desk, typed=typed, fault=fault)
+        return back_to(f"{_QUESTIONS}#added")
+
+    @endpoints.post(f"{_QUESTIONS}/file")
+    async def upload(request: Request) -> Response:
+        async with request.form(max_files=1, max_fields=5) as form:
+            file = form.get("file")
+            name, data = (file.filename or "", await file.read()) if isinstance(file, UploadFile) else ("", b"")
+        return await run_in_threadpool(_uploaded, desk, name, data)
+
+    @endpoints.post(f"{_QUESTIONS}/remove")
+    def remove(question: Annotated[list[str], Form(max_length=MOST)]) -> Response:
+        evaluation_questions.remove(question)
+        return back_to(_QUESTIONS)
+
+
+def _form(question: str, facts: tuple[str, ...], article: str, *, refused: bool) -> QuestionForm:
+    """Return what was typed. Raises `Invalid` in words of the page."""
     try:
-        return text(f"evaluation.figure.{name}", locale)
+        return QuestionForm(question=question, facts=facts, article=article, refused=refused)
+    except ValidationError as unfit:
+        missing = not question.strip()
+        raise Invalid("evaluation_question_missing" if missing else "evaluation_cell_too_long") from unfit
+
+
+def _uploaded(desk: Desk, name: str, data: bytes) -> Response:
+    if not name:
+        return _questions(desk, fault=Invalid("evaluation_file_missing"))
+    try:
+        return _questions(desk, uploaded=questions.upload(name, data))
+    except OporaError as refused:
+        return _questions(desk, fault=refused)
+
+
+def _runs(desk: Desk, run_id: str, refused: OporaError | None = None) -> Response:
+    results = evaluation_results.latest()
+    points = [one for one in results if one.state == "done"][:_SHOWN_RUNS][::-1]
+    chosen = run_id or (points[-1].run_id if points else "")
+    rules = policy.latest()
+    return desk.page(
+        "insight/evaluation.html",
+        refused.status if refused else 200,
+        section="insight",
+        tabs=tabs("evaluation"),
+        fault=problems.explained(refused)[1] if refused else "",
+        questions=len(evaluation_questions.all()),
+        results=results,
+        points=points,
+        running=next((one for one in results[:1] if report.is_running(one)), None),
+        shown=report.report(chosen) if chosen else None,
+        plot=_plot(points),
+        axes=_axes(points),
+        marks=MARKS,
+        styles=STYLES,
+        unseen=evaluation_results.unseen_loss(),
+        rules=rules,
+        zone=zone_of(rules),
+        next_night=_next_night(rules),
+        drop=DROP,
+        may_set=pages.may(sessions.current().operator, "admin"),
+        measured=bool(evaluations.newest()),
+    )
+
+
+def _questions(
+    desk: Desk,
+    *,
+    typed: Mapping[str, str] | None = None,
+    fault: OporaError | None = None,
+    uploaded: Upload | None = None,
+) -> Response:
+    return desk.page(
+        "insight/questions.html",
+        fault.status if fault else 200,
+        section="insight",
+        tabs=tabs("evaluation"),
+        questions=evaluation_questions.all(),
+        most=MOST,
+        columns=COLUMNS,
+        megabytes=FILE_BYTES // 10**6,
+        typed={"question": "", "facts": "", "article": "", "refused": "", **(typed or {})},
+        fault=_in_words(fault) if fault else "",
+        uploaded=uploaded,
+        reason=_reason,
+    )
+
+
+def _in_words(fault: OporaError) -> str:
+    """Return why a file or a form was not taken; files have reasons of their own."""
+    locale = problems.caller.get().locale
+    plain = {name: value for name, value in fault.params.items() if isinstance(value, str | int | float)}
+    try:
+        return text(f"cli.refusal.{fault.code}", locale, **plain)
     except KeyError:
-        return name
+        return problems.explained(fault)[1]
+
+
+def _reason(code: str) -> str:
+    return text(f"service.{code}.detail", problems.caller.get().locale, limit=MOST)
+
+
+def _plot(points: Sequence[EvaluationResult]) -> plots.Columns:
+    """Columns of shares in percent, by run."""
+    parts = {one.run_id: {STYLES[mark]: 100 * share for mark, share in shares(one).items()} for one in points}
+    return plots.stacked(parts, [STYLES[mark] for mark in MARKS], highest=100)
+
+
+def shares(result: EvaluationResult) -> dict[str, float]:
+    """Return the shares of a run's questions by mark."""
+    marks, n = result.figures.get("marks"), result.figures.get("n")
+    counts = marks if isinstance(marks, dict) else {}
+    return {mark: _number(counts.get(mark)) / (_number(n) or 1) for mark in MARKS}
+
+
+def _axes(points: Sequence[EvaluationResult]) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return lines of the scores that models gave, by axis; none where no model was asked."""
+    by_run = [one.figures.get("axes") for one in points]
+    values = {
+        axis: [_number(axes[axis]) if isinstance(axes, dict) and axis in axes else None for axes in by_run]
+        for axis in _AXES
+    }
+    return {axis: plots.line(of_axis) for axis, of_axis in values.items() if any(one is not None for one in of_axis)}
+
+
+def _next_night(rules: policy.Policy) -> datetime | None:
+    """Return when the next night's run is due, in the tenant's zone."""
+    tomorrow = last_due(rules, datetime.now(UTC) + timedelta(days=1))
+    return tomorrow.astimezone(ZoneInfo(zone_of(rules))) if tomorrow else None
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -26,7 +26,7 @@ class Column:
     width: float
     name: str
     label: str
-    total: int
+    total: float
     segments: tuple[Segment, ...]
 
 
@@ -42,10 +42,13 @@ class Columns:
     base: int = HEIGHT - _BOTTOM
 
 
-def stacked(parts: Mapping[str, Mapping[str, int]], styles: Sequence[str]) -> Columns:
-    """Columns by name, each of parts by style, the first at the bottom."""
+def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], highest: int = 0) -> Columns:
+    """Columns by name, each of parts by style, the first at the bottom.
+
+    :param highest: the top of the axis; 0 takes it from the columns.
+    """
     totals = {name: sum(counts.get(style, 0) for style in styles) for name, counts in parts.items()}
-    highest = _round_up(max(totals.values(), default=0))
+    highest = highest or _round_up(round(max(totals.values(), default=0)))
     room, base = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
     step = (WIDTH - _LEFT) / max(1, len(parts))
     every = -(-len(parts) // _LABELS) or 1
@@ -97,4 +100,14 @@ def curve(points: Sequence[tuple[float, float]]) -> Curve:
         dots,
         tuple((round(_LEFT + width * share, 1), share) for share in marks),
         tuple((round(base - room * share, 1), share) for share in marks),
+    )
+
+
+def line(values: Sequence[float | None]) -> tuple[tuple[float, float], ...]:
+    """Points of a line of shares, each 0..1, above the columns of as many; a value that is missing has none."""
+    room, base, step = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM, (WIDTH - _LEFT) / max(1, len(values))
+    return tuple(
+        (round(_LEFT + step * (place + 0.5), 1), round(base - room * value, 1))
+        for place, value in enumerate(values)
+        if value is not None
     )

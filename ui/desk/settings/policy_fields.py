@@ -20,7 +20,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "retention": ("chat_days", "chat_file_days", "audit_days", "trace_content"),
     "limits": ("spend_cap_usd_per_day", "rate_limit_per_minute", "rate_limit_per_day"),
 }
-ELSEWHERE = frozenset({"approved_offers", "synonyms", "hours"})
+ELSEWHERE = frozenset({"approved_offers", "synonyms", "hours", "evaluation_hour"})
 """Rules that have a page of their own."""
 
 _UNITS = {"chat_file_bytes": MEGABYTE, "chat_storage_bytes": MEGABYTE}

@@ -1,0 +1,77 @@
+"""`/evaluation` over HTTP: a tenant's own evaluation questions, and the runs over them."""
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from pipelines.ask.evaluation import questions, report
+from pipelines.ask.evaluation.questions import FILE_BYTES, QuestionSet
+from pipelines.ask.evaluation.usecase import Evaluation
+from pipelines.gate import Route
+from tenants.desk import evaluation_questions, evaluation_results
+from ui.api.insight import download
+
+SCOPE = "ingest"
+_QUESTIONS, _FILE, _RESULTS = "/evaluation/questions", "/evaluation/questions/file", "/evaluation/results"
+_BODY_BYTES = 1_000_000
+
+ROUTES = (
+    Route("GET", _QUESTIONS, scope=SCOPE, desk=True),
+    Route("POST", _QUESTIONS, scope=SCOPE, body=QuestionSet, limit=_BODY_BYTES),
+    Route("POST", _FILE, scope=SCOPE, limit=FILE_BYTES),
+    Route("DELETE", f"{_QUESTIONS}/{{question_id}}", scope=SCOPE),
+    Route("GET", _RESULTS, scope=SCOPE),
+    Route("POST", _RESULTS, scope=SCOPE),
+    Route("GET", f"{_RESULTS}/{{run_id}}", scope=SCOPE),
+)
+
+
+def router(evaluations: Evaluation) -> APIRouter:
+    """The endpoints."""
+    endpoints = APIRouter(tags=["evaluation"])
+
+    @endpoints.get(_QUESTIONS, response_model=None)
+    def list_questions(format: Literal["json", "csv"] = "json") -> Response | dict[str, object]:
+        """List the questions with what is expected; as a CSV file, it can be uploaded again."""
+        if format == "csv":
+            return download(questions.exported(), "csv", "evaluation-questions")
+        return {"questions": [questions.as_json(one) for one in evaluation_questions.all()]}
+
+    @endpoints.post(_QUESTIONS)
+    def add_questions(body: QuestionSet) -> dict[str, object]:
+        """Add questions, all or none; one that is there already gets the new expectation."""
+        return questions.stored_as_json(questions.add(body.questions))
+
+    @endpoints.post(_FILE)
+    async def upload_questions(
+        request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
+    ) -> dict[str, object]:
+        """Add the questions of a CSV or XLSX file, sent as the body. Rows with a fault are named, the others added."""
+        uploaded = await run_in_threadpool(questions.upload, name, await request.body())
+        return questions.upload_as_json(uploaded)
+
+    @endpoints.delete(f"{_QUESTIONS}/{{question_id}}", status_code=HTTPStatus.NO_CONTENT)
+    def remove_question(question_id: str) -> None:
+        """Remove a question."""
+        evaluation_questions.remove([question_id])
+
+    @endpoints.get(_RESULTS)
+    def list_results() -> dict[str, object]:
+        """List the runs, newest first."""
+        return {"results": [report.result_as_json(one) for one in evaluation_results.latest()]}
+
+    @endpoints.post(_RESULTS, status_code=HTTPStatus.ACCEPTED)
+    def start_run() -> dict[str, object]:
+        """Begin a run, which goes on by itself."""
+        evaluations.start()
+        return {"state": "running"}
+
+    @endpoints.get(f"{_RESULTS}/{{run_id}}")
+    def show_result(run_id: str) -> dict[str, object]:
+        """Show a run with its failing questions and what differs from the run before it."""
+        return report.as_json(report.report(run_id))
+
+    return endpoints

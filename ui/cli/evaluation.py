@@ -1,0 +1,159 @@
+"""`opora evaluation`: a tenant's own questions, and the runs over them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.texts import terminal_locale, text
+from ui.cli.terminal import (
+    DEFAULT_TENANT,
+    Group,
+    Json,
+    TenantOption,
+    acting_for,
+    print_json,
+    progress_bar,
+)
+
+if TYPE_CHECKING:
+    from pipelines.ask.evaluation.report import Report
+    from tenants.desk.evaluation_results import EvaluationResult
+
+
+def message(key: str, **params: str | int | float) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"evaluation.own.{key}", terminal_locale(), **params)
+
+
+evaluation_app = typer.Typer(cls=Group, help=message("group"), no_args_is_help=True)
+
+
+@evaluation_app.command("import", help=message("import"))
+def evaluation_import(
+    file: Annotated[Path, typer.Argument(help=message("file"), exists=True, dir_okay=False)],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Add the questions of a spreadsheet; exit code 1 if some rows have a fault."""
+    with acting_for(tenant):
+        from pipelines.ask.evaluation import questions
+
+        uploaded = questions.upload(file.name, file.read_bytes())
+    if as_json:
+        print_json(questions.upload_as_json(uploaded))
+    else:
+        stored = uploaded.stored
+        typer.echo(message("stored", added=stored.added, changed=stored.changed, unchanged=stored.unchanged))
+        for fault in uploaded.faults:
+            reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=questions.MOST)
+            typer.echo(message("fault", row=fault.row, question=fault.question, reason=reason), err=True)
+    if uploaded.faults:
+        raise typer.Exit(1)
+
+
+@evaluation_app.command("list", help=message("list"))
+def evaluation_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Print the questions."""
+    with acting_for(tenant):
+        from pipelines.ask.evaluation import questions
+        from tenants.desk import evaluation_questions
+
+        found = evaluation_questions.all()
+    if as_json:
+        print_json([questions.as_json(one) for one in found])
+        return
+    for one in found:
+        typer.echo(f"{one.question_id}  {one.question}")
+
+
+@evaluation_app.command("remove", help=message("remove"))
+def evaluation_remove(
+    question_ids: Annotated[list[str], typer.Argument(help=message("question_id"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Remove questions."""
+    with acting_for(tenant):
+        from tenants.desk import evaluation_questions
+
+        evaluation_questions.remove(question_ids)
+    typer.echo(message("removed", count=len(set(question_ids))))
+
+
+@evaluation_app.command("run", help=message("run"))
+def evaluation_run(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Ask all questions; exit code 1 after a loss beyond noise."""
+    with acting_for(tenant), progress_bar(message("asking")) as progress:
+        from pipelines.ask.evaluation.usecase import Evaluation
+        from pipelines.ask.usecase import Ask
+
+        ask, task = Ask(), progress.task_ids[0]
+        try:
+            shown = Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
+        finally:
+            ask.engine.close()
+    _print_report(shown, as_json)
+    if shown.result.loss:
+        raise typer.Exit(1)
+
+
+@evaluation_app.command("results", help=message("results"))
+def evaluation_results(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Print the runs, newest first."""
+    with acting_for(tenant):
+        from pipelines.ask.evaluation import report
+        from tenants.desk import evaluation_results as stored
+
+        results = stored.latest()
+    if as_json:
+        print_json([report.result_as_json(one) for one in results])
+        return
+    for one in results:
+        typer.echo(_line(one))
+    if not results:
+        typer.echo(message("none"), err=True)
+
+
+@evaluation_app.command("show", help=message("show"))
+def evaluation_show(
+    run_id: Annotated[str, typer.Argument(help=message("run_id"))] = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Print a run with its failing questions and what changed."""
+    with acting_for(tenant):
+        from pipelines.ask.evaluation import report
+        from tenants.core.errors import NotFound
+        from tenants.desk import evaluation_results as stored
+
+        chosen = run_id or next((one.run_id for one in stored.latest() if one.state == "done"), "")
+        if not chosen:
+            raise NotFound("evaluation_unknown")
+        shown = report.report(chosen)
+    _print_report(shown, as_json)
+
+
+def _print_report(shown: "Report", as_json: bool) -> None:
+    if as_json:
+        from pipelines.ask.evaluation import report
+
+        print_json(report.as_json(shown))
+        return
+    typer.echo(_line(shown.result))
+    for one in shown.failing:
+        mark = text(f"desk.insight.evaluation.mark.{one.mark}", terminal_locale())
+        typer.echo(message("failing", mark=mark, question=one.question))
+    if shown.difference is not None:
+        worse, better = len(shown.difference.worse), len(shown.difference.better)
+        typer.echo(message("changed", worse=worse, better=better))
+        for loss in shown.difference.losses:
+            typer.echo(message("loss", share=loss.share, before=f"{loss.before:.0%}", now=f"{loss.now:.0%}"))
+
+
+def _line(result: "EvaluationResult") -> str:
+    at = f"{result.created_at:%Y-%m-%d %H:%M}"
+    if result.state != "done":
+        counts = {"done": result.done, "total": result.total}
+        return message("stopped", at=at, state=result.state, reason=result.reason, run_id=result.run_id, **counts)
+    figures = result.figures
+    return message("line", at=at, right=f"{figures['right']:.0%}", n=str(figures["n"]), run_id=result.run_id)
