@@ -96,6 +96,11 @@ class Evaluation:
         if not self._submit(None):
             raise Busy("evaluation_running")
 
+    def is_queued(self) -> bool:
+        """Whether a run of the tenant in context is queued or at work in this process."""
+        with self._lock:
+            return context.current().tenant_id in self._queued
+
     def run(self, on_progress: OnProgress = _unobserved) -> Report:
         """Ask all questions here and now.
 

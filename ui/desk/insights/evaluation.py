@@ -67,14 +67,14 @@ def router(desk: Desk, evaluation: Evaluation) -> APIRouter:
 def _add_runs(endpoints: APIRouter, desk: Desk, evaluation: Evaluation) -> None:
     @endpoints.get(_PATH)
     def show_runs(run: Annotated[str, Query(max_length=32)] = "") -> Response:
-        return _runs(desk, run)
+        return _runs(desk, evaluation, run)
 
     @endpoints.post(f"{_PATH}/start")
     def start() -> Response:
         try:
             evaluation.start()
         except OporaError as refused:
-            return _runs(desk, "", refused)
+            return _runs(desk, evaluation, "", refused)
         return back_to(_PATH)
 
     @endpoints.post(f"{_PATH}/seen")
@@ -87,7 +87,7 @@ def _add_runs(endpoints: APIRouter, desk: Desk, evaluation: Evaluation) -> None:
         try:
             policy.change(evaluation_hour=int(hour) if hour else None)
         except Invalid as refused:
-            return _runs(desk, "", refused)
+            return _runs(desk, evaluation, "", refused)
         return back_to(_PATH)
 
 
@@ -141,7 +141,8 @@ def _uploaded(desk: Desk, name: str, data: bytes) -> Response:
         return _questions(desk, fault=refused)
 
 
-def _runs(desk: Desk, run_id: str, refused: OporaError | None = None) -> Response:
+def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError | None = None) -> Response:
+    queued = evaluation.is_queued()  # before the runs are read: one that ends meanwhile is shown
     results = evaluation_results.latest()
     points = [one for one in results if one.state == "done"][:_SHOWN_RUNS][::-1]
     chosen = run_id or (points[-1].run_id if points else "")
@@ -156,6 +157,7 @@ def _runs(desk: Desk, run_id: str, refused: OporaError | None = None) -> Respons
         results=results,
         points=points,
         running=next((one for one in results[:1] if report.is_running(one)), None),
+        going=queued or any(map(report.is_running, results[:1])),
         shown=report.report(chosen) if chosen else None,
         plot=_plot(points),
         axes=_axes(points),
