@@ -147,7 +147,8 @@ def _print_report(shown: "Report", as_json: bool) -> None:
         worse, better = len(shown.difference.worse), len(shown.difference.better)
         typer.echo(message("changed", worse=worse, better=better))
         for loss in shown.difference.losses:
-            typer.echo(message("loss", share=loss.share, before=f"{loss.before:.0%}", now=f"{loss.now:.0%}"))
+            shares = {"before": f"{loss.before:.0%}", "now": f"{loss.now:.0%}"}
+            typer.echo(text(f"desk.insight.evaluation.loss_of.{loss.share}", terminal_locale(), **shares))
 
 
 def _line(result: "EvaluationResult") -> str:

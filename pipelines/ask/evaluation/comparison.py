@@ -2,8 +2,8 @@
 
 The same questions are asked in both runs, so each is its own control. The test is McNemar's exact test: of the
 questions whose mark changed, as many should have become better as worse if the runs were alike, so the losses follow a
-binomial distribution with one half. It is one-sided, because only losses are announced. Two shares are looked at, the
-right replies and the wrong answers, so each has half of the level (Bonferroni).
+binomial distribution with one half. It is one-sided, because only losses are announced. Five losses without a gain are
+the fewest that pass. Right replies and wrong answers are tested on their own.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,7 @@ from pipelines.ask.evaluation.marking import RIGHT, Mark
 DROP = 0.03
 """The least loss that is announced: three points."""
 LEVEL = 0.05
-"""How often noise alone may bring an announcement."""
-_SHARES = 2
+"""How often noise alone may bring the announcement of one share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Difference:
 def difference(before: Mapping[str, Mark], now: Mapping[str, Mark]) -> Difference:
     """Compare two runs by their marks, over the questions that both have."""
     shared = [question_id for question_id in now if question_id in before]
-    ranks = {one: (_rank(before[one]), _rank(now[one])) for one in shared}
+    ranks = {one: (_RANKS[before[one]], _RANKS[now[one]]) for one in shared}
     right = _loss("right", {one: (before[one] in RIGHT, now[one] in RIGHT) for one in shared})
     wrong = _loss("wrong", {one: (before[one] != "wrong", now[one] != "wrong") for one in shared})
     return Difference(
@@ -63,9 +62,8 @@ def chance_of(worse: int, better: int) -> float:
     return sum(comb(changed, losses) for losses in range(worse, changed + 1)) / 2**changed
 
 
-def _rank(mark: Mark) -> int:
-    """Return 2 for a right reply, 1 for none, 0 for a wrong answer."""
-    return 2 if mark in RIGHT else 0 if mark == "wrong" else 1
+_RANKS: Mapping[Mark, int] = {"answered": 3, "refused": 3, "offered": 2, "missed": 1, "wrong": 0}
+"""An article in place of an answer is right too, but less help."""
 
 
 def _loss(share: str, good: Mapping[str, tuple[bool, bool]]) -> Loss | None:
@@ -75,7 +73,7 @@ def _loss(share: str, good: Mapping[str, tuple[bool, bool]]) -> Loss | None:
     if not good or (worse - better) / len(good) < DROP - 1e-9:
         return None
     chance = chance_of(worse, better)
-    if chance > LEVEL / _SHARES:
+    if chance > LEVEL:
         return None
     before, now = (sum(pair[side] for pair in good.values()) / len(good) for side in (0, 1))
     if share == "wrong":

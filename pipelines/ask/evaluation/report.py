@@ -54,12 +54,13 @@ _ANSWERS = TypeAdapter(tuple[AnsweredQuestion, ...])
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run with its answers; `before` and `difference` are None for the first run."""
+    """A run with its answers. `before` and `difference` are None for the first run; `earlier` are the marks before."""
 
     result: EvaluationResult
     answers: tuple[AnsweredQuestion, ...]
     before: EvaluationResult | None
     difference: Difference | None
+    earlier: Mapping[str, Mark]
 
     @property
     def failing(self) -> tuple[AnsweredQuestion, ...]:
@@ -114,8 +115,10 @@ def report(run_id: str) -> Report:
     """Return a run beside the one before it. Raises `NotFound`: `evaluation_unknown`."""
     result, answers = answers_of(run_id)
     before = done_before(result)
-    changes = changes_since(before, answers) if answers else None
-    return Report(result, answers, before, changes)
+    if before is None or not answers:
+        return Report(result, answers, None, None, {})
+    earlier = marks_of(before)
+    return Report(result, answers, before, difference(earlier, marks(answers)), earlier)
 
 
 def done_before(result: EvaluationResult) -> EvaluationResult | None:
@@ -124,14 +127,14 @@ def done_before(result: EvaluationResult) -> EvaluationResult | None:
     return next((one for one in earlier if one.state == "done"), None)
 
 
-def changes_since(before: EvaluationResult | None, answers: Sequence[AnsweredQuestion]) -> Difference | None:
-    """Compare answers with an earlier run; None where there is none."""
-    if before is None:
-        return None
-    return difference(
-        {one.question_id: one.mark for one in answers_of(before.run_id)[1]},
-        {one.question_id: one.mark for one in answers},
-    )
+def marks_of(result: EvaluationResult) -> Mapping[str, Mark]:
+    """Return the marks of a run by question."""
+    return marks(answers_of(result.run_id)[1])
+
+
+def marks(answers: Sequence[AnsweredQuestion]) -> Mapping[str, Mark]:
+    """Return the marks of answers by question."""
+    return {one.question_id: one.mark for one in answers}
 
 
 def is_running(result: EvaluationResult) -> bool:

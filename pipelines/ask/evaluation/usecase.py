@@ -20,7 +20,7 @@ from components.turn import Turn
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.evaluation import report as reports
-from pipelines.ask.evaluation.comparison import Loss
+from pipelines.ask.evaluation.comparison import Loss, difference
 from pipelines.ask.evaluation.report import AnsweredQuestion, Report
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask, begin
@@ -194,12 +194,13 @@ class Evaluation:
                 saved = monotonic()
                 evaluation_results.progress(run_id, len(answers))
         result, _ = evaluation_results.get(run_id)
-        changes = reports.changes_since(reports.done_before(result), answers)
+        before = reports.done_before(result)
+        losses = difference(reports.marks_of(before), reports.marks(answers)).losses if before else ()
         evaluation_results.finish(
             run_id,
             {**reports.figures(answers), "tokens": tokens, "cost_usd": round(cost, 6)},
             {"answers": [one.model_dump(mode="json") for one in answers]},
-            _loss(changes.losses) if changes else None,
+            _loss(losses),
         )
         return ""
 

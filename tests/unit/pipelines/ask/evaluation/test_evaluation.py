@@ -135,10 +135,10 @@ def test_a_loss_beyond_noise_is_announced_once(scripted: tuple[Evaluation, Scrip
 def test_a_loss_within_noise_is_not_announced(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
     evaluation, engine = scripted
     evaluation.run()
-    engine.reply = answer_first(5)  # 12.5 points, which noise brings in one case of 32
+    engine.reply = answer_first(4)  # 10 points, which noise brings in one case of 16
     shown = evaluation.run()
     assert shown.difference is not None
-    assert len(shown.difference.worse) == 5
+    assert len(shown.difference.worse) == 4
     assert shown.result.loss is None
 
 
