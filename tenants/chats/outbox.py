@@ -20,7 +20,7 @@ from tenants.core.errors import NotFound
 from tenants.storage import database
 
 EventName: TypeAlias = Literal[
-    "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "evaluation.dropped"
+    "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "quality.dropped"
 ]
 EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
 TEST_EVENT = "webhook.test"

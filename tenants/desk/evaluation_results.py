@@ -106,7 +106,7 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
         if loss is None:
             row.seen_at = row.updated_at
         else:
-            outbox.enqueue(session, "evaluation.dropped", "", {"run_id": run_id, **loss})
+            outbox.enqueue(session, "quality.dropped", "", {"run_id": run_id, **loss})
 
 
 def latest() -> tuple[EvaluationResult, ...]:

@@ -38,6 +38,7 @@ def evaluation_import(
     """Add the questions of a spreadsheet; exit code 1 if some rows have a fault."""
     with acting_for(tenant):
         from pipelines.ask.evaluation import questions
+        from tenants.desk.evaluation_questions import MOST
 
         uploaded = questions.upload(file.name, file.read_bytes())
     if as_json:
@@ -46,7 +47,7 @@ def evaluation_import(
         stored = uploaded.stored
         typer.echo(message("stored", added=stored.added, changed=stored.changed, unchanged=stored.unchanged))
         for fault in uploaded.faults:
-            reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=questions.MOST)
+            reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=MOST)
             typer.echo(message("fault", row=fault.row, question=fault.question, reason=reason), err=True)
     if uploaded.faults:
         raise typer.Exit(1)

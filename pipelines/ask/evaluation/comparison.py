@@ -59,7 +59,7 @@ def difference(before: Mapping[str, Mark], now: Mapping[str, Mark]) -> Differenc
 def chance_of(worse: int, better: int) -> float:
     """Return how often at least `worse` of the changed questions become worse by noise alone."""
     changed = worse + better
-    return sum(comb(changed, losses) for losses in range(worse, changed + 1)) / 2**changed
+    return sum(comb(changed, losses) for losses in range(worse, changed + 1)) / float(2**changed)
 
 
 _RANKS: Mapping[Mark, int] = {"answered": 3, "refused": 3, "offered": 2, "missed": 1, "wrong": 0}

@@ -93,7 +93,7 @@ def failed(one: EvaluationQuestion) -> AnsweredQuestion:
 
 def figures(answers: Sequence[AnsweredQuestion]) -> JsonObject:
     """Return counts by mark, the share of right replies, and the mean scores by models."""
-    counts = {name: sum(one.mark == name for one in answers) for name in MARKS}
+    counts: dict[str, int] = {name: sum(one.mark == name for one in answers) for name in MARKS}
     axes = dict.fromkeys(name for one in answers for name in one.axes)
     means = {name: round(fmean(one.axes[name] for one in answers if name in one.axes), 4) for name in axes}
     return {

@@ -18,7 +18,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
 from tests.installations import installed
-from ui.desk.insights.evaluation import Summary
+from ui.desk.insights.measured import Summary
 
 CASES = (
     {

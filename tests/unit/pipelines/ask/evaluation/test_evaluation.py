@@ -107,7 +107,7 @@ def answer_first(count: int) -> Callable[[Turn], Turn]:
 
 def test_a_loss_beyond_noise_is_announced_once(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
     evaluation, engine = scripted
-    webhooks.add("https://crm.example/hook", ["evaluation.dropped"])
+    webhooks.add("https://crm.example/hook", ["quality.dropped"])
     evaluation.run()
     engine.reply = answer_first(6)
     shown = evaluation.run()
@@ -122,7 +122,7 @@ def test_a_loss_beyond_noise_is_announced_once(scripted: tuple[Evaluation, Scrip
     assert unseen is not None
     assert unseen.run_id == shown.result.run_id
     (delivery,) = outbox.latest()
-    assert delivery.event == "evaluation.dropped"
+    assert delivery.event == "quality.dropped"
     assert shown.result.run_id in delivery.body
     assert "Вопрос" not in delivery.body
     assert evaluation.run().result.loss is None

@@ -27,9 +27,10 @@ def tenant(shared_installation: None) -> Iterator[Tenant]:
 
 
 def workbook(rows: Sequence[Sequence[object]]) -> bytes:
-    book, out = Workbook(), io.BytesIO()
+    book, out = Workbook(write_only=True), io.BytesIO()
+    sheet = book.create_sheet()
     for row in rows:
-        book.active.append(list(row))
+        sheet.append(list(row))
     book.save(out)
     return out.getvalue()
 
