@@ -125,7 +125,7 @@ class Runner:
             return self.ask.rehearse(request, history, engine)
 
     def in_background(self, work: Callable[[], T]) -> T:
-        """Run the work of one question in a seat of its own and within its time, for a thread that asks many.
+        """Run the work of one question in a seat and within the time limit, for a thread that asks many.
 
         It counts against no rate limit: ask only when `waiting` is 0, so that customers come first.
 

@@ -23,7 +23,7 @@ MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a right reply does: it shows these facts, offers or cites this article, or refuses.
+    """The expected reply: it shows these facts, it offers or cites this article, or it refuses.
 
     :param facts: all must be shown; wordings of one fact that are equally good are separated by `|`.
     :param article: the title, the heading or the id of the article.
@@ -45,21 +45,21 @@ class EvaluationQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How many questions were new, had another expectation before, or were there already."""
+    """Counts of questions that were new, got another expectation, or stayed the same."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
 
 
-def all() -> tuple[EvaluationQuestion, ...]:
+def list_questions() -> tuple[EvaluationQuestion, ...]:
     """Return the questions of the tenant, in the order in which they were added."""
     with database.reading() as session:
         return tuple(map(_question, _rows(session)))
 
 
-def put(questions: Iterable[EvaluationQuestion]) -> Stored:
-    """Add questions; one that is asked in the same words already gets the new expectation.
+def save(questions: Iterable[EvaluationQuestion]) -> Stored:
+    """Add questions. A question with the same words as a stored one replaces its expectation.
 
     :raises Invalid: `evaluation_questions_too_many`; nothing is stored then.
     """

@@ -25,10 +25,10 @@ State: TypeAlias = Literal["running", "done", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """One run. `figures` are its counts, empty until it is done; `reason` says why it was stopped.
+    """A run. `figures` are counts, and empty before the end; `reason` is the cause of a stop.
 
-    `loss` is what became worse since the run before, beyond noise; None for nothing. `seen_at` is when somebody
-    acknowledged it.
+    `loss` holds the shares that became worse since the run before, beyond noise; None without a loss. `seen_at` is
+    the time of its acknowledgement.
     """
 
     run_id: str
@@ -47,7 +47,7 @@ class EvaluationResult:
 def begin(total: int, *, nightly: bool) -> str:
     """Start a run and return its id. Runs that no process finished are closed as interrupted.
 
-    Call it under the claim of the tenant's evaluation, which makes sure that nobody is at work on those.
+    Call it under the claim of the tenant's evaluation, which makes sure that no process is at work on those.
     """
     tenant_id, now, run_id = context.current().tenant_id, datetime.now(UTC), token_hex(8)
     newest = _own(EvaluationResultRow.run_id).limit(MOST)
@@ -123,14 +123,14 @@ def get(run_id: str) -> tuple[EvaluationResult, JsonObject]:
 
 
 def unseen_loss() -> EvaluationResult | None:
-    """Return the newest run with a loss that nobody has acknowledged."""
+    """Return the newest run with a loss that is not acknowledged."""
     with database.reading() as session:
         row = session.scalars(_own(EvaluationResultRow).where(*_UNSEEN).limit(1)).first()
         return _result(row) if row is not None else None
 
 
 def acknowledge() -> None:
-    """Take the notice of a loss away, for everybody."""
+    """Remove the notice of a loss for all operators."""
     theirs = EvaluationResultRow.tenant_id == context.current().tenant_id
     with database.writing() as session:
         session.execute(update(EvaluationResultRow).where(theirs, *_UNSEEN).values(seen_at=datetime.now(UTC)))

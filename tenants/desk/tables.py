@@ -135,7 +135,7 @@ class EvaluationQuestionRow(Base):
 class EvaluationResultRow(Base):
     """A run over the tenant's own questions. `answers` is encrypted; `figures` holds counts and no text.
 
-    `loss` is what became worse since the run before, None for nothing; `seen_at` is when somebody acknowledged it.
+    `loss` holds the shares that became worse since the run before; `seen_at` is the time of its acknowledgement.
     """
 
     __tablename__ = "evaluation_results"

@@ -38,11 +38,11 @@ def router(evaluations: Evaluation) -> APIRouter:
         """List the questions with what is expected; as a CSV file, it can be uploaded again."""
         if format == "csv":
             return download(questions.exported(), "csv", "evaluation-questions")
-        return {"questions": [questions.as_json(one) for one in evaluation_questions.all()]}
+        return {"questions": [questions.as_json(one) for one in evaluation_questions.list_questions()]}
 
     @endpoints.post(_QUESTIONS)
     def add_questions(body: QuestionSet) -> dict[str, object]:
-        """Add questions, all or none; one that is there already gets the new expectation."""
+        """Add questions, all or none. A question that exists already gets the new expectation."""
         return questions.stored_as_json(questions.add(body.questions))
 
     @endpoints.post(_FILE)

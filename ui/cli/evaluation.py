@@ -60,7 +60,7 @@ def evaluation_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
         from pipelines.ask.evaluation import questions
         from tenants.desk import evaluation_questions
 
-        found = evaluation_questions.all()
+        found = evaluation_questions.list_questions()
     if as_json:
         print_json([questions.as_json(one) for one in found])
         return

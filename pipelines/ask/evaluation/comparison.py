@@ -15,7 +15,7 @@ from pipelines.ask.evaluation.marking import RIGHT, Mark
 DROP = 0.03
 """The least loss that is announced: three points."""
 LEVEL = 0.05
-"""How often noise alone may bring the announcement of one share."""
+"""Largest chance of a loss by noise alone that is still announced, for each share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ def difference(before: Mapping[str, Mark], now: Mapping[str, Mark]) -> Differenc
     """Compare two runs by their marks, over the questions that both have."""
     shared = [question_id for question_id in now if question_id in before]
     ranks = {one: (_RANKS[before[one]], _RANKS[now[one]]) for one in shared}
-    right = _loss("right", {one: (before[one] in RIGHT, now[one] in RIGHT) for one in shared})
-    wrong = _loss("wrong", {one: (before[one] != "wrong", now[one] != "wrong") for one in shared})
+    of_right = _loss("right", {one: (before[one] in RIGHT, now[one] in RIGHT) for one in shared})
+    of_wrong = _loss("wrong", {one: (before[one] != "wrong", now[one] != "wrong") for one in shared})
     return Difference(
         tuple(one for one, (old, new) in ranks.items() if new < old),
         tuple(one for one, (old, new) in ranks.items() if new > old),
-        tuple(loss for loss in (right, wrong) if loss is not None),
+        tuple(loss for loss in (of_right, of_wrong) if loss is not None),
     )
 
 

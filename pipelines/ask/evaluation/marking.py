@@ -50,7 +50,7 @@ def _is_expected(passage: Passage, expected: Expected) -> bool:
 
 
 def cited(turn: Turn) -> Iterator[Passage]:
-    """Yield the passages that the answer stands on."""
+    """Yield the passages that the answer cites as its evidence."""
     citations = turn.draft.citations if turn.draft is not None else ()
     yield from (citation.passage for citation in citations if citation.origin == "primary")
 
@@ -62,7 +62,7 @@ def holds_all(text: str, facts: Sequence[str]) -> bool:
 
 
 def is_article(passage: Passage, named: str) -> bool:
-    """Whether a passage is of the article or section that somebody has named by title, heading, id or path."""
+    """Whether a passage belongs to the article or section with this title, heading, id or path."""
     names = set(map(_name, _names(passage)))
     return _name(named) in names or all(_name(part) in names for part in _PATH.split(named))
 

@@ -86,8 +86,8 @@ def checked(form: QuestionForm) -> EvaluationQuestion:
 
 
 def add(forms: Iterable[QuestionForm]) -> Stored:
-    """Add questions to the tenant's set. Raises as `checked` and `evaluation_questions.put`; nothing is stored then."""
-    return evaluation_questions.put([checked(form) for form in forms])
+    """Add questions, all or none. Raises as `checked` and `evaluation_questions.save`."""
+    return evaluation_questions.save([checked(form) for form in forms])
 
 
 def upload(name: str, data: bytes) -> Upload:
@@ -102,25 +102,25 @@ def upload(name: str, data: bytes) -> Upload:
         raise Invalid("evaluation_column_missing")
     good: list[EvaluationQuestion] = []
     faults: list[Fault] = []
-    known = {normalised(one.question) for one in evaluation_questions.all()}
+    known = {normalised(one.question) for one in evaluation_questions.list_questions()}
     for row in rows:
         cells = {column: _cell(row.cells, at) for column, at in places.items()}
         if row.number <= header.number or not any(cells.values()):
             continue
         try:
-            one = _question(cells)
-            if len(known | {normalised(one.question)}) > MOST:
+            question = _question(cells)
+            if len(known | {normalised(question.question)}) > MOST:
                 raise Invalid("evaluation_questions_too_many", limit=MOST)
-            known.add(normalised(one.question))
-            good.append(one)
+            known.add(normalised(question.question))
+            good.append(question)
         except Invalid as refused:
             faults.append(Fault(row.number, cells["question"][:200], refused.code))
-    return Upload(evaluation_questions.put(good), tuple(faults))
+    return Upload(evaluation_questions.save(good), tuple(faults))
 
 
 def exported() -> Iterator[str]:
     """Yield the lines of a CSV file with the tenant's questions, which can be uploaded again."""
-    return csv_lines(COLUMNS, (_cells(one) for one in evaluation_questions.all()))
+    return csv_lines(COLUMNS, (_cells(one) for one in evaluation_questions.list_questions()))
 
 
 def as_json(one: EvaluationQuestion) -> dict[str, object]:

@@ -23,7 +23,7 @@ _TEXT_SHOWN = 1_000
 
 
 class AnsweredQuestion(BaseModel):
-    """A question of a run as it was then, with its mark.
+    """A question of a run with the expectation of that time, and its mark.
 
     :ivar shown: the sections that were cited or offered.
     :ivar axes: scores by models, each 0..1; empty where no model was asked.
@@ -54,7 +54,7 @@ _ANSWERS = TypeAdapter(tuple[AnsweredQuestion, ...])
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run with its answers. `before` and `difference` are None for the first run; `earlier` are the marks before."""
+    """A run with its answers. The first run has no `before` and no `difference`. `earlier` holds the marks before."""
 
     result: EvaluationResult
     answers: tuple[AnsweredQuestion, ...]
@@ -65,7 +65,8 @@ class Report:
     @property
     def failing(self) -> tuple[AnsweredQuestion, ...]:
         """The questions whose reply is not the expected one, wrong answers first."""
-        return tuple(sorted((one for one in self.answers if not one.is_right), key=lambda one: one.mark != "wrong"))
+        failing = [answer for answer in self.answers if not answer.is_right]
+        return tuple(sorted(failing, key=lambda answer: answer.mark != "wrong"))
 
     def named(self, question_ids: Sequence[str]) -> tuple[AnsweredQuestion, ...]:
         """Return the answers to these questions."""
@@ -106,7 +107,7 @@ def figures(answers: Sequence[AnsweredQuestion]) -> JsonObject:
 
 
 def answers_of(run_id: str) -> tuple[EvaluationResult, tuple[AnsweredQuestion, ...]]:
-    """Return a run and its answers, none of one that is not done. Raises `NotFound`: `evaluation_unknown`."""
+    """Return a run and its answers; only finished runs have answers. Raises `NotFound`: `evaluation_unknown`."""
     result, stored = evaluation_results.get(run_id)
     return result, _ANSWERS.validate_python(stored.get("answers", ()))
 

@@ -41,11 +41,11 @@ log = logging.getLogger("opora.evaluation")
 BUDGET_SHARE = 0.5
 """Share of the day's cap for models from which on a run asks nothing more."""
 PATIENCE_SECONDS = 5.0
-"""How long a question waits for a moment without customers' questions."""
+"""Longest wait of a question for a moment without customers' questions."""
 _POLL_SECONDS = 0.05
 _TICK_SECONDS = 60.0
 LATE = timedelta(hours=3)
-"""How long after its hour a night's run may still begin, for a service that was down."""
+"""Longest delay of a nightly run, for a service that was down at the hour."""
 _SAVE_SECONDS = 1.0
 _AT_ONCE = 4
 """Tenants whose runs are in work at once."""
@@ -118,7 +118,7 @@ class Evaluation:
                 continue
             try:
                 with acting_as(Tenant(tenant.tenant_id, _SUBJECT)):
-                    if not _has_run(due) and evaluation_questions.all():
+                    if not _has_run(due) and evaluation_questions.list_questions():
                         self._submit(due)
             except Exception as error:
                 log.error("evaluation of %r: %s", tenant.tenant_id, trail(error))
@@ -160,7 +160,7 @@ class Evaluation:
             raise Busy("evaluation_running") from taken
 
     def _run_alone(self, nightly: bool, on_progress: OnProgress) -> str:
-        questions = evaluation_questions.all()
+        questions = evaluation_questions.list_questions()
         run_id = evaluation_results.begin(len(questions), nightly=nightly)
         try:
             reason = self._ask_all(run_id, questions, on_progress)
@@ -265,7 +265,7 @@ def budget_is_used() -> bool:
 
 
 def _check_can_run() -> None:
-    if not evaluation_questions.all():
+    if not evaluation_questions.list_questions():
         raise Invalid("evaluation_empty")
     if any(map(reports.is_running, evaluation_results.latest()[:1])):
         raise Busy("evaluation_running")

@@ -142,7 +142,7 @@ def _uploaded(desk: Desk, name: str, data: bytes) -> Response:
 
 
 def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError | None = None) -> Response:
-    queued = evaluation.is_queued()  # before the runs are read: one that ends meanwhile is shown
+    queued = evaluation.is_queued()  # read before the runs, so that a run that ends meanwhile is shown
     results = evaluation_results.latest()
     points = [one for one in results if one.state == "done"][:_SHOWN_RUNS][::-1]
     chosen = run_id or (points[-1].run_id if points else "")
@@ -153,7 +153,7 @@ def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError |
         section="insight",
         tabs=tabs("evaluation"),
         fault=problems.explained(refused)[1] if refused else "",
-        questions=len(evaluation_questions.all()),
+        questions=len(evaluation_questions.list_questions()),
         results=results,
         points=points,
         running=next((one for one in results[:1] if report.is_running(one)), None),
@@ -185,8 +185,8 @@ def _questions(
         fault.status if fault else 200,
         section="insight",
         tabs=tabs("evaluation"),
-        questions=evaluation_questions.all(),
-        most=MOST,
+        questions=evaluation_questions.list_questions(),
+        limit=MOST,
         columns=COLUMNS,
         megabytes=FILE_BYTES // 10**6,
         typed={"question": "", "facts": "", "article": "", "refused": "", **(typed or {})},
@@ -197,7 +197,7 @@ def _questions(
 
 
 def _in_words(fault: OporaError) -> str:
-    """Return why a file or a form was not taken; files have reasons of their own."""
+    """Return why a file or a form was not taken; files have separate texts."""
     locale = problems.caller.get().locale
     plain = {name: value for name, value in fault.params.items() if isinstance(value, str | int | float)}
     try:

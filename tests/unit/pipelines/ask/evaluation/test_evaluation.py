@@ -54,7 +54,7 @@ def shop_evaluation(shop: Tenant) -> Iterator[Evaluation]:
 
 @pytest.fixture
 def scripted(shared_installation: None) -> Iterator[tuple[Evaluation, ScriptedEngine]]:
-    """An evaluation of a tenant of its own, whose questions all expect a refusal."""
+    """An evaluation of a new tenant, whose questions all expect a refusal."""
     tenant_id = f"t{token_hex(4)}"
     Registry().add(tenant_id)
     engine = ScriptedEngine()
@@ -64,7 +64,7 @@ def scripted(shared_installation: None) -> Iterator[tuple[Evaluation, ScriptedEn
 
 
 def rows() -> dict[str, int]:
-    """How many rows each table of the installation has."""
+    """Rows of each table of the installation."""
     with database.reading() as session:
         tables = [table for table in Base.metadata.sorted_tables if table.name not in OWN]
         return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
@@ -94,7 +94,7 @@ def test_a_run_marks_replies_and_has_no_effect(shop_evaluation: Evaluation) -> N
 
 
 def answer_first(count: int) -> Callable[[Turn], Turn]:
-    """Answer the first questions, which all are to be refused; refuse the others."""
+    """Answer the first questions, which is wrong, and refuse the others."""
 
     def reply(turn: Turn) -> Turn:
         number = int(turn.question.split()[1].rstrip("?"))
@@ -243,12 +243,12 @@ def test_an_interrupted_run_gives_way(scripted: tuple[Evaluation, ScriptedEngine
 def test_tenants_do_not_see_each_others_questions(scripted: tuple[Evaluation, ScriptedEngine], shop: Tenant) -> None:
     evaluation, _ = scripted
     run_id = evaluation.run().result.run_id
-    ids = [one.question_id for one in evaluation_questions.all()]
+    ids = [one.question_id for one in evaluation_questions.list_questions()]
     Registry().add("stranger")
     with acting_as(Tenant("stranger", "otto")):
-        assert evaluation_questions.all() == ()
+        assert evaluation_questions.list_questions() == ()
         assert evaluation_results.latest() == ()
         for reach in (lambda: evaluation_results.get(run_id), lambda: evaluation_questions.remove(ids[:1])):
             with pytest.raises(Exception, match=r"evaluation_(question_)?unknown"):
                 reach()
-    assert len(evaluation_questions.all()) == 40
+    assert len(evaluation_questions.list_questions()) == 40

@@ -1,4 +1,4 @@
-"""When a reply is the one that its question expects."""
+"""Marks of replies by what their questions expect."""
 
 from dataclasses import replace
 

@@ -61,7 +61,7 @@ def test_wrong_rows_are_named_and_the_others_are_stored(tenant: Tenant) -> None:
         (11, "Непонятный отказ", "evaluation_refuse_unreadable"),
         (12, "Очень длинно", "evaluation_cell_too_long"),
     ]
-    assert [(one.question, one.expected) for one in evaluation_questions.all()] == [
+    assert [(one.question, one.expected) for one in evaluation_questions.list_questions()] == [
         ("Сколько стоит доставка?", Expected(("490 ₽|490 рублей", "до подъезда"))),
         ("Какой срок гарантии?", Expected(("24",))),
         ("Как вернуть товар?", Expected(article="Возврат")),
@@ -71,10 +71,10 @@ def test_wrong_rows_are_named_and_the_others_are_stored(tenant: Tenant) -> None:
 
 def test_an_export_comes_back_unchanged(tenant: Tenant) -> None:
     questions.upload("q.csv", "question;answer;refuse\n=1+1?;2;\n-5 градусов?;;yes\n".encode())
-    before = evaluation_questions.all()
+    before = evaluation_questions.list_questions()
     upload = questions.upload("q.csv", "".join(questions.exported()).encode())
     assert (upload.stored.unchanged, upload.faults) == (2, ())
-    assert evaluation_questions.all() == before
+    assert evaluation_questions.list_questions() == before
 
 
 def test_rows_beyond_the_limit_are_named(tenant: Tenant) -> None:
@@ -87,7 +87,7 @@ def test_rows_beyond_the_limit_are_named(tenant: Tenant) -> None:
     ]
     with pytest.raises(Invalid, match="evaluation_questions_too_many"):
         questions.add([QuestionForm(question="Ещё один?", refused=True)])
-    assert len(evaluation_questions.all()) == MOST
+    assert len(evaluation_questions.list_questions()) == MOST
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_an_unreadable_file_is_refused_and_stores_nothing(tenant: Tenant, name: 
     with pytest.raises(CallerError) as refused:
         questions.upload(name, data)
     assert refused.value.code == code
-    assert evaluation_questions.all() == ()
+    assert evaluation_questions.list_questions() == ()
 
 
 def test_expectations_are_encrypted(tenant: Tenant) -> None:
