@@ -1,7 +1,7 @@
 """What tests of the desk share: a staff, and chats in every state."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -10,12 +10,14 @@ from lxml import html
 from sqlalchemy import update
 
 from pipelines import pages
+from pipelines.ask.evaluation.marking import MARKS
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.desk import evaluations, operators, sessions
+from tenants.desk import evaluation_questions, evaluation_results, evaluations, operators, sessions
+from tenants.desk.evaluation_questions import EvaluationQuestion, Expected
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
 from tenants.storage import database
@@ -150,6 +152,41 @@ def as_json(value: object) -> JsonObject:
     """The same as it comes back from a database."""
     read: JsonObject = json.loads(json.dumps(value))
     return read
+
+
+def own_evaluation(words: Sequence[str]) -> None:
+    """Questions of the tenant in context with two runs, the second of which lost half; each word is in each text."""
+    evaluation_questions.save(EvaluationQuestion(one, Expected((one,), one)) for one in words)
+    asked = evaluation_questions.list_questions()
+    loss: JsonObject = {"share": "right", "before": 1, "now": 0.5, "n": 10, "worse": 5, "better": 0, "chance": 0.03}
+    for mark in ("answered", "wrong"):
+        answers: list[Json] = [
+            {
+                "question_id": one.question_id,
+                "question": one.question,
+                "facts": list(one.expected.facts),
+                "article": one.expected.article,
+                "refused": False,
+                "mark": mark,
+                "outcome": "answered",
+                "text": one.question,
+                "shown": [one.question],
+            }
+            for one in asked
+        ]
+        marks: dict[str, Json] = dict.fromkeys(MARKS, 0) | {mark: len(asked)}
+        figures: JsonObject = {
+            "n": len(asked),
+            "marks": marks,
+            "right": float(mark == "answered"),
+            "axes": {"quality": 0.8, "relevance": 0.7, "factuality": 1.0},
+            "degraded": 1,
+            "tokens": 1_200,
+            "cost_usd": 0.02,
+        }
+        run_id = evaluation_results.begin(len(asked), nightly=True)
+        evaluation_results.finish(run_id, figures, {"answers": answers}, {"right": loss} if mark == "wrong" else None)
+    evaluation_results.stop(evaluation_results.begin(len(asked), nightly=False), "budget_spent")
 
 
 def evaluated(tenant_id: str) -> None:

@@ -56,6 +56,7 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
         gap_id, article_id = _articles(settings)
         _doubts()
         _evaluated()
+        desk.own_evaluation(PAYLOADS)
     chat_id = _chat()
     with database.writing() as session:
         session.add(_job())
