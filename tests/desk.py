@@ -174,7 +174,7 @@ def own_evaluation(words: Sequence[str]) -> None:
             }
             for one in asked
         ]
-        marks: dict[str, Json] = dict.fromkeys(MARKS, 0) | {mark: len(asked)}
+        marks: dict[str, Json] = {one: len(asked) if one == mark else 0 for one in MARKS}
         figures: JsonObject = {
             "n": len(asked),
             "marks": marks,

@@ -51,6 +51,7 @@ _AT_ONCE = 4
 """Tenants whose runs are in work at once."""
 _TRIES = 3
 _SUBJECT = "evaluation"
+_SHUTTING_DOWN = "shutting_down"
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 """Called with how many questions are done, and of how many."""
@@ -183,8 +184,8 @@ class Evaluation:
                 turn, answer = self._asked(one)
             except TimedOut:
                 answers.append(reports.failed(one))
-            except TryAgain:
-                return "unavailable"
+            except TryAgain as failed:
+                return "shutdown" if failed.code == _SHUTTING_DOWN else "unavailable"
             else:
                 answers.append(reports.answered(one, turn, answer))
                 tokens += sum(answer.meta.tokens.values())
@@ -222,7 +223,9 @@ class Evaluation:
                 return self._ask_once(one)
             except TimedOut:
                 raise
-            except TryAgain:
+            except TryAgain as failed:
+                if failed.code == _SHUTTING_DOWN:
+                    raise
                 self._closing.wait(attempt)
         return self._ask_once(one)
 
