@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from threading import Event
 from time import monotonic
+from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from tenants.accounts.registry import Registry
 from tests import desk
 from tests.desk import Browser
 from tests.service.serving import ARTICLES, Server, in_force
+from tests.webhooks import wait_until
 
 TENANT = "evaluated"
 SHEET = """вопрос;ответ;статья;отказ
@@ -82,3 +84,24 @@ def test_the_hour_is_set_at_the_desk(editor: Browser) -> None:
         assert editor.post("/desk/evaluation/hour", {"hour": hour}).status_code == 303
         assert words in editor.get("/desk/evaluation").text
     assert editor.post("/desk/evaluation/hour", {"hour": "77"}).status_code == 422
+
+
+def test_a_model_adds_its_scores_and_its_cost(
+    server: Server, token: Callable[..., str], ingest: Callable[..., httpx.Response]
+) -> None:
+    ingest("written", ARTICLES).raise_for_status()
+    headers = {"Authorization": f"Bearer {token('written', 'ingest')}"}
+    with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
+        asked = {"question": "Что значит код E20?", "facts": ["сливается"]}
+        client.post("/evaluation/questions", json={"questions": [asked]}).raise_for_status()
+        client.post("/evaluation/results").raise_for_status()
+
+        def newest() -> dict[str, Any]:
+            return next(iter(client.get("/evaluation/results").json()["results"]), {})
+
+        wait_until(lambda: newest().get("state") == "done")
+        figures = newest()["figures"]
+        shown = client.get(f"/evaluation/results/{newest()['run_id']}").json()
+    assert figures["axes"].keys() == {"quality", "relevance", "factuality"}, shown
+    assert all(0 < score <= 1 for score in figures["axes"].values())
+    assert figures["tokens"] > 0
