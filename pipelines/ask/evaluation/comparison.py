@@ -47,8 +47,8 @@ def difference(before: Mapping[str, Mark], now: Mapping[str, Mark]) -> Differenc
     """Compare two runs by their marks, over the questions that both have."""
     shared = [question_id for question_id in now if question_id in before]
     ranks = {one: (_RANKS[before[one]], _RANKS[now[one]]) for one in shared}
-    of_right = _loss("right", {one: (before[one] in RIGHT, now[one] in RIGHT) for one in shared})
-    of_wrong = _loss("wrong", {one: (before[one] != "wrong", now[one] != "wrong") for one in shared})
+    of_right = _loss("right", {key: (before[key] in RIGHT, now[key] in RIGHT) for key in shared})
+    of_wrong = _loss("wrong", {key: (before[key] != "wrong", now[key] != "wrong") for key in shared})
     return Difference(
         tuple(one for one, (old, new) in ranks.items() if new < old),
         tuple(one for one, (old, new) in ranks.items() if new > old),
