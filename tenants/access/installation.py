@@ -1,4 +1,4 @@
-"""Whether this process has the secrets of the installation that it is part of."""
+"""Checks that all replicas of an installation share the same secrets."""
 
 import logging
 
@@ -16,10 +16,10 @@ _DATA_KEYS, _TOKEN_KEYS = "data-keys", "token-keys"
 
 
 def check_secrets(settings: Settings) -> None:
-    """Refuse secrets that can be guessed, and compare those of a replica with those of the others.
+    """Refuse weak secrets, and compare this replica's secrets with those of the other replicas.
 
-    Without `OPORA_DATA_KEYS` each data folder has a key of its own, so that one replica could not read what another has
-    written, a text at a time. Without `OPORA_TOKEN_KEYS` a token of one replica is refused by the next.
+    Without `OPORA_DATA_KEYS` each data folder has its own key, so replicas could not read each other's encrypted
+    columns. Without `OPORA_TOKEN_KEYS` a token issued by one replica is refused by the next.
 
     :raises CallerError: `data_keys_short`, `token_keys_short`, `data_keys_differ`, `token_keys_differ`.
     """
@@ -27,17 +27,17 @@ def check_secrets(settings: Settings) -> None:
     given = given_keys(settings)
     if not database.is_shared(settings):
         return
-    ours = {kid for kid, key in KeyRing(settings).current().items() if key.algorithm == "HS256"}
+    local_ids = {kid for kid, key in KeyRing(settings).current().items() if key.algorithm == "HS256"}
     try:
         with database.writing(settings) as session:
             database.locked(session, InstallationRow, name=_DATA_KEYS, value="opora")
-            tokens = database.locked(session, InstallationRow, name=_TOKEN_KEYS, value=" ".join(ours))
-            theirs = set(tokens.value.split())
-            differ = bool(ours and theirs and ours.isdisjoint(theirs))
+            tokens = database.locked(session, InstallationRow, name=_TOKEN_KEYS, value=" ".join(local_ids))
+            recorded_ids = set(tokens.value.split())
+            differ = bool(local_ids and recorded_ids and local_ids.isdisjoint(recorded_ids))
             if differ and not given:
                 raise CallerError("token_keys_differ")
             # Under the newest key: the oldest may be taken away once every replica has it.
-            for name, value in ((_DATA_KEYS, "opora"), (_TOKEN_KEYS, " ".join(ours or theirs))):
+            for name, value in ((_DATA_KEYS, "opora"), (_TOKEN_KEYS, " ".join(local_ids or recorded_ids))):
                 session.execute(update(InstallationRow).where(InstallationRow.name == name).values(value=value))
     except InternalFault as foreign:
         raise CallerError("data_keys_differ") from foreign

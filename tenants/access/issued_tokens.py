@@ -1,6 +1,6 @@
-"""Tokens that this installation has issued: who has which, until when, and whether it is in use; never a token itself.
+"""Register of issued tokens: subject, expiry and last use, never the token itself.
 
-A token of an identity provider, or one that was signed elsewhere with our key, is good without being known here.
+A token of an identity provider, or one signed elsewhere with our key, is valid although it is not listed here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,17 +22,16 @@ from tenants.storage.models import TokenRow
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
 GRACE = timedelta(days=1)
-"""How long a token that is replaced goes on working when nobody says how long."""
+"""Default grace period of a replaced token."""
 KEPT_EXPIRED = timedelta(days=30)
-"""How long it can be looked up that a token has expired."""
+"""Retention of expired tokens in the list."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """What is known of a token. `used_at` is within ten minutes of its last use; None when it was never used.
+    """Metadata of one token. `used_at` is exact to ten minutes; None if the token was never used.
 
-    `ends_at` is when it is refused: it expires then, or has been revoked. `state` is whether it works now; `ending`:
-    until another one takes its place.
+    `ends_at` is the expiry or the time of revocation. `state` is `ending` while a replaced token still works.
     """
 
     token_id: str
@@ -55,11 +54,11 @@ def issue(*, subject: str, scopes: Iterable[str], ttl_seconds: int) -> tuple[Iss
 
 
 def rotate(token_id: str, *, grace: timedelta = GRACE) -> tuple[IssuedToken, str]:
-    """A token in the place of another one: the same subject and scopes, for as long as that one was issued for.
+    """Replace a token by a new one with the same subject, scopes and lifetime.
 
-    :param grace: how long the other one goes on working, if it does not expire sooner.
+    :param grace: how long the old token keeps working, unless it expires sooner.
     :raises NotFound: `token_unknown`.
-    :raises Conflict: `token_over`, for one that has expired, is revoked, or has been replaced.
+    :raises Conflict: `token_over`, if the token has expired, or was revoked or replaced.
     :raises Invalid: `grace_invalid`.
     """
     before = get(token_id)
@@ -86,17 +85,17 @@ def get(token_id: str) -> IssuedToken:
 
 
 def all() -> tuple[IssuedToken, ...]:
-    """The tokens of the tenant in context, those that work first, then the newest."""
+    """Return the tokens of the tenant in context: working ones first, then the newest."""
     return tuple(sorted(_known(), key=lambda one: one.state not in ("valid", "ending")))
 
 
 def of_person(subject: str) -> tuple[IssuedToken, ...]:
-    """The tokens of a subject."""
+    """Return the tokens of a subject."""
     return _known(TokenRow.subject == subject)
 
 
 def forget(subject: str) -> None:
-    """Delete what is known of a subject's tokens. They go on working: revoke them by their subject."""
+    """Delete the records of a subject's tokens. The tokens keep working: revoke them by subject."""
     of_subject = TokenRow.tenant_id == context.current().tenant_id, TokenRow.subject == subject
     with database.writing() as session:
         session.execute(delete(TokenRow).where(*of_subject))

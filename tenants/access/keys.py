@@ -27,7 +27,7 @@ from tenants.storage.secret_files import create_once, write_draft
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
 RELOAD_SECONDS = 1.0
-"""How long a changed key file may go unnoticed. Looking costs a system call, in which a busy process loses its turn."""
+"""Interval between checks for a changed key file. Each check costs a system call, which releases the interpreter."""
 _SECRET_BYTES = 32
 _MIN_RSA_BITS = 2048
 _GIVEN_CHARACTERS = 32
@@ -35,7 +35,7 @@ _GIVEN_CHARACTERS = 32
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key and the one algorithm it may be used with. `until` (epoch seconds) ends the overlap of a rotated key."""
+    """A key bound to one algorithm. `until` (epoch seconds) ends the overlap after a rotation."""
 
     kid: str
     algorithm: Algorithm
@@ -44,7 +44,7 @@ class Key:
 
 
 class OwnKey(BaseModel):
-    """One HS256 key as stored. `secret` is base64url."""
+    """An HS256 key as stored. `secret` is base64url."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,7 +53,7 @@ class OwnKey(BaseModel):
     until: float | None = None
 
     def key(self) -> Key:
-        """The key, ready for use."""
+        """Return the key, ready for use."""
         return Key(self.kid, "HS256", base64.urlsafe_b64decode(self.secret), self.until)
 
 
@@ -69,7 +69,7 @@ def own_keys_file(settings: Settings) -> Path:
 
 
 def signing_key(settings: Settings) -> Key:
-    """The newest own key, created when there is none."""
+    """Return the newest own key; create the first one if needed."""
     if given := given_keys(settings):
         return given[0]
     path = own_keys_file(settings)
@@ -79,7 +79,7 @@ def signing_key(settings: Settings) -> Key:
 
 
 def given_keys(settings: Settings) -> tuple[Key, ...]:
-    """The keys of the environment, newest first. Raises `CallerError` with the code `token_keys_short`."""
+    """Return the keys from the environment, newest first. Raises `CallerError` with the code `token_keys_short`."""
     given = [secret.strip() for secret in settings.token_keys.get_secret_value().split(",") if secret.strip()]
     if any(len(secret) < _GIVEN_CHARACTERS for secret in given):
         raise CallerError("token_keys_short", characters=_GIVEN_CHARACTERS)
@@ -153,10 +153,10 @@ class KeyRing:
 
 
 def read_jwks(path: Path) -> list[Key]:
-    """The public signing keys in a JWKS file. Raises `InternalFault` on a key that must not be there.
+    """Return the public signing keys of a JWKS file. Raises `InternalFault` on a forbidden key.
 
-    Refused: symmetric keys (anybody who may read them could sign), private keys, RSA under 2,048 bits, curves other
-    than P-256, keys without `kid`. Keys for encryption are skipped.
+    Forbidden: symmetric keys (every reader of the file could sign), private keys, RSA under 2,048 bits, curves other
+    than P-256, keys without `kid`. Encryption keys are skipped.
     """
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))["keys"]
@@ -166,7 +166,7 @@ def read_jwks(path: Path) -> list[Key]:
 
 
 def public_key(entry: Mapping[str, object]) -> Key:
-    """A public signing key of a JWKS. Raises `ValueError` and others for one that must not be used."""
+    """Parse a public signing key of a JWKS. Raises `ValueError` and other errors for a forbidden key."""
     kid = entry["kid"]
     if not isinstance(kid, str) or "d" in entry:
         raise ValueError("a JWKS key needs a kid and must be public")

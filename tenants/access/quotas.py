@@ -1,4 +1,4 @@
-"""How often one person may ask: in this process, or shared by all replicas where Redis is configured."""
+"""Rate limits per person: in this process, or shared by all replicas if Redis is configured."""
 
 import asyncio
 import logging
@@ -37,8 +37,8 @@ class RateLimiter:
     A person's day begins with their first call and lasts 24 hours. The tenant's policy overrides the settings; 0 means
     no limit. A refused call does not count.
 
-    Calls are counted in Redis where its URL is set. While it does not answer, each process counts alone: several
-    replicas then allow several times as much, which is better than to answer nobody.
+    Calls are counted in Redis if its URL is set. While Redis is down, each process counts alone: several replicas then
+    allow several times as many calls, which is better than refusing all of them.
 
     :param settings: the installation's limits.
     :param clock: seconds from any start, never going back; for what is counted here.
@@ -175,7 +175,7 @@ class _SharedUsage:
 
 @dataclass(slots=True)
 class _Usage:
-    """One person's recent calls: the moments of those in the last minute, and a count since the day began for them."""
+    """A person's recent calls: times within the last minute, and the count since the day began."""
 
     minute: deque[float] = field(default_factory=deque)
     day_began: float = float("-inf")
@@ -183,10 +183,10 @@ class _Usage:
 
 
 class _LocalUsage:
-    """Calls counted in this process, in some microseconds and on the event loop alone.
+    """Call counts of this process, for the event loop only; a count takes microseconds.
 
-    Not by the memory storages of `limits` (5.8), which look through everybody's calls after each: with 2,000 people
-    that took 2 ms of processor a call and a thread (`storage.memory`), or 79 ms (`aio.storage.memory`).
+    The memory storages of `limits` (5.8) scan all entries after each call: with 2,000 people that took 2 ms of CPU
+    and a thread (`storage.memory`), or 79 ms (`aio.storage.memory`).
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -195,7 +195,7 @@ class _LocalUsage:
         self._calls = 0
 
     def count(self, caller: Tenant, per_minute: int, per_day: int) -> float | None:
-        """Count a call. When it is one too many: the seconds until the next may pass, and it does not count."""
+        """Count a call. If it exceeds a limit, do not count it and return the seconds until the next allowed call."""
         now = self._clock()
         self._sweep(now)
         usage = self._usage.setdefault((caller.tenant_id, caller.subject), _Usage())

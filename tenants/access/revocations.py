@@ -34,7 +34,7 @@ _Revoked: TypeAlias = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """What is refused: tokens of this kind and value that were issued until a moment; one token from that moment on."""
+    """Tokens of this kind and value that were issued before `until` are refused; a single token, from then on."""
 
     kind: Kind
     value: str
@@ -45,7 +45,7 @@ _CACHE: TenantCache[_Revoked] = TenantCache("revocations")
 
 
 def token_id(raw: str, jti: object) -> str:
-    """What names a token."""
+    """Return the id of a token: its `jti`, or its digest."""
     return (
         jti if isinstance(jti, str) and 0 < len(jti.encode()) <= _MAX_VALUE_BYTES else sha256(raw.encode()).hexdigest()
     )
@@ -55,7 +55,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
     """Refuse tokens of the tenant in context. Raises `Invalid` with the code `revocation_invalid`.
 
     :param value: the token's id, or the subject; empty for all of the tenant's.
-    :param at: since when a token is refused; from now on when None.
+    :param at: the time of the revocation; now if None.
     """
     if bool(value) == (kind == "tenant") or len(value.encode()) > _MAX_VALUE_BYTES:
         raise Invalid("revocation_invalid")
@@ -68,7 +68,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
 
 
 def all() -> tuple[Revocation, ...]:
-    """What is refused of the tenant in context, newest first."""
+    """Return the revocations of the tenant in context, newest first."""
     query = select(RevocationRow).where(RevocationRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         rows = session.scalars(query.order_by(RevocationRow.until.desc(), RevocationRow.value)).all()
@@ -77,9 +77,9 @@ def all() -> tuple[Revocation, ...]:
 
 
 async def check(tenant: Tenant) -> None:
-    """Raise `Unauthenticated` with the code `token_revoked` when the caller's token is refused.
+    """Raise `Unauthenticated` with the code `token_revoked` if the caller's token was revoked.
 
-    For the event loop: a database that has to be asked is asked in a thread.
+    Safe on the event loop: a database query runs in a thread.
     """
     revoked = _CACHE.peek(_key())
     if revoked is None:
@@ -97,7 +97,7 @@ async def check(tenant: Tenant) -> None:
 def _current() -> _Revoked:
     def load(_cached: _Revoked | None) -> _Revoked:
         token_uses.write()
-        # Whole seconds, as tokens have them: one issued in the same second as it was revoked is refused.
+        # Whole seconds, as in tokens: a token issued in the second of its revocation is refused.
         return {(one.kind, one.value): one.until.timestamp() for one in all()}
 
     return _CACHE.get(_key(), load)

@@ -1,4 +1,4 @@
-"""When tokens were last used, to within ten minutes, at the cost of hardly any question.
+"""Last use of each token, exact to ten minutes, with few database queries.
 
 A use is remembered in memory and written down when the tenant's revocations are read again: a moment at which the
 database answers, and outside of the event loop.
@@ -25,7 +25,7 @@ _UNWRITTEN: dict[tuple[str, str], set[str]] = {}
 
 
 def note(caller: Tenant) -> None:
-    """Remember that the caller's token is in use."""
+    """Remember that the caller's token was used."""
     place, now = (get_settings().database, caller.tenant_id), monotonic()
     key = (*place, caller.token_id)
     if not caller.token_id or now - _NOTED.get(key, float("-inf")) < _EVERY_SECONDS:
@@ -44,13 +44,13 @@ def write() -> None:
         used = _UNWRITTEN.pop((get_settings().database, tenant_id), set())
     if not used:
         return
-    ours = TokenRow.tenant_id == tenant_id, TokenRow.token_id.in_(used)
+    used_tokens = TokenRow.tenant_id == tenant_id, TokenRow.token_id.in_(used)
     try:
         with database.reading() as session:
-            if session.scalar(select(TokenRow.token_id).where(*ours).limit(1)) is None:
+            if session.scalar(select(TokenRow.token_id).where(*used_tokens).limit(1)) is None:
                 return
         with database.writing() as session:
-            session.execute(update(TokenRow).where(*ours).values(used_at=datetime.now(UTC)))
+            session.execute(update(TokenRow).where(*used_tokens).values(used_at=datetime.now(UTC)))
     except TryAgain:
-        # A standby takes no writes; who asks is answered all the same.
+        # A standby is read-only; the caller still gets an answer.
         return

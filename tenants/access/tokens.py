@@ -1,9 +1,9 @@
-"""Tokens: who asks, proven. The only place where a tenant id enters from outside.
+"""Verification of bearer tokens. A tenant id enters the system only here.
 
 Threats and answers: a token that names its own algorithm (each key has one, `none` has none); an RSA public key used
 as an HMAC secret (the same); a `kid` that is a path or a query (looked up in memory only, and bounded); a token for
-another service (`iss` and `aud` are required); one that never ends (`exp` is required and bounded); a huge one (8 kB,
-before any parsing). Every refusal is one of four stable codes and says no more.
+another service (`iss` and `aud` are required); one without expiry (`exp` is required and bounded); a huge one (8 kB,
+checked before any parsing). Every refusal has one of four stable codes and reveals no more.
 """
 
 import re
@@ -26,17 +26,17 @@ from tenants.core.names import check_subject, check_tenant_id
 
 MAX_TOKEN_BYTES = 8192
 MAX_TTL_SECONDS = 366 * 24 * 3600
-"""Longest life of a token, ours or a provider's."""
+"""Maximum lifetime of a token, ours or a provider's."""
 REMEMBERED_TOKENS = 4_096
 REMEMBERED_SECONDS = 30.0
-"""How long a verified token is cached; less when the token or its key expires sooner."""
+"""Cache time of a verified token; less if the token or its key expires sooner."""
 _REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 _KID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """What a verified token said, and the moment (epoch seconds) at which it has to be checked again."""
+    """Claims of a verified token, and the time (epoch seconds) of the next check."""
 
     tenant: Tenant
     until: float
@@ -169,9 +169,9 @@ def issue(
 
 
 def identify(raw: str, settings: Settings) -> tuple[str, str]:
-    """The tenant and the id of a token, which may have expired: whoever revokes one need not be quick.
+    """Return the tenant and the id of a token. An expired token is accepted, so that it can still be revoked.
 
-    Raises `Unauthenticated` with the code `token_invalid` for what no key of ours or of the provider's has signed.
+    Raises `Unauthenticated` with the code `token_invalid` if neither our keys nor the provider's signed it.
     """
     try:
         kid = jwt.get_unverified_header(raw).get("kid")
