@@ -1,4 +1,4 @@
-"""Who has changed which setting of a tenant, when, and what it was before. Secrets are never written here."""
+"""History of changes to a tenant's settings: author, time and previous values. Secrets are never recorded."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class SettingChangeRow(Base):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change. `about` names what was changed: a site's key, a tool, a login; empty for the policy."""
+    """A change. `about` names the object: a site's key, a tool, a login; empty for the policy."""
 
     change_id: str
     at: datetime
@@ -56,14 +56,14 @@ class Change:
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether all that it has changed is written down."""
+        """Whether everything the change altered was recorded."""
         return self.act == "changed" and self.area in ("policy", "site")
 
 
 def note(
     session: Session, area: Area, act: Act, about: str = "", before: Values = _NOTHING, after: Values = _NOTHING
 ) -> None:
-    """Write a change down in the transaction that makes it. A `changed` that changes nothing is none."""
+    """Record a change in the transaction that makes it. Ignore a `changed` without differences."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if act == "changed" and not names:
         return
@@ -101,12 +101,12 @@ def get(change_id: str) -> Change:
 
 
 def version_of(values: Values) -> str:
-    """Names what a form was filled in from, so that a change by somebody else meanwhile is noticed."""
+    """Return a version of form values, so that a concurrent change is noticed."""
     return sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def check_version(version: str, values: Values) -> None:
-    """Raise `Conflict`, `settings_changed`, unless the version is empty or that of these values."""
+    """Raise `Conflict`, `settings_changed`, unless the version is empty or matches these values."""
     if version and version != version_of(values):
         raise Conflict("settings_changed")
 

@@ -1,4 +1,4 @@
-"""When people answer: hours of the week in a time zone, holidays, and what customers read meanwhile."""
+"""Opening hours of operators: weekly hours in a time zone, holidays, and the notice that customers read meanwhile."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 
 _BACK_DAYS = 8
 _AHEAD_DAYS = 400
-"""How far the next opening is looked for: holidays longer than that are an end."""
+"""Days to look ahead for the next opening; longer closures count as permanent."""
 
 
 def _checked_zone(name: str) -> str:
@@ -95,7 +95,7 @@ class Hours(BaseModel):
                 continue
             for span in sorted(self.week.get(WEEKDAYS[day.weekday()], ())):
                 opens, closes = (_moment(day, clock, zone) for clock in span.split("-"))
-                if opens < closes:  # an hour that is skipped when clocks change is none
+                if opens < closes:  # an hour that the change to summer time skips is empty
                     yield opens, closes
 
     @staticmethod
@@ -104,7 +104,7 @@ class Hours(BaseModel):
 
 
 def parsed(given: Mapping[str, object]) -> Hours:
-    """Hours from what somebody wrote. Raises `Invalid`, `hours_invalid`, with the field."""
+    """Validate opening hours. Raises `Invalid`, `hours_invalid`, with the field."""
     try:
         return Hours.model_validate(given)
     except ValidationError as refused:
@@ -114,5 +114,5 @@ def parsed(given: Mapping[str, object]) -> Hours:
 def _moment(day: date, clock: str, zone: ZoneInfo) -> datetime:
     if clock == "24:00":
         day, clock = day + timedelta(days=1), "00:00"
-    # By way of UTC, so that moments are compared and not the readings of a clock that may have been changed between.
+    # Via UTC, so that instants are compared, not clock readings on both sides of a time change.
     return datetime.combine(day, time.fromisoformat(clock), tzinfo=zone).astimezone(UTC).astimezone(zone)

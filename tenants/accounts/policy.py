@@ -1,4 +1,4 @@
-"""What a tenant has decided for its assistant. Stored with the tenant, in force at once, on other replicas too."""
+"""Settings of a tenant's assistant. Stored with the tenant; changes take effect at once, on other replicas too."""
 
 from asyncio import to_thread
 from collections.abc import Iterator, Mapping
@@ -111,17 +111,17 @@ def current() -> Policy:
 
 
 def latest() -> Policy:
-    """The policy as another process may have left it a moment ago: for whoever is about to change it."""
+    """Return the policy as stored now, for a caller that is about to change it; another process may have changed it."""
     registry.refresh()
     return current()
 
 
 async def load() -> Policy:
-    """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
+    """Return the policy of the tenant in context. Safe on the event loop: a database query runs in a thread."""
     tried = _OVERRIDE.get()
     if tried is not None:
         return tried
-    # One look: between two, the record could expire and be loaded on the loop.
+    # Read once: between two reads the record could expire and be loaded on the loop.
     record = registry.in_memory()
     return of(record) if record is not None else await to_thread(current)
 
@@ -137,17 +137,17 @@ def overridden(policy: Policy) -> Iterator[None]:
 
 
 def of(tenant: TenantRecord | TenantRow) -> Policy:
-    """The policy of a tenant, its name and locale included."""
+    """Return the policy of a tenant, with its name and locale."""
     return Policy.model_validate({**tenant.policy, "name": tenant.name, "locale": tenant.locale})
 
 
 def version_of(policy: Policy) -> str:
-    """Names what a form was filled in from."""
+    """Return the version of the policy that a form was filled in from."""
     return changes.version_of(policy.model_dump(mode="json"))
 
 
 def change(**fields: object) -> Policy:
-    """Change some fields and put the result in force. Raises as `apply` does."""
+    """Change some fields and apply the result. Raises the same errors as `apply`."""
     return apply(fields)
 
 
@@ -170,10 +170,10 @@ def apply(fields: Mapping[str, object], version: str = "") -> Policy:
 
 
 def with_changes(fields: Mapping[str, object], before: Policy | None = None) -> Policy:
-    """The policy with some fields changed, not in force.
+    """Return the policy with some fields changed, without applying it.
 
-    :param before: the policy that is changed; the one in force when None.
-    :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the profiles that there are.
+    :param before: the policy to change; the current one if None.
+    :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the available profiles.
     """
     try:
         changed = Policy.model_validate({**(before or current()).model_dump(), **fields})
@@ -185,6 +185,6 @@ def with_changes(fields: Mapping[str, object], before: Policy | None = None) -> 
 
 
 def check_profile(name: str) -> None:
-    """Raises `Invalid`, `profile_unknown`, where no profile has this name."""
+    """Raise `Invalid`, `profile_unknown`, if no profile has this name."""
     if name not in (profiles := get_settings().profiles):
         raise Invalid("profile_unknown", name=name, names=", ".join(profiles))

@@ -1,4 +1,4 @@
-"""The tenants of this installation and where each one's chunks are kept."""
+"""Registry of the tenants of this installation and the location of their chunks."""
 
 from asyncio import to_thread
 from collections.abc import Iterator, Mapping
@@ -46,20 +46,20 @@ class Placement:
 
     @property
     def key(self) -> str:
-        """What is in memory for the generation in force goes under this."""
+        """Return the cache key for data of the current generation."""
         return f"{self.physical} {self.since}"
 
     def at(self, generation: int) -> Self:
-        """The same place for another generation."""
+        """Return the placement of another generation."""
         return replace(self, generation=generation)
 
 
 @dataclass(frozen=True, slots=True)
 class TenantRecord:
-    """One registered tenant. `policy` is as stored; `tenants.accounts.policy` gives it meaning.
+    """A registered tenant. `policy` is stored as is; `tenants.accounts.policy` interprets it.
 
-    `relations` is the revision of what `tenants.knowledge.relations` knows; 0 while there has never been anything.
-    A suspended tenant answers nothing.
+    `relations` is the revision of the data in `tenants.knowledge.relations`; 0 until something is stored.
+    A suspended tenant gets no answers.
     """
 
     tenant_id: str
@@ -157,18 +157,18 @@ async def admitted() -> TenantRecord:
 
 
 def suspend(tenant_id: str, by: str) -> None:
-    """Let nobody of a tenant in, in every process within seconds. Nothing of it is deleted. Raises `NotFound`."""
+    """Suspend a tenant; every process rejects its requests within seconds. No data is deleted. Raises `NotFound`."""
     _set_suspended(tenant_id, by, datetime.now(UTC))
 
 
 def resume(tenant_id: str, by: str) -> None:
-    """Let a tenant that was suspended in again. Raises `NotFound`."""
+    """Resume a suspended tenant. Raises `NotFound`."""
     _set_suspended(tenant_id, by, None)
 
 
 @contextmanager
 def changing() -> Iterator[tuple[Session, TenantRow]]:
-    """A writing session with the row of the tenant in context, locked. Raises `NotFound`."""
+    """Open a write session with the row of the tenant in context, locked. Raises `NotFound`."""
     tenant_id = context.current().tenant_id
     with database.writing() as session:
         row = session.get(TenantRow, tenant_id, with_for_update=database.NO_KEY)
@@ -205,14 +205,14 @@ def expire() -> None:
 
 
 def refresh() -> None:
-    """Have this process read the record of the tenant in context anew; nothing has changed, so nobody else is told."""
+    """Reload the record of the tenant in context in this process; other processes are not notified."""
     _CACHE.drop(context.current().tenant_id)
 
 
 def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
     with acting_as(Tenant(tenant_id, by)), changing() as (session, row):
         before = {"suspended": row.suspended_at is not None}
-        # Who is suspended stays so since then.
+        # A tenant suspended twice keeps the first date.
         row.suspended_at = moment and (row.suspended_at or moment)
         changes.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
 
