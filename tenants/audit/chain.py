@@ -1,4 +1,4 @@
-"""The hash chain: building links, and detecting tampering."""
+"""The hash chain: building links and detecting tampering."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ FaultKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a link's digest covers. `body` is JSON text; erased, all four are gone."""
+    """Content covered by a link's digest. `body` is JSON text; all four fields are empty after erasure."""
 
     person: str
     session_id: str
@@ -29,16 +29,16 @@ class Content:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over the salt and the content."""
+        """Return the SHA-256 (hex) of the salt and the content."""
         return sha256(canonical([self.salt, self.person, self.session_id, self.body]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link as it is stored, with its content where that is not erased.
+    """A link as stored, with its content unless that was erased.
 
-    :param note: of an erasure `{"sequences": [...]}`, of a pruning the `Head` that it reaches to, of an
-        article that was published or withdrawn its document, version and by whom, as JSON text.
+    :param note: JSON text. Erasure: `{"sequences": [...]}`; pruning: the last pruned `Head`; publication or withdrawal
+        of an article: its document, version and author.
     """
 
     tenant_id: str
@@ -81,7 +81,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One defect of a chain, and where it is."""
+    """A defect of a chain, and its position."""
 
     kind: FaultKind
     sequence: int
@@ -90,7 +90,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What checking a chain has found. `erased` counts contents that are gone and accounted for."""
+    """Result of checking a chain. `erased` counts missing contents whose erasure is recorded."""
 
     links: int
     erased: int
@@ -99,9 +99,9 @@ class Verification:
 
 
 class ChainVerifier:
-    """Checks links in the order of their sequence. Pass all of them to `feed`, then read the `result`.
+    """Checks links in order of sequence. Pass all of them to `feed`, then read `result`.
 
-    :param anchors: heads that were saved earlier: links of this chain, unless they have been pruned since.
+    :param anchors: heads that were saved earlier; they must be links of this chain, unless pruned since.
     """
 
     def __init__(self, tenant_id: str, anchors: Sequence[Head]) -> None:

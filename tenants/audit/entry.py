@@ -1,4 +1,4 @@
-"""What is recorded of one turn, on its way from the answer to the database."""
+"""Audit entries on their way from the answer to the database."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One turn to be recorded. Everything in it is redacted already.
+    """A turn to record. All of its text is redacted already.
 
     :param person: a digest of tenant and subject; empty for an anonymous turn.
     :param body: the content, a JSON object with `request`, `found` (document ids) and `answer` (`turn.v1`).
@@ -29,14 +29,14 @@ class Entry:
     body: str
 
     def line(self) -> bytes:
-        """One line of the spool. Newlines are at both ends, so that a line cut short spoils no other."""
+        """Return one line of the spool. It has a newline at both ends, so a truncated line damages no other."""
         head = [self.tenant_id, self.turn_id, self.at.isoformat(), self.outcome, self.reason, self.person]
         misses = [[miss.reason, miss.question, miss.key, miss.stems, miss.doc_ids] for miss in self.misses]
         return f"\n{canonical([*head, self.session_id, misses])}\t{self.body}\n".encode()
 
     @classmethod
     def read(cls, line: bytes) -> Self:
-        """The entry that wrote this line. Raises `ValueError` for a line cut short."""
+        """Parse the entry of a line. Raises `ValueError` for a truncated line."""
         head, tab, body = line.decode().strip("\n").partition("\t")
         if not tab or not line.endswith(b"}\n"):
             raise ValueError("line cut short")
@@ -61,7 +61,7 @@ class Findable:
 
     @classmethod
     def of(cls, body: str) -> Self:
-        """What the content of a turn can be found by."""
+        """Extract the searchable fields from the content of a turn."""
         content = json.loads(body)
         documents: dict[str, list[str]] = {doc_id: [] for doc_id in content["found"]}
         # A related document does not support the answer, so it does not count as cited.
@@ -71,7 +71,7 @@ class Findable:
 
 
 def searchable(text: str) -> str:
-    """A text normalised for search: lower case, ё as е."""
+    """Normalise a text for search: lower case, ё as е."""
     return text.lower().replace("ё", "е")
 
 

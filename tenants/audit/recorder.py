@@ -1,4 +1,4 @@
-"""Carries records from the spool into the database, in a thread of its own."""
+"""Background thread that moves records from the spool to the database."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -36,11 +36,11 @@ _PATIENCE = 20.0
 """Seconds that `close` waits for a hanging database."""
 
 _CARRYING = "~audit"
-"""What is claimed by the one process that carries shared records over."""
+"""Name of the claim held by the process that moves shared records."""
 
 
 class Recorder:
-    """Records turns. `record` costs one write to a file and waits for nobody; the rest happens in the thread.
+    """Records turns. `record` costs one write to a file and waits for no lock; the thread does the rest.
 
     :param settings: the installation; that of the process by default.
     """
@@ -64,8 +64,8 @@ class Recorder:
     def record(self, entry: Entry) -> None:
         """Record one turn. Once this returns, a crash of the process cannot lose it.
 
-        Raises `TryAgain` with the code `not_recorded` where neither the spool nor the database can be written: an
-        answer that nobody will find again is not given.
+        Raises `TryAgain` with the code `not_recorded` if neither the spool nor the database can be written: an answer
+        that cannot be found again must not be sent.
         """
         try:
             if not self._shared.append(entry):

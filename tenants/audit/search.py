@@ -1,4 +1,4 @@
-"""Reading the audit: search, one record, the whole chain for export and verification. For the tenant in context."""
+"""Reading the audit of the tenant in context: search, single records, export and verification of the chain."""
 
 import json
 import zlib
@@ -24,11 +24,11 @@ _PAGE_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class TurnQuery:
-    """Which turns to find. An omitted condition does not restrict.
+    """Conditions for turns. An omitted condition does not restrict.
 
-    :param document: retrieved by the turn; with `cited`, cited in its answer.
-    :param text: anywhere in question or answer, in any letter case.
-    :param before: only links with a smaller number: the way to the next page.
+    :param document: the turn retrieved this document; with `cited`, its answer cites it.
+    :param text: a substring of the question or the answer, case-insensitive.
+    :param before: only links with a smaller number, for the next page.
     """
 
     since: datetime | None = None
@@ -45,7 +45,7 @@ class TurnQuery:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One turn as it was recorded. `content` is None once it has been erased."""
+    """A recorded turn. `content` is None after erasure."""
 
     sequence: int
     turn_id: str
@@ -58,13 +58,13 @@ class Record:
 
     @property
     def question(self) -> str | None:
-        """What was asked; None once it has been erased."""
+        """Return the question; None after erasure."""
         request = (self.content or {}).get("request")
         return str(request["question"]) if isinstance(request, dict) else None
 
 
 def find(turns: TurnQuery, *, limit: int = 50) -> tuple[Record, ...]:
-    """The newest matching turns, newest first."""
+    """Return the matching turns, newest first."""
     tenant_id = context.current().tenant_id
     query = _links(tenant_id).where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
     query = query.where(*_conditions(tenant_id, turns))
@@ -73,7 +73,7 @@ def find(turns: TurnQuery, *, limit: int = 50) -> tuple[Record, ...]:
 
 
 def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
-    """Those of the turns that are recorded, by id."""
+    """Return the recorded turns among these ids, by id."""
     query = _links(context.current().tenant_id).where(AuditRow.turn_id.in_(turn_ids))
     with database.reading() as session:
         records = [_record(link, content) for link, content in session.execute(query)]
@@ -81,7 +81,7 @@ def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
 
 
 def get(turn_id: str) -> Record:
-    """One turn. Raises `NotFound`."""
+    """Return one turn. Raises `NotFound`."""
     query = _links(context.current().tenant_id).where(AuditRow.turn_id == turn_id)
     with database.reading() as session:
         row = session.execute(query).first()
@@ -126,7 +126,7 @@ def links(since: datetime | None = None, until: datetime | None = None) -> Itera
 
 
 def words(link: Link) -> tuple[str, str]:
-    """What was asked and answered; empty once it has been erased, or where it cannot be read."""
+    """Return the question and the answer; both empty if the content was erased or is unreadable."""
     try:
         content = json.loads(link.content.body) if link.content else None
         return (content["request"]["question"], content["answer"]["answer"]["text"]) if content else ("", "")
@@ -135,7 +135,7 @@ def words(link: Link) -> tuple[str, str]:
 
 
 def head() -> Head | None:
-    """The newest link, as the chain's own record has it."""
+    """Return the newest link according to the chain's own record."""
     with database.reading() as session:
         row = session.get(AuditChainRow, context.current().tenant_id)
         return Head(row.sequence, row.hash) if row else None

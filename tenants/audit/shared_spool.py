@@ -1,8 +1,8 @@
-"""Records on their way to the audit in the database, where replicas share one.
+"""Spool of audit records in the database shared by replicas.
 
-Threat: a replica that never comes back, and its disk with it. So a record is a row before the answer leaves, and any
-replica carries it on; the row is added without a look at the chain, so nobody waits for anybody. A database that does
-not answer at once is left alone for a while, and the records go to this process's own spool.
+Threat: a replica is lost together with its disk. So a record becomes a row before the answer is sent, and any replica
+moves it to the audit. The row is added without reading the chain, so requests do not wait for each other. After a
+database fails to respond, it is left alone for a while, and records go to this process's own spool.
 """
 
 import logging
@@ -26,7 +26,7 @@ _REST_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SpooledLine:
-    """A line of the spool, and its id there. `entry` is None for a line that this version cannot read."""
+    """A line of the shared spool and its id. `entry` is None if this version cannot parse the line."""
 
     spooled_id: str
     line: bytes

@@ -1,11 +1,11 @@
-"""Records on their way to the database, in files under the data folder.
+"""Spool of audit records on their way to the database, in files under the data folder.
 
-Threat: a process killed between an answer and its record. So a line is written, by one system call, before the answer
-leaves; the operating system keeps it whatever becomes of the process. Each process writes segments of its own and
-holds a lock on the newest; an unlocked segment was abandoned, and any process may take it over.
+Threat: a process is killed between an answer and its record. So a line is written, by one system call, before the
+answer is sent; the operating system keeps it even if the process dies. Each process writes its own segments and locks
+the newest; an unlocked segment was abandoned, and any process may take it over.
 
-Each process keeps some of the disk for itself, given up when there is no other room: a disk that somebody else fills
-leaves time for some hundred more records, and to do something about it.
+Each process reserves some disk space and releases it when the disk is full: there is room for some hundred more
+records, and time to react.
 """
 
 import errno
@@ -25,15 +25,15 @@ log = logging.getLogger("opora.audit")
 _SUFFIX = ".jsonl"
 _QUARANTINE = "aside.txt"
 BALLAST = ".ballast"
-"""What the name of the file ends with that keeps room on the disk."""
+"""Suffix of the file that reserves disk space."""
 BALLAST_BYTES = 4_000_000
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
-    """The segments of one process. Thread-safe; `append` never waits for more than one other append.
+    """The segments of one process. Thread-safe; `append` waits for one other append at most.
 
-    :param folder: of all processes of the installation.
+    :param folder: shared by all processes of the installation.
     """
 
     def __init__(self, folder: Path) -> None:

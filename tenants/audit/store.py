@@ -43,7 +43,7 @@ class TurnOwner:
     session_id: str = ""
 
     def of(self, rows: type[AuditContentRow] | type[ErasureRow]) -> ColumnElement[bool]:
-        """The condition on a table that has both columns."""
+        """Return the condition for a table that has both columns."""
         conditions = ((rows.person, self.person), (rows.session_id, self.session_id))
         return and_(*(column == value for column, value in conditions if value))
 
@@ -53,7 +53,7 @@ class TurnOwner:
 
 
 def append(entries: Iterable[Entry], settings: Settings) -> int:
-    """Record turns of one tenant; those recorded already are left as they are. Returns how many were new."""
+    """Record turns of one tenant; skip those already recorded. Returns the number of new ones."""
     by_turn: dict[str, Entry] = {}
     for entry in entries:
         by_turn.setdefault(entry.turn_id, entry)
@@ -224,7 +224,7 @@ class _Chain:
 @contextmanager
 def _appending(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
     with database.writing(settings) as session:
-        # The chain's own row: whoever ingests for the tenant meanwhile does not wait.
+        # A row of the chain's own: ingestion for the tenant does not have to wait.
         head = database.locked(session, AuditChainRow, tenant_id=tenant_id, sequence=0, hash=GENESIS)
         with session.no_autoflush:
             chain = _Chain(session, head)
