@@ -1,8 +1,8 @@
-"""The file of a backup: a zip of parts, encrypted as a whole by age (https://age-encryption.org/v1).
+"""File format of a backup: a zip of parts, encrypted by age (https://age-encryption.org/v1).
 
-The threat: a backup in other hands, or one that was changed. age encrypts and authenticates. The content is encrypted
-to a key of its own, and that one to the operator's: a passphrase, or a pair of keys of age, of which the public one,
-`age1…`, takes backups and cannot read them, and the secret one, `AGE-SECRET-KEY-1…`, does both.
+Threat: a backup is stolen or modified. age encrypts and authenticates. The content is encrypted to a key of the
+backup, and that key to the operator's: a passphrase, or an age key pair. The public key, `age1…`, can take backups
+but not read them; the secret key, `AGE-SECRET-KEY-1…`, can do both.
 Without this program: unzip, `age -d key.age > key` (with `-i` for a pair), `age -d -i key content.age > content.zip`.
 """
 
@@ -105,7 +105,7 @@ def _identity(sealed: bytes, key: str) -> x25519.Identity:
             decrypt(sealed, [x25519.Identity.from_str(key)]) if _is_secret(key) else passphrase.decrypt(sealed, key)
         )
     except (DecryptError, IdentityError) as refused:
-        # The zip has a checksum of its own, so it is not the file that is wrong.
+        # The checksum of the zip was correct, so the key is wrong, not the file.
         raise CallerError("backup_key_wrong") from refused
     return x25519.Identity.from_str(opened.decode())
 
@@ -156,7 +156,7 @@ def _zipped(parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) ->
 
 
 class _Sink(io.RawIOBase):
-    """What was written to it since it was last asked."""
+    """Buffers written bytes until `take`."""
 
     def __init__(self) -> None:
         self._written = bytearray()

@@ -1,4 +1,4 @@
-"""What a backup says about itself. It is the last thing written, so one that was cut off has none."""
+"""Manifest of a backup. It is written last, so a truncated backup has no manifest."""
 
 from datetime import datetime
 from importlib.metadata import version

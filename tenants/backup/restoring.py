@@ -1,4 +1,4 @@
-"""Setting up an installation from a backup: all of it, or nothing."""
+"""Restore of an installation from a backup, all or nothing."""
 
 import logging
 import os
@@ -33,14 +33,14 @@ _MODE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was set up: the backup's own words, and how many erasures that came after it were made again."""
+    """Result of a restore: the backup's manifest, and the number of later erasures that were repeated."""
 
     manifest: Manifest
     erasures: int
 
 
 def check_finished(settings: Settings) -> None:
-    """Raise `CallerError` with the code `restore_unfinished` where a restore was cut off."""
+    """Raise `CallerError` with the code `restore_unfinished` after an interrupted restore."""
     if (settings.data_dir / _MARK).exists():
         raise CallerError("restore_unfinished", path=str(settings.data_dir))
 
@@ -81,7 +81,7 @@ def _check_empty(settings: Settings) -> None:
 
 
 def _checked(parts: ZipFile, path: Path) -> Manifest:
-    """The manifest of a backup whose every part is as it was written."""
+    """Return the manifest of a backup after verifying the checksum of every part."""
     try:
         manifest = Manifest.model_validate_json(parts.read(NAME))
     except (KeyError, ValidationError) as damaged:

@@ -1,4 +1,4 @@
-"""Rows of every table as lines of JSON, and back, as the database itself has them: what is encrypted stays so.
+"""Export and import of database rows as JSON lines. Encrypted columns stay encrypted.
 
 Tables are read from the database, not from the models, so that rows of an older version go into its tables first and
 are migrated from there like any other.
@@ -25,20 +25,20 @@ _OWN = "alembic_version"
 
 
 def parts(connection: Connection, counts: Counter[str]) -> Iterator[Part]:
-    """A part for each table; its rows are counted in `counts` as they are read."""
+    """Yield a part for each table; rows are added to `counts` while being read."""
     for table in _tables(connection):
         yield f"{FOLDER}{table.name}.jsonl", _lines(connection, table, counts)
 
 
 def fill(connection: Connection, archive: ZipFile) -> None:
-    """Put the rows into tables that are there, empty, as they were when the rows were read."""
+    """Insert the rows of a backup into existing, empty tables of the same schema version."""
     for table in _tables(connection):
         with archive.open(f"{FOLDER}{table.name}.jsonl") as part:
             _insert(connection, table, part)
 
 
 def _tables(connection: Connection) -> list[Table]:
-    """In the order in which rows may be inserted."""
+    """List the tables in an order that satisfies foreign keys."""
     metadata = MetaData()
     metadata.reflect(connection)
     for column in (column for table in metadata.tables.values() for column in table.columns):

@@ -1,4 +1,4 @@
-"""Taking a backup of an installation, while it serves."""
+"""Backup of an installation while it serves."""
 
 import logging
 import os
@@ -44,12 +44,12 @@ def take(path: Path, settings: Settings) -> Manifest:
     key = settings.backup_key.get_secret_value()
     if not key:
         raise CallerError("backup_key_missing")
-    # Sealed first, which makes the key where there is none yet.
+    # Sealed first: this creates the data key if there is none yet.
     started_at, sealed = datetime.now(UTC), seal(NAME)
     counts, manifests = Counter[str](), list[Manifest]()
     with _stage(settings.data_dir) as stage:
-        # Before the rows: a record leaves the spool once the database has it, so none is missed, and one that is in
-        # both is stored once. What processes on other data folders have in theirs is for a quarter of a second.
+        # Before the rows: a record leaves the spool once the database has it, so none is missed, and a record in both
+        # places is stored once. Spools of processes on other data folders hold a record for a quarter of a second only.
         _copy_spool(settings.data_dir / "spool", stage / "spool")
         with _snapshot(settings, stage) as connection:
 
@@ -96,9 +96,9 @@ def _stage(data_dir: Path) -> Iterator[Path]:
 
 @contextmanager
 def _snapshot(settings: Settings, stage: Path) -> Iterator[Connection]:
-    """One state of all records, with the files of its open jobs in the stage.
+    """Open a consistent view of all records, with the files of open jobs copied to the stage.
 
-    SQLite's is copied: a long look at a database makes its log grow, and keeps `scrub` waiting.
+    SQLite's database is copied: a long read makes its log grow, and keeps `scrub` waiting.
     """
     engine = database.engine(settings)
     is_server = engine.dialect.name == "postgresql"
