@@ -1,4 +1,4 @@
-"""One change of a chat: its row under a lock, and everything that is stored with it in one transaction."""
+"""A change of a chat: its row under a lock, with all related records in one transaction."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -145,12 +145,12 @@ class Change:
         return before
 
     def move(self, event: Event, more: Body = EMPTY_BODY, *, text: str = "") -> None:
-        """Follow the table, with a line in the chat that says so, in these words or in the reader's own."""
+        """Apply an event and add a line about it to the chat, with this text or a localised one."""
         if self.become(event) != self.row.state:
             self.add("system", "event", text, body={"event": event, **more})
 
     def assign(self, event: Event, operator: str, name: str) -> None:
-        """Follow the table to an operator, with a line in the chat that says who has joined."""
+        """Assign the chat to an operator and add a line that says who has joined."""
         before = self.row.assignee
         self.become(event)
         if before == operator:
@@ -207,9 +207,9 @@ class Change:
 
 @contextmanager
 def changing(chat_id: str) -> Iterator[Change]:
-    """A chat under a lock. What the block does is stored as one, and announced once it is."""
+    """Lock a chat. The changes of the block are committed together, then announced."""
     with database.writing() as session:
-        # Not the stronger lock: that would hold up whoever inserts a message into this chat.
+        # Not the stronger lock: that would block inserts of messages into this chat.
         key = (context.current().tenant_id, chat_id)
         row = session.get(ChatRow, key, with_for_update=database.NO_KEY)
         yield Change(session, existing(row, chat_id))
@@ -217,14 +217,14 @@ def changing(chat_id: str) -> Iterator[Change]:
 
 
 def existing(row: ChatRow | None, chat_id: str) -> ChatRow:
-    """The row, or `NotFound`."""
+    """Return the row, or raise `NotFound`."""
     if row is None:
         raise NotFound("chat_unknown", chat_id=chat_id)
     return row
 
 
 def webhook_fields(row: ChatRow) -> dict[str, object]:
-    """What a webhook learns of a chat with every event."""
+    """Return the fields of a chat that every webhook event includes."""
     return {
         "chat_id": row.chat_id,
         "subject": row.subject,

@@ -1,6 +1,6 @@
-"""What visitors of a site have agreed to: the text as it was shown, when, from where, and when they took it back.
+"""Consents of a site's visitors: the text shown, the time, the address, and the withdrawal.
 
-A consent is a record, never changed but by its end; who withdraws one writes nothing more until they agree again.
+A consent is never changed except to end it. After a withdrawal the visitor cannot write until they agree again.
 """
 
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from tenants.storage import database
 
 
 def give(text: str, *, site: str, address: str) -> None:
-    """Store what the caller has agreed to, as it was shown."""
+    """Store the caller's consent to the text as shown."""
     caller = context.current()
     row = ConsentRow(
         tenant_id=caller.tenant_id,

@@ -1,6 +1,6 @@
-"""The memory of a conversation, for its next question: the last ten turns, for a day after the last one.
+"""Conversation memory for follow-up questions: the last ten turns, kept for a day after the last one.
 
-A conversation belongs to tenant and subject, so a guessed session id opens nobody else's.
+A conversation belongs to a tenant and a subject, so guessing a session id gives no access to another person's.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ MAX_TURNS = 10
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """One turn: the question said in full, its outcome, and the choices it offered."""
+    """A turn: the rewritten question, its outcome, and the options it offered."""
 
     question: str
     outcome: str
@@ -28,7 +28,7 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One conversation of a person, oldest turn first."""
+    """A person's conversation, oldest turn first."""
 
     session_id: str
     subject: str
@@ -37,7 +37,7 @@ class Conversation:
 
 
 def recall(session_id: str) -> tuple[PastTurn, ...]:
-    """The turns of the caller's conversation, oldest first; none when there is no such one or it is too old."""
+    """Return the turns of the caller's conversation, oldest first; empty if it is unknown or too old."""
     caller = context.current()
     with database.reading() as session:
         row = session.get(ConversationRow, (caller.tenant_id, caller.subject, session_id))

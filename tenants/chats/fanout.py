@@ -1,7 +1,7 @@
-"""Telling whoever watches a chat that something is new, in this process and, on PostgreSQL, in all others.
+"""Notification of the watchers of a chat, in this process and, on PostgreSQL, in all others.
 
-What is announced is only where to look: watchers read the messages after the last one they have, so an announcement
-that is lost, doubled or late costs nothing but time. Typing and presence are signals: announced and stored nowhere.
+An announcement carries no content: watchers read the messages after the last one they have, so a lost, duplicate or
+late announcement only costs time. Typing and presence are signals: announced and never stored.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ _MAX_SIGNALS = 64
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Something about a chat. The rest belongs to signals: `who` is `customer` or `operator`, `name` how to call them.
+    """A change of a chat, or a signal. Signals have `who`, `customer` or `operator`, and their display `name`.
 
-    :param stream: through which somebody is present; a person may have several.
+    :param stream: the event stream of a present person, who may have several.
     """
 
     tenant_id: str
@@ -42,7 +42,7 @@ class Announcement:
 
 
 class Watcher:
-    """One watcher of a chat, or, without `chat_id`, of all chats of a tenant. Belongs to the loop it was made in."""
+    """Waits for news of one chat, or of all chats of a tenant if `chat_id` is None. Bound to its event loop."""
 
     def __init__(self, tenant_id: str, chat_id: str | None) -> None:
         self.tenant_id = tenant_id
@@ -53,7 +53,7 @@ class Watcher:
         self._changed: set[str] = set()
 
     async def wait(self, seconds: float) -> tuple[frozenset[str], tuple[Announcement, ...]]:
-        """The ids of chats that have changed since the last call, and the signals; nothing after `seconds`."""
+        """Return the ids of chats changed since the last call, and the signals; both empty after `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
@@ -66,11 +66,11 @@ class Watcher:
         return changed, signals
 
     def receive(self, announcement: Announcement | None) -> None:
-        """Called from any thread. None: announcements may have been missed, so look again."""
+        """Add an announcement, from any thread. None: some may have been missed, so read again."""
         try:
             self._loop.call_soon_threadsafe(self._enqueue, announcement)
         except RuntimeError:
-            # The loop is closed, and whoever watched from it is gone.
+            # The loop is closed, and its watchers with it.
             return
 
     def _enqueue(self, announcement: Announcement | None) -> None:
@@ -105,9 +105,9 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
 
 
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:
-    """Tell all watchers, wherever they are. Call it after the change that it is about is committed."""
+    """Notify all watchers in all processes. Call it after the change is committed."""
     if database.is_shared(settings):
-        # PostgreSQL notifies this process, too, so that nobody is notified twice.
+        # PostgreSQL notifies this process too, so a local delivery would be a duplicate.
         notices.notify(_CHANNEL, json.dumps(asdict(announcement)), settings)
     else:
         _deliver(announcement)

@@ -1,7 +1,7 @@
-"""Files that customers send, stored in the database, so that they are where their chat is and end with it.
+"""Files that customers send, stored in the database with their chat and deleted with it.
 
-A file is scanned before it comes here, is stored when it arrives, and is a message's once it is sent with one. What is
-never sent goes after a day. Visitors reach the files of their own chats alone.
+A file is scanned before it is stored, and belongs to a message once it is sent with one. A file that is never sent is
+deleted after a day. Visitors can read only the files of their chats.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tenants.core.errors import NotFound, TooLarge
 from tenants.storage import database
 
 UNSENT_FOR = timedelta(days=1)
-"""How long a file waits to be sent with a message."""
+"""Retention of a file that is not sent with a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
     if len(content) > rules.chat_file_bytes:
         raise TooLarge("chat_file_too_large", limit=rules.chat_file_bytes)
     tenant_id = context.current().tenant_id
-    # Under the chat's lock, so that files of one chat are counted right; those of others may come meanwhile, and the
-    # storage end up as much over its limit as they are large.
+    # Under the chat's lock, so that files of one chat are counted correctly. Files of other chats may arrive at the
+    # same time and exceed the storage limit by their size.
     with changing(chat_id) as change:
         stored = select(func.count(), func.coalesce(func.sum(ChatFileRow.size), 0)).select_from(ChatFileRow)
         in_tenant = ChatFileRow.tenant_id == tenant_id

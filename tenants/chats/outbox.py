@@ -1,7 +1,7 @@
 """Events of chats and evaluations on their way to the tenant's webhooks.
 
-An event is written in the transaction that it tells of: either both are stored or neither. Delivering is somebody
-else's work (`pipelines.ask.chats.delivery`): here is what is due, and what became of it.
+An event is written in the transaction that it reports: both are stored or neither. `pipelines.ask.chats.delivery`
+sends events; this module holds their state.
 """
 
 import json
@@ -31,12 +31,12 @@ RETRY_SECONDS = (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400)
 """Pauses between attempts, as Standard Webhooks advises: more than a day in all, then the delivery is dead."""
 
 LEASE = timedelta(seconds=60)
-"""How long a delivery in work is nobody else's; longer than any request to a webhook takes."""
+"""Lease of a claimed delivery; longer than any request to a webhook takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One event for one webhook. `body` is what is sent and signed, byte by byte the same at each attempt."""
+    """An event for one webhook. `body` is sent and signed, identical at each attempt."""
 
     tenant_id: str
     delivery_id: str
@@ -87,11 +87,11 @@ def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object]
 
 
 def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] = frozenset()) -> tuple[Delivery, ...]:
-    """Deliveries of all tenants that are due, the longest due first, leased to this caller for `LEASE`.
+    """Claim due deliveries of all tenants, longest due first, with a lease of `LEASE`.
 
-    There is one for each webhook at most, so that one that hangs keeps nobody else waiting.
+    At most one per webhook, so that a webhook that hangs does not delay the others.
 
-    :param but: webhooks, as (tenant, webhook), that are sent to already.
+    :param but: webhooks to exclude, as (tenant, webhook), because a request to them is running.
     """
     now = now or datetime.now(UTC)
     due = select(OutboxRow).where(OutboxRow.state == "pending", OutboxRow.next_at <= now)
@@ -160,7 +160,7 @@ def forget(before: datetime) -> None:
 
 
 def of_chats(chat_ids: Sequence[str]) -> tuple[Delivery, ...]:
-    """What is kept of these chats of the tenant in context."""
+    """Return the deliveries of these chats of the tenant in context."""
     query = select(OutboxRow).where(OutboxRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(_delivery(row) for row in session.scalars(query.where(OutboxRow.chat_id.in_(chat_ids))))

@@ -1,6 +1,6 @@
-"""What a chat has come to, noted in its row with every change, so that figures of many chats are one query each.
+"""Outcome of a chat, updated in its row with every change, so that statistics over many chats take one query.
 
-The definitions, and where they come from, are in docs/operators.md, "Figures".
+For the definitions and their sources see docs/operators.md, "Figures".
 """
 
 from datetime import datetime, timedelta
@@ -10,17 +10,17 @@ from tenants.chats.tables import ChatRow
 from tenants.chats.transitions import Event
 
 ENDS_AFTER = timedelta(hours=24)
-"""A chat with the assistant has ended once nobody has written for so long."""
+"""A chat with the assistant has ended after this time without a message."""
 RETURNS_WITHIN = timedelta(days=7)
-"""Coming back later than that is another matter."""
+"""A customer who returns later has a new matter."""
 
 NO_MATTER = frozenset({"irrelevant", "nonsense", "blocked"})
-"""Outcomes of turns such as a greeting or thanks: they do not change what the question before them has come to."""
+"""Outcomes of turns such as a greeting or thanks: they do not change the outcome of the question before them."""
 _RETURNS: frozenset[Event] = frozenset({"customer_message", "person_requested", "reopened"})
 
 
 def ended_at(row: ChatRow, now: datetime) -> datetime | None:
-    """When a chat ended, as far as one can say `now`; None while it goes on."""
+    """Return when a chat ended, as known at `now`; None while it goes on."""
     if row.state == "resolved":
         return row.resolved_at
     idle = row.state == "bot" and row.ticket_id is None and now - row.updated_at >= ENDS_AFTER

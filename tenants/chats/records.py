@@ -1,4 +1,4 @@
-"""Chats and messages as values, apart from the rows that they are stored in."""
+"""Value types of chats and messages, independent of the database rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `kind` `note` is for operators alone; `event` says in `body` what has happened to the chat."""
+    """A message. A `note` is visible to operators only; an `event` describes a change of the chat in `body`."""
 
     message_id: str
     seq: int
@@ -42,7 +42,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class UndoMark:
-    """Who may take back the change that led to `version`, which was made then."""
+    """The operator who may undo the change that led to `version`, and the time of that change."""
 
     version: int
     by: str
@@ -51,7 +51,7 @@ class UndoMark:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat as it stands. `version` counts changes of state or assignee, `last_seq` messages."""
+    """State of a chat. `version` counts changes of state or assignee, `last_seq` counts messages."""
 
     chat_id: str
     subject: str
@@ -90,7 +90,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class BotReply:
-    """What the assistant says in a chat, with the whole turn in `body`."""
+    """Reply of the assistant in a chat, with the whole turn in `body`."""
 
     text: str
     body: Body
@@ -98,7 +98,7 @@ class BotReply:
 
 @dataclass(frozen=True, slots=True)
 class HandoffRequest:
-    """Why a chat goes to a person. `draft` is the unverified answer, for operators' eyes only."""
+    """Reason for handing a chat to a person. `draft` is the unverified answer, for operators only."""
 
     reason: str
     question: str = ""

@@ -1,6 +1,7 @@
-"""Websites that show a tenant's widget: their public keys, the origins they are at, and the secrets of their visitors.
+"""Websites with a tenant's widget: public keys, allowed origins, and secrets of visitor tokens.
 
-The key stands in the page, so it proves nothing: it names the site, and a browser says by `Origin` where it is used.
+The key is public, part of the page, and proves nothing: it identifies the site. The browser's `Origin` header tells
+where the key is used.
 """
 
 import re
@@ -28,7 +29,7 @@ from tenants.storage.cache import TenantCache
 
 ANY_ORIGIN = "*"
 SECRET_AGE = timedelta(days=30)
-"""How long a secret signs visitor tokens. The one before it recognises visitors who come back that much later."""
+"""Time for which a secret signs visitor tokens. The previous one recognises returning visitors for the same time."""
 
 MAX_SECRETS = 3
 _MAX_NAME = 200
@@ -43,7 +44,7 @@ _Value: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[#A-Za-z0-9 .,%(
 
 
 class Consent(BaseModel):
-    """What visitors agree to before they write: the text beside an unticked box, and where to read more."""
+    """Consent that visitors give before they write: the text beside an unticked box, and a link to the details."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,7 +71,7 @@ class SiteConfig(BaseModel):
 
 
 class _OwnFields(BaseModel):
-    """What a change of a site may hold besides its `SiteConfig`."""
+    """Fields of a site that can be changed besides its `SiteConfig`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -81,8 +82,8 @@ class _OwnFields(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site. `secrets` sign visitor tokens, newest first; `identity_secret` verifies who the tenant's site says it is
-    that visits, None where it says nothing."""
+    """A site. `secrets` sign visitor tokens, newest first; `identity_secret` verifies identity tokens signed by the
+    tenant's own site, None if it signs none."""
 
     key: str
     tenant_id: str
@@ -135,13 +136,13 @@ async def is_allowed_anywhere(origin: str) -> bool:
 
 
 def own() -> tuple[Site, ...]:
-    """The sites of the tenant in context, by name."""
+    """Return the sites of the tenant in context, by name."""
     tenant_id = context.current().tenant_id
     return tuple(sorted((one for one in _all().values() if one.tenant_id == tenant_id), key=lambda one: one.name))
 
 
 def get(key: str) -> Site:
-    """A site of the tenant in context. Raises `NotFound` with the code `site_unknown`."""
+    """Return a site of the tenant in context. Raises `NotFound` with the code `site_unknown`."""
     site = find(key)
     if site.tenant_id != context.current().tenant_id:
         raise NotFound("site_unknown")
@@ -159,10 +160,10 @@ def add(
 ) -> Site:
     """Add a site of the tenant in context.
 
-    :param origins: such as `https://shop.example`; `*` for all, browsers or not.
-    :param identified: the tenant's own site says who its visitors are.
-    :param identity_required: and nobody else may write.
-    :param key: a public key of one's own; drawn when empty.
+    :param origins: such as `https://shop.example`; `*` allows all, including clients that are not browsers.
+    :param identified: the tenant's own site signs identity tokens of its visitors.
+    :param identity_required: refuse visitors without an identity token.
+    :param key: a public key chosen by the caller; random if empty.
     :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`, `site_invalid` with the field `name`.
     """
     if key and not re.fullmatch(r"[A-Za-z0-9_-]{4,64}", key):
@@ -301,7 +302,7 @@ def checked_origin(origin: str) -> str:
 
 
 def parsed(given: Mapping[str, object]) -> SiteConfig:
-    """A configuration from what somebody wrote. Raises `Invalid` with the code `site_invalid` and the field."""
+    """Validate a configuration. Raises `Invalid` with the code `site_invalid` and the field."""
     try:
         return SiteConfig.model_validate(given)
     except ValidationError as refused:
@@ -309,7 +310,7 @@ def parsed(given: Mapping[str, object]) -> SiteConfig:
 
 
 async def renewed(site: Site) -> Site:
-    """The same for the event loop."""
+    """Call `renew` if a new secret is due. Safe on the event loop."""
     return site if datetime.now(UTC) - site.renewed_at < SECRET_AGE else await to_thread(renew, site)
 
 
@@ -327,7 +328,7 @@ def expire() -> None:
 
 
 def refresh() -> None:
-    """Have this process read the sites as another may have left them a moment ago; nobody else is told."""
+    """Reload the sites in this process; other processes are not notified."""
     _SITES.drop(_cache_key()[1])
 
 
@@ -344,7 +345,7 @@ def _settings_of(row: SiteRow) -> Mapping[str, object]:
 
 
 def _values(name: str, origins: Sequence[str], config: SiteConfig, *, identity_required: bool) -> Mapping[str, object]:
-    """What people set of a site, as it is written down when it changes."""
+    """Return the settings of a site as recorded in the change history."""
     own_fields = {"name": name, "origins": list(origins), "identity_required": identity_required}
     return {**own_fields, **config.model_dump(mode="json")}
 

@@ -1,7 +1,7 @@
-"""Chats of the tenant in context: every change of one is a single transaction, messages, ticket and outbox included.
+"""Chats of the tenant in context. Each change is a single transaction that includes messages, ticket and outbox.
 
-A chat's row is locked while it changes, so messages are numbered without gaps and nobody acts on a state that is gone.
-Visitors reach their own chats alone: what belongs to somebody else is missing for them.
+A chat's row is locked while it changes, so messages are numbered without gaps and no change is based on a stale state.
+Visitors can access their own chats only; any other chat does not exist for them.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def get(chat_id: str) -> Chat:
 
 
 def own(chat_id: str) -> Chat:
-    """Return a chat of the caller. Raises `NotFound` for foreign and for missing chats.
+    """Return a chat of the caller. Raises `NotFound` for unknown chats and for those of other people.
 
     Two sites may use the same customer ids for different people: a visitor sees the chats of one site only.
     """
@@ -46,7 +46,7 @@ def own(chat_id: str) -> Chat:
 
 
 def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
-    """The caller's chats, the last used first."""
+    """Return the caller's chats, the last used first."""
     caller = context.current()
     query = select(ChatRow).where(ChatRow.tenant_id == caller.tenant_id, ChatRow.subject == caller.subject)
     if caller.site:
@@ -58,9 +58,9 @@ def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
 def latest(
     *, state: State | None = None, assignee: str | None = None, with_ticket: bool = False, limit: int = 100
 ) -> tuple[Chat, ...]:
-    """The tenant's chats, the last used first.
+    """Return the tenant's chats, the last used first.
 
-    :param with_ticket: only those that a person still owes an answer, whoever has them by now.
+    :param with_ticket: only chats with an open ticket, with or without an assignee.
     """
     query = select(ChatRow).where(ChatRow.tenant_id == context.current().tenant_id)
     if state is not None:
@@ -102,7 +102,7 @@ def recent(chat_id: str, *, limit: int = 200) -> tuple[Message, ...]:
 
 
 def assignee_name(chat: Chat) -> str:
-    """How customers know the operator who has the chat; empty when nobody has it."""
+    """Return the display name of the assigned operator; empty without an assignee."""
     if chat.assignee is None:
         return ""
     query = select(ChatMessageRow.name).where(
@@ -159,11 +159,11 @@ def post(
     body: Body = EMPTY_BODY,
     unread_reply: str = "",
 ) -> Posted:
-    """A message of the customer. The same `client_id` again stores nothing and returns what was stored.
+    """Post a message of the customer. A repeated `client_id` stores nothing and returns the first message.
 
-    :param file_id: a file of this chat that is sent with it.
-    :param unread_reply: what the assistant says at once to a file without words, which it cannot read.
-    :raises NotFound: `file_unknown`, for a file of another chat and for one that was sent before, too.
+    :param file_id: a file of this chat to send with the message.
+    :param unread_reply: the assistant's immediate reply to a file without text, which it cannot read.
+    :raises NotFound: `file_unknown`, also for a file of another chat or one already sent.
     """
     with changing(chat_id) as change:
         if (before := change.sent_before(client_id)) is not None:
@@ -183,7 +183,7 @@ def post(
 
 
 def rate(chat_id: str, csat: int, comment: str = "") -> Chat:
-    """What the customer thinks of the whole chat, from 1 (bad) to 5."""
+    """Store the customer's rating of the chat, from 1 (bad) to 5."""
     with changing(chat_id) as change:
         change.row.csat, change.row.csat_comment = csat, comment
         change.enqueue("chat.rated", {"csat": csat, "comment": comment})
@@ -191,7 +191,7 @@ def rate(chat_id: str, csat: int, comment: str = "") -> Chat:
 
 
 def mark_seen(chat_id: str, seq: int, *, by_operator: bool) -> None:
-    """Note how far somebody has read."""
+    """Store how far the operator or the customer has read."""
     with changing(chat_id) as change:
         row = change.row
         seq = min(seq, row.last_seq)
@@ -215,11 +215,11 @@ def answer(
     confidence: float | None = None,
     client_id: str | None = None,
 ) -> Posted | None:
-    """The assistant's answer, if the chat is still its own: `version` is the one that it began to answer at.
+    """Post the assistant's answer, unless the chat has changed since `version`, when the assistant began to answer.
 
     :param failed: the turn gave no answer; two in a row are a reason to hand over, see `Chat.failures`.
-    :param client_id: names what it answers, see `answer_id`.
-    :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before. Nothing is
+    :param client_id: identifies the answered message, see `answer_id`.
+    :returns: None if an operator has taken the chat over, or the message was answered or stopped before; nothing is
         stored then.
     """
     with changing(chat_id) as change:
@@ -233,12 +233,12 @@ def answer(
 
 
 def answer_id(request_id: str) -> str:
-    """The `client_id` of the answer to a message, or of the line that says there will be none: there is one of them."""
+    """Return the `client_id` of the answer to a message, or of the line that replaces it: only one is stored."""
     return f"answer:{request_id}"
 
 
 def stop(chat_id: str, request_id: str, turn_id: str = "") -> Message | None:
-    """Have no answer to a message: the customer does not want it any more. None when it was answered before."""
+    """Record that the customer stopped an answer. Returns None if the message was answered before."""
     with changing(chat_id) as change:
         if change.sent_before(client_id := answer_id(request_id)) is not None:
             return None
@@ -277,8 +277,8 @@ def hand_over(
     :param version: of the chat as the assistant began to answer it; None when the customer asks, at any moment.
     :param reply: what the assistant says about the ticket, as an answer.
     :param notice: what the customer reads about it in the system's line instead.
-    :param client_id: names what `reply` answers, see `answer_id`.
-    :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before.
+    :param client_id: identifies the message that `reply` answers, see `answer_id`.
+    :returns: None if an operator has taken the chat over, or the message was answered or stopped before.
     """
     channel = policy.current().handoff_channel
     with changing(chat_id) as change:
@@ -330,13 +330,13 @@ def reply(
 
 
 def note(chat_id: str, text: str, *, name: str = "") -> Posted:
-    """A note of the caller for other operators. It changes nothing for the customer."""
+    """Post a note of the caller for other operators. The customer does not see it."""
     with changing(chat_id) as change:
         return Posted(chat_of(change.row), change.add("operator", "note", text, name=name))
 
 
 def suggest(chat_id: str, text: str, body: Body) -> Posted:
-    """A reply that the assistant suggests to operators. It changes nothing for the customer."""
+    """Post a suggested reply of the assistant for operators. The customer does not see it."""
     with changing(chat_id) as change:
         return Posted(chat_of(change.row), change.add("bot", "note", text, body=body))
 
@@ -400,9 +400,9 @@ def wake_up(now: datetime | None = None) -> tuple[str, ...]:
 
 
 def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str, ...]:
-    """Return chats of the tenant to the assistant that nobody has taken since; their ids. The ticket stays open.
+    """Return chats without an operator since then to the assistant; their ids. The tickets stay open.
 
-    :param notice: what the customer reads about it.
+    :param notice: the text that the customer reads about it.
     """
     overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since)
     return _each_due(*overdue, event="queue_timed_out", notice=notice)

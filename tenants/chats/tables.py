@@ -1,4 +1,4 @@
-"""The tables of chats: sites, chats with their messages and files, consents, webhooks and their outbox."""
+"""Database tables of chats: sites, chats with their messages and files, consents, webhooks and their outbox."""
 
 from datetime import datetime
 
@@ -20,10 +20,10 @@ from tenants.storage.sealed import SealedJson, SealedText
 
 
 class SiteRow(Base):
-    """A website that shows the tenant's widget. `key` is public and stands in the page; `config` is what it may set.
+    """A website with the tenant's widget. `key` is public, part of the page; `config` is a `SiteConfig`.
 
     `secrets` sign visitor tokens, newest first, as `{"secret": ..., "created_at": ...}`; `identity_secret` verifies the
-    identity tokens that the tenant's own site signs, None where it signs none.
+    identity tokens signed by the tenant's own site, None if it signs none.
     """
 
     __tablename__ = "sites"
@@ -96,10 +96,10 @@ class ChatRow(Base):
 
 
 class ChatMessageRow(Base):
-    """One message of a chat. `client_id` is what its sender calls it, so that sending twice stores once.
+    """A message of a chat. `client_id` is the sender's id for it, so that a repeated request stores it once.
 
-    `operator` is the subject of the operator who wrote it, `name` how customers know them; `body` holds what belongs to
-    the kind: the whole turn, a file, a change of state.
+    `operator` is the subject of the operator who wrote it, `name` their display name; `body` depends on the kind: the
+    whole turn, a file, a change of state.
     """
 
     __tablename__ = "chat_messages"
@@ -127,7 +127,7 @@ class ChatMessageRow(Base):
 
 
 class ChatFileRow(Base):
-    """A file of a customer, scanned before it is stored. `message_id` is None until it is sent with a message."""
+    """A customer's file, scanned before it is stored. `message_id` is None until it is sent with a message."""
 
     __tablename__ = "chat_files"
     __table_args__ = (
@@ -150,7 +150,7 @@ class ChatFileRow(Base):
 
 
 class ConsentRow(Base):
-    """What somebody agreed to: the text as it was shown, when, and from which address."""
+    """A consent: the text as shown, the time and the address."""
 
     __tablename__ = "consents"
     __table_args__ = (Index("ix_consents_subject", "tenant_id", "subject"),)

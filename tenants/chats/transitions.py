@@ -1,11 +1,11 @@
-"""Who has a chat, and what changes that: the whole table in one place.
+"""State machine of a chat: every transition in one table.
 
 ```
 bot -> queued -> human -> bot | snoozed | resolved
 ```
 
-The assistant answers while the state is `bot` and at no other time. An operator's public reply takes a chat over from
-any state; a customer's message returns a resolved chat to the assistant and wakes a snoozed one.
+The assistant answers only in state `bot`. An operator's public reply takes a chat over from any state; a customer's
+message returns a resolved chat to the assistant and wakes a snoozed one.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""Visitors of a site: who they are, proven by a token of fifteen minutes.
+"""Visitors of a site, identified by a token that is valid for fifteen minutes.
 
 Threats and answers: a page that uses another site's key (its `Origin` is not on the site's list); a token that names
 its own algorithm or another tenant's key (the algorithm is fixed, the key is the site's own, and the tenant is the
-site's, whatever the token says); a visitor who says to be somebody else (an identity is signed by the tenant's own
-server, for an hour at most); a stolen token (it ends soon, and reaches one visitor's chats alone).
+site's, whatever the token says); a visitor who claims to be another person (an identity is signed by the tenant's own
+server, for an hour at most); a stolen token (it expires soon, and gives access to one visitor's chats only).
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from tenants.core.names import check_subject
 
 TOKEN_SECONDS = 900
 RETURN_SECONDS = round(timedelta(days=30).total_seconds())
-"""How long after its end a token still says that the same visitor has come back."""
+"""Time after its expiry for which a token still identifies a returning visitor."""
 IDENTITY_SECONDS = 3_600
 MAX_IDENTITY_BYTES = 4_096
 SCOPE = "visit"
 KID = "site:"
-"""What the `kid` of a visitor token begins with; the key of its site follows."""
+"""Prefix of the `kid` of a visitor token; the key of its site follows."""
 
 ANONYMOUS, IDENTIFIED = "v:", "u:"
 _ALGORITHM = "HS256"
@@ -38,26 +38,26 @@ _REQUIRED = ["exp", "iat", "sub", "aud", "iss", "tenant"]
 
 @dataclass(frozen=True, slots=True)
 class VisitorToken:
-    """A token, and whom it names."""
+    """A token and its subject."""
 
     token: str
     subject: str
 
 
 class Visitors:
-    """Gives out and checks visitor tokens.
+    """Issues and verifies visitor tokens.
 
-    :param settings: issuer of tokens and the clock skew allowed.
+    :param settings: token issuer and allowed clock skew.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def begin(self, site: Site, *, identity: str | None, visitor: str | None) -> VisitorToken:
-        """A token for whoever visits a site.
+        """Issue a token for a visitor of a site.
 
-        :param identity: a JWT of the tenant's own server.
-        :param visitor: a token from before: whoever has it is the same visitor still.
+        :param identity: a JWT signed by the tenant's own server.
+        :param visitor: an earlier token; its holder stays the same visitor.
         :raises Unauthenticated: `identity_required`, `identity_invalid`.
         """
         if identity:
@@ -80,7 +80,7 @@ class Visitors:
         return VisitorToken(signed, subject)
 
     async def verify(self, raw: str) -> Tenant:
-        """Whom a visitor token speaks for, from whichever page. Raises `Unauthenticated`."""
+        """Return the visitor of a token, whatever page sent it. Raises `Unauthenticated`."""
         try:
             kid = str(jwt.get_unverified_header(raw).get("kid"))
             site = await sites.load(kid.removeprefix(KID))
@@ -92,7 +92,7 @@ class Visitors:
         return Tenant(site.tenant_id, subject, frozenset({SCOPE}), site=site.key)
 
     def _returning(self, site: Site, raw: str | None) -> str:
-        """The anonymous visitor of an earlier token; empty when it is none."""
+        """Return the anonymous visitor of an earlier token; empty if it is invalid."""
         if not raw or len(raw) > MAX_IDENTITY_BYTES:
             return ""
         try:

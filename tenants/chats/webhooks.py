@@ -1,4 +1,4 @@
-"""Where events of a tenant's chats are sent, and the secrets that sign them."""
+"""Webhooks: receivers of chat events, with the secrets that sign them."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 
 OVERLAP = timedelta(hours=24)
-"""How long the secret from before a rotation signs beside the new one."""
+"""Time for which the previous secret keeps signing after a rotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A receiver. `secrets` sign what it gets, newest first: one, or two for a while after a rotation."""
+    """A receiver. `secrets` sign its events, newest first: one, or two for a while after a rotation."""
 
     webhook_id: str
     url: str
@@ -51,14 +51,14 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
 
 
 def own() -> tuple[Webhook, ...]:
-    """The receivers of the tenant in context, oldest first."""
+    """Return the receivers of the tenant in context, oldest first."""
     query = select(WebhookRow).where(WebhookRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(_webhook(row) for row in session.scalars(query.order_by(WebhookRow.created_at)))
 
 
 def get(webhook_id: str) -> Webhook:
-    """A receiver of the tenant in context. Raises `NotFound` with the code `webhook_unknown`."""
+    """Return a receiver of the tenant in context. Raises `NotFound` with the code `webhook_unknown`."""
     with database.reading() as session:
         return _webhook(_existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
 
