@@ -20,10 +20,10 @@ SCOPES: frozenset[str] = frozenset(get_args(Scope))
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """The tenant of this call, the person or system inside it (`subject`), and what they may do.
+    """The tenant of this call, the person or system inside it (`subject`), and its scopes.
 
-    `site` is the key of the website whose visitor this is; empty for everybody else. `token_id` and `issued_at` (epoch
-    seconds, 0 when it is not said) tell which token proved it, for `tenants.access.revocations`.
+    `site` is the key of a visitor's website; empty for all other callers. `token_id` and `issued_at` (epoch seconds,
+    0 if unknown) identify the caller's token for `tenants.access.revocations`.
     """
 
     tenant_id: str

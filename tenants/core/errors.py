@@ -1,7 +1,7 @@
-"""The one error tree. Each leaf maps to one HTTP status and one stable code.
+"""The error tree. Each leaf maps to one HTTP status and one stable code.
 
-Texts for people are looked up by `code` in the locale files; an exception carries no text of its own that could reach a
-customer. Three branches say who has to act: the caller, nobody (try again), or us.
+Texts for people are looked up by `code` in the locale files; an exception has no text that could reach a customer. The
+three branches tell who has to act: the caller, no one (try again), or us.
 """
 
 import traceback
@@ -63,7 +63,7 @@ class NotFound(CallerError):
 
 
 class Conflict(CallerError):
-    """What the request builds on has changed meanwhile. Look again, then decide.
+    """The resource has changed since the caller read it. Read it again, then decide.
 
     Codes: `chat_changed`, `chat_answered`, `chat_state`.
     """
@@ -103,7 +103,7 @@ class RateLimited(CallerError):
 
 
 class TryAgain(OporaError):
-    """Nothing is wrong with the request; the same one can succeed later."""
+    """The request is valid; the same one can succeed later."""
 
     code = "unavailable"
     status = 503
@@ -111,13 +111,13 @@ class TryAgain(OporaError):
 
 
 class Busy(TryAgain):
-    """The data folder or the service is in use by somebody else. Code `data_in_use`: another process has the index."""
+    """The data folder or the service is in use. Code `data_in_use`: another process has the index."""
 
     code = "busy"
 
 
 class IndexDamaged(TryAgain):
-    """The tenant's index does not hold what the records say. It is written anew from the kept texts.
+    """The tenant's index does not match the records. It is rebuilt from the stored texts.
 
     :param damage: `missing`, `unreadable` or `incomplete`.
     """

@@ -1,7 +1,7 @@
-"""Questions first: ingest works in small slices and waits between them while somebody's question is in work.
+"""Priority of questions: ingestion runs in small slices and waits between them while a question is running.
 
-Both share one interpreter, so whatever ingest computes a question waits for. The wait is bounded: under questions that
-never pause, ingest still moves on by one slice every `PATIENCE_SECONDS`.
+Both share one interpreter, so ingestion delays questions. The wait is bounded: under a constant load of questions,
+ingestion still runs one slice every `PATIENCE_SECONDS`.
 """
 
 import sys
@@ -11,19 +11,19 @@ from threading import Condition, local
 from time import perf_counter
 
 PATIENCE_SECONDS = 0.05
-"""How long a slice waits for a gap: four questions or so, each of which a slice then delays by a third."""
+"""Longest wait of a slice for a gap: about four questions, each of which a slice then delays by a third."""
 
 IDLE_SECONDS = 30.0
-"""After that long without a question the next one is not expected at once."""
+"""After this long without a question, the next one is not expected soon."""
 
 SLICE_SECONDS = 0.005
-"""How long ingest works before it waits again, however often it offers to."""
+"""Time that ingestion works before it waits again, however often it yields."""
 
 _INTERRUPTION_SECONDS = 0.001
 
 
 class QuestionPriority:
-    """Where questions have priority over ingest."""
+    """Gives questions priority over ingestion."""
 
     def __init__(self) -> None:
         self._active_questions = 0
@@ -58,16 +58,16 @@ class QuestionPriority:
             self._slice.end = perf_counter() + SLICE_SECONDS
 
     def is_idle(self) -> bool:
-        """Whether nobody has asked for a while: the time for what holds a question up for a second."""
+        """Whether no question has arrived for a while, so that work which blocks for a second may run."""
         return not self._active_questions and perf_counter() - self._last > IDLE_SECONDS
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let other threads in after a millisecond instead of five for as long as the block lasts.
+    """Let other threads in after a millisecond instead of five while the block runs.
 
-    Until a question counts as one, its request is read by a thread that waits for the interpreter several times over:
-    under a bulk load the median question took 14% less with this, the slowest 15%. For one background thread at a time.
+    Before a question is registered, its request is read by a thread that waits for the interpreter several times.
+    Under a bulk load this made the median question 14% faster, the slowest 15%. For one background thread at a time.
     """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_INTERRUPTION_SECONDS)

@@ -58,10 +58,10 @@ def collection_name(tenant_id: str) -> str:
 
 
 def physical_name(collection: str, generation: int) -> str:
-    """The name of one generation of a collection, which the collection's own name stands for as an alias."""
+    """Return the name of one generation of a collection; the collection's own name is an alias of it."""
     return f"{collection}{_GENERATION}{generation:06d}"
 
 
 def collection_of(physical: str) -> str:
-    """The collection that a generation, or a draft of one, is of."""
+    """Return the collection of a generation or of its draft."""
     return physical.rpartition(_GENERATION)[0]

@@ -1,6 +1,6 @@
 """Regular expressions that tenants and pipeline authors write, matched in linear time by RE2.
 
-The threat: Python's own matcher backtracks, so that one short pattern and one long question hold the interpreter, and
+Threat: Python's own matcher backtracks, so that one short pattern and one long question hold the interpreter, and
 with it every tenant, for hours. RE2 has no backtracking, and lets other threads run while it matches.
 """
 
@@ -21,17 +21,17 @@ _TOKEN = re.compile(r"\\(.)|(\[\^?\]?)|(\])", re.DOTALL)
 
 
 class Match(Protocol):
-    """What was matched."""
+    """A match of a pattern."""
 
     def group(self) -> str:
-        """All of it."""
+        """Return the whole match."""
 
 
 class Pattern(Protocol):
     """A compiled pattern; letters match in either case."""
 
     def search(self, text: str) -> Match | None:
-        """The first match in `text`."""
+        """Return the first match in `text`."""
 
     def fullmatch(self, text: str) -> Match | None:
         """The match of all of `text`."""
@@ -39,9 +39,9 @@ class Pattern(Protocol):
 
 @lru_cache(maxsize=1_024)
 def compiled(pattern: str) -> Pattern:
-    """A pattern in RE2's syntax, `\\w` with Russian letters.
+    """Compile a pattern in RE2's syntax, with Russian letters in `\\w`.
 
-    :raises ValueError: it is none, has what RE2 lacks (references back, conditions before and behind), or is too large.
+    :raises ValueError: invalid, too large, or not supported by RE2 (backreferences, lookaround).
     """
     options = re2.Options()
     options.case_sensitive = False

@@ -1,4 +1,4 @@
-"""Chunks and vectors as they are stored in an index and found there."""
+"""Points of an index: chunks with their vectors, as stored and as found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Sparse:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One chunk to store. `id` is a UUID; `vectors` are its vectors by name; `payload` is `{content, meta}`."""
+    """A chunk to store. `id` is a UUID; `vectors` maps names to vectors; `payload` is `{content, meta}`."""
 
     id: str
     vectors: Mapping[str, Vector | Sparse]
@@ -37,9 +37,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One stored chunk as found. `score` is the raw score of the vector that found it (0 when fetched by id).
+    """A chunk found by a search. `score` is the raw score of the vector that found it (0 when fetched by id).
 
-    `dense` is its dense vector, of length 1, where that was asked for and there is one.
+    `dense` is its normalised dense vector, if requested and present.
     """
 
     id: str
