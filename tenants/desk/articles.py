@@ -1,8 +1,7 @@
-"""Articles that are written at the desk: the draft, who changed it last, and which version customers see.
+"""Articles written at the desk: the draft, its last author, and the version that customers see.
 
-A draft belongs to everybody who may write: whoever saves says which version they had before them, and is refused when
-somebody else has saved another one meanwhile. What customers see is a document of the knowledge base, made by
-publishing; the record here says which version of the draft it is.
+Every author may edit a draft: saving names the version that was read, and is refused if another one was saved since.
+Publishing makes a document of the knowledge base, which customers see; the record here holds the published version.
 """
 
 import re
@@ -34,10 +33,10 @@ State: TypeAlias = Literal["draft", "published", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an author writes.
+    """Text of an article.
 
-    :param questions: those that the article is meant to answer, in the author's words.
-    :param lang: empty: told from the letters.
+    :param questions: questions that the article should answer, in the author's words.
+    :param lang: detected from the letters if empty.
     """
 
     title: str
@@ -82,7 +81,7 @@ class Article:
 
     @property
     def state(self) -> State:
-        """How far it has come."""
+        """Return the publication state."""
         return _state(self.version, self.published_version)
 
 
@@ -100,7 +99,7 @@ class ListedArticle:
 
     @property
     def state(self) -> State:
-        """How far it has come."""
+        """Return the publication state."""
         return _state(self.version, self.published_version)
 
 
@@ -112,7 +111,7 @@ def _state(version: int, published: int | None) -> State:
 
 
 def doc_id_of(article_id: str) -> str:
-    """The document that an article is published as."""
+    """Return the id of the document that the article is published as."""
     return f"article-{article_id}"
 
 
@@ -127,20 +126,20 @@ def page(*, limit: int = 50, offset: int = 0) -> tuple[ListedArticle, ...]:
 
 
 def find(article_ids: Iterable[str]) -> Mapping[str, Article]:
-    """Those of the articles that the tenant has, by id."""
+    """Return the tenant's articles among these ids, by id."""
     own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.article_id.in_(set(article_ids))
     with database.reading() as session:
         return {row.article_id: _article(row) for row in session.scalars(select(ArticleRow).where(*own))}
 
 
 def get(article_id: str) -> Article:
-    """One article. Raises `NotFound` with the code `article_unknown`."""
+    """Return one article. Raises `NotFound` with the code `article_unknown`."""
     with database.reading() as session:
         return _article(_row(session, article_id))
 
 
 def of_chat(chat_id: str) -> Article | None:
-    """The article that was written from a chat; the newest of several."""
+    """Return the article written from a chat; the newest of several."""
     own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.chat_id == chat_id
     newest = select(ArticleRow).where(*own).order_by(ArticleRow.created_at.desc()).limit(1)
     with database.reading() as session:
@@ -178,12 +177,12 @@ def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -
 
 
 def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | None = None) -> Article:
-    """Save a change of a draft. One that changes nothing makes no version.
+    """Save a draft. An unchanged draft makes no new version.
 
-    :param version: the one that the author had before them.
-    :param gap_ids: what it is written for from now on; None leaves that alone.
-    :raises OporaError: `article_unknown`, `gap_unknown`, `article_invalid`, and `article_changed` when somebody else
-        has saved another version meanwhile.
+    :param version: the version that the author has read.
+    :param gap_ids: the gaps that the article covers from now on; None keeps them.
+    :raises OporaError: `article_unknown`, `gap_unknown`, `article_invalid`, and `article_changed` if another version
+        was saved meanwhile.
     """
     _check(draft)
     with database.writing() as session:

@@ -26,11 +26,11 @@ _REASONS: Mapping[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """One verdict.
+    """A verdict.
 
-    :param person: digest of who gave it (`tenants.privacy.persons.digest`); empty for an anonymous turn.
-    :param session_id: the turn's.
-    :param comment: without personal data; empty when nothing was said.
+    :param person: digest of the author (`tenants.privacy.persons.digest`); empty for an anonymous turn.
+    :param session_id: of the turn.
+    :param comment: without personal data; may be empty.
     """
 
     turn_id: str
@@ -53,7 +53,7 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
         select(AuditContentRow.person, AuditContentRow.session_id)
         .join(AuditRow, beside)
         .where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id == turn_id)
-        # Whoever erases the turn meanwhile waits, and then finds this verdict too.
+        # A concurrent erasure of the turn waits, and then deletes this verdict too.
         .with_for_update(of=AuditContentRow, key_share=True)
     )
     with database.writing() as session:
@@ -87,7 +87,7 @@ def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Fee
 
 
 def judged_answers(outcomes: Sequence[str]) -> int:
-    """How many turns with these outcomes have a verdict of anybody."""
+    """Count the turns with these outcomes that have at least one verdict."""
     turn = and_(AuditRow.tenant_id == FeedbackRow.tenant_id, AuditRow.turn_id == FeedbackRow.turn_id)
     query = select(func.count(FeedbackRow.turn_id.distinct())).join(AuditRow, turn)
     with database.reading() as session:
@@ -96,9 +96,9 @@ def judged_answers(outcomes: Sequence[str]) -> int:
 
 
 def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
-    """The verdicts of a person, those on the turns of a session, or, of both, those that fit both.
+    """Return the verdicts of a person, those in a session, or, given both, those that match both.
 
-    :param person: their digest; empty for everybody of the session, as `session_id` is for all sessions.
+    :param person: their digest; empty matches everyone in the session, as an empty `session_id` matches all sessions.
     """
     with database.reading() as session:
         rows = session.scalars(select(FeedbackRow).where(*_owned_by(person, session_id)))
@@ -106,7 +106,7 @@ def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
 
 
 def erase(person: str, session_id: str) -> None:
-    """Delete the same verdicts."""
+    """Delete the verdicts that `of_person` returns."""
     with database.writing() as session:
         session.execute(delete(FeedbackRow).where(*_owned_by(person, session_id)))
 

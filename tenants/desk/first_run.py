@@ -1,7 +1,7 @@
-"""The first run: a link that works once and leads from an empty installation to its first tenant and admin.
+"""First run: a one-time link that creates the first tenant and admin of an empty installation.
 
-Whoever has the link may set the installation up, so it is printed where the service was started, and nowhere else. It
-works for a day, and no longer than there is no tenant and nobody who could sign in.
+The link gives control of the installation, so it is printed on the console of the service and nowhere else. It works
+for a day, and only until there is a tenant or a user who can sign in.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -1,8 +1,8 @@
-"""The tenant's chats as operators look for them: by who has them, by words, page after page, and how many there are.
+"""Inbox of operators: views of the tenant's chats, with search, pages and counts.
 
-Whoever waits is shown by high stakes, then by the longest wait, then by the least confidence of the assistant; all
-others by the last thing that happened. A page starts behind the last row of the one before, so that rows which come and
-go meanwhile show none twice.
+Waiting chats are ordered by high stakes, then by the longest wait, then by the lowest confidence of the assistant; all
+others by their last activity. A page starts after the last row of the previous one, so rows that appear or disappear
+meanwhile cause no duplicates.
 """
 
 import json
@@ -70,7 +70,7 @@ class CustomerWords:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The newest messages of a chat, or those before a number; `earlier` says that there are more before them."""
+    """The newest messages of a chat, or those before a number; `earlier`: whether there are more before them."""
 
     messages: tuple[Message, ...]
     earlier: bool
@@ -78,11 +78,11 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which chats of a view are shown; what is empty restricts nothing.
+    """Filter of a view; an empty field does not restrict.
 
-    :param words: all of them in the chat's messages, its customer or its ticket, in any letter case.
-    :param site: key of the site where the chat was begun.
-    :param reason: why a person was asked for.
+    :param words: all must occur in the chat's messages, its customer or its ticket, case-insensitive.
+    :param site: key of the site where the chat began.
+    :param reason: the reason for the handoff.
     """
 
     words: str = ""
@@ -90,7 +90,7 @@ class Filter:
     reason: str = ""
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """The filter as SQL."""
+        """Return the filter as SQL conditions."""
         exact = ((ChatRow.site, self.site), (ChatRow.reason, self.reason))
         return [
             *(column == value for column, value in exact if value),
@@ -102,9 +102,9 @@ _EVERYTHING = Filter()
 
 
 def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: int = PAGE) -> InboxPage:
-    """One page of the inbox.
+    """Return one page of the inbox.
 
-    :param after: `following` of the page before. Raises `Invalid`, `cursor_invalid`, for anything else.
+    :param after: `following` of the previous page. Raises `Invalid`, `cursor_invalid`, for any other value.
     """
     order = _QUEUE if view == "waiting" else _RECENT
     query = select(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view), *chosen.conditions())
@@ -122,7 +122,7 @@ def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: in
 
 
 def counts() -> Mapping[View, int]:
-    """How many chats each view holds."""
+    """Count the chats of each view."""
     columns = [func.coalesce(func.sum(case((and_(*_of_view(view)), 1), else_=0)), 0) for view in VIEWS if view != "all"]
     with database.reading() as session:
         numbers = session.execute(select(*columns, func.count()).where(ChatRow.tenant_id == _tenant())).one()
@@ -130,14 +130,14 @@ def counts() -> Mapping[View, int]:
 
 
 def count(view: View) -> int:
-    """How many chats a view holds."""
+    """Count the chats of a view."""
     query = select(func.count()).select_from(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view))
     with database.reading() as session:
         return session.scalar(query) or 0
 
 
 def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Stretch:
-    """Messages of a chat in order, notes included."""
+    """Return messages of a chat in order, notes included."""
     query = select(ChatMessageRow).where(ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id == chat_id)
     if before is not None:
         query = query.where(ChatMessageRow.seq < before)
@@ -154,7 +154,7 @@ def reasons() -> tuple[str, ...]:
 
 
 def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ...]:
-    """What customers wrote in ended chats, with any of these beginnings of words; the last ended first."""
+    """Return customers' messages of ended chats that contain any of these stems; last ended first."""
     if not stems:
         return ()
     holds = or_(*(ChatMessageRow.text.contains(one, autoescape=True) for stem in stems for one in _spelled(stem)))
@@ -199,7 +199,7 @@ def _is_urgent(chat: Chat) -> bool:
 
 def _of_view(view: View) -> list[ColumnElement[bool]]:
     me = context.current().subject
-    # A chat that nobody took in time is with the assistant again, but its ticket still waits for a person.
+    # A chat that waited too long is back with the assistant, but its ticket still waits for a person.
     waits = or_(ChatRow.state == "queued", and_(ChatRow.state == "bot", ChatRow.ticket_id.is_not(None)))
     conditions: Mapping[View, list[ColumnElement[bool]]] = {
         "waiting": [waits],
@@ -293,7 +293,7 @@ def _fits(values: Sequence[object], kinds: Sequence[type | UnionType]) -> bool:
 
 
 def known(chat_ids: Collection[str]) -> frozenset[str]:
-    """Those of the ids that are chats of the tenant."""
+    """Return the ids that are chats of the tenant."""
     query = select(ChatRow.chat_id).where(ChatRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return frozenset(session.scalars(query.where(ChatRow.chat_id.in_(chat_ids))))

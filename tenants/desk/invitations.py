@@ -1,7 +1,7 @@
-"""A new tenant's first admin: a link that works once, for a day, and only while nobody can sign in to the tenant.
+"""Invitation of a new tenant's first admin: a one-time link, valid for a day while the tenant has no users.
 
-Whoever looks after the installation sees nothing of what tenants hold. So a link can be had while a tenant is empty;
-later, people are invited from within, or by whoever has the data folder.
+Administrators of the installation see no tenant data. So they can create a link only while a tenant is empty; later,
+its own admins invite people, or the owner of the data folder adds them from the command line.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -30,10 +30,10 @@ _IN_USE = (
 
 
 def invite(tenant_id: str) -> str:
-    """The secret of a new link, which takes the place of the one before.
+    """Create a link that replaces the previous one; return its secret.
 
     :raises NotFound: `tenant_unknown`.
-    :raises Conflict: `tenant_in_use`, when somebody can sign in to the tenant, or it holds anything.
+    :raises Conflict: `tenant_in_use`, if the tenant has a user or any data.
     """
     Registry().get(tenant_id)
     with database.reading() as session:
@@ -73,14 +73,14 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
         try:
             return operators.add(login, password, role="admin", name=name)
         except Invalid:
-            # Somebody of another tenant has the login: the link is not used up by that.
+            # The login belongs to a user of another tenant: keep the link usable.
             with database.writing() as session:
                 session.add(InvitationRow(digest=digest_of(secret), tenant_id=tenant.tenant_id, created_at=begun))
             raise
 
 
 def forget_old(now: datetime) -> None:
-    """Delete links that are too old to be used."""
+    """Delete expired links."""
     with database.writing() as session:
         session.execute(delete(InvitationRow).where(InvitationRow.created_at < now - LONGEST))
 

@@ -1,9 +1,9 @@
-"""Operators: who may sign in to the desk, as what, with which password.
+"""Operators: users of the desk with their roles and passwords.
 
-Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (the same time is spent on a
-login that does not exist; the page of sign-in bounds the attempts), a password that everybody tries first (ten
-characters, unlike the login), a password so long that hashing it is work (200 characters), and many at once (64 MB
-each: one at a time with low priority, from a short queue).
+Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (an unknown login takes the same
+time; the sign-in page limits attempts), a common password (at least ten characters, and not like the login), a password
+too long to hash cheaply (200 characters), and many sign-ins at once (64 MB each: hashed one at a time with low
+priority, from a short queue).
 """
 
 import os
@@ -40,19 +40,19 @@ SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
     "admin": frozenset({"operate", "ingest", "admin"}),
     "installation": frozenset(),
 }
-"""What each role may do. An admin of the installation has no tenant, so nothing of one can be reached."""
+"""Scopes of each role. An admin of the installation has no tenant, and so no access to tenant data."""
 
 MIN_PASSWORD, MAX_PASSWORD = 10, 200
 _LOGIN = re.compile(r"[\w.@+-]{2,100}")
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 _NICENESS, _MOST_HASHED = 10, 8
 _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-"""A hash that no password has."""
+"""A hash that matches no password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A person who can sign in. `tenant_id` is None for an admin of the installation. `name` is what customers see."""
+    """A user of the desk. `tenant_id` is None for an admin of the installation. `name` is shown to customers."""
 
     login: str
     tenant_id: str | None
@@ -61,7 +61,7 @@ class Operator:
     created_at: datetime
 
     def acting(self) -> Tenant | None:
-        """The caller that this person is; None where they belong to no tenant."""
+        """Return the caller for this user; None without a tenant."""
         if self.tenant_id is None:
             return None
         return Tenant(self.tenant_id, self.login, frozenset(SCOPES_OF[self.role]))
@@ -100,37 +100,37 @@ def check_new(login: str, password: str) -> None:
 
 
 def all() -> tuple[Operator, ...]:
-    """The operators of the tenant in context, by login."""
+    """Return the operators of the tenant in context, by login."""
     query = select(OperatorRow).where(OperatorRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(operator_of(row) for row in session.scalars(query.order_by(OperatorRow.login)))
 
 
 def installation_admins() -> tuple[Operator, ...]:
-    """The admins of the installation, by login."""
+    """Return the admins of the installation, by login."""
     query = select(OperatorRow).where(OperatorRow.tenant_id.is_(None)).order_by(OperatorRow.login)
     with database.reading() as session:
         return tuple(operator_of(row) for row in session.scalars(query))
 
 
 def anybody() -> bool:
-    """Whether anybody can sign in to this installation."""
+    """Whether any user can sign in to this installation."""
     with database.reading() as session:
         return session.scalar(select(OperatorRow.login).limit(1)) is not None
 
 
 def get(login: str) -> Operator:
-    """An operator of the tenant in context. Raises `NotFound`: `operator_unknown`."""
+    """Return an operator of the tenant in context. Raises `NotFound`: `operator_unknown`."""
     with database.reading() as session:
         return operator_of(_own(session, login, context.current().tenant_id))
 
 
 def admit(login: str, *, role: Role | None, default_role: Role | None, name: str) -> Operator:
-    """The operator of the tenant in context whom an identity provider vouches for, added if need be.
+    """Return the operator that an identity provider vouches for, in the tenant in context; add them if needed.
 
-    :param role: what the provider says they are; None: it does not say.
-    :param default_role: of one who is new here; None: only those who were added may come in.
-    :raises Invalid: `login_invalid`; it is somebody's of another tenant, `login_taken`; `operator_unknown`.
+    :param role: the role according to the provider; None if it gives none.
+    :param default_role: the role of a new operator; None refuses people who were not added before.
+    :raises Invalid: `login_invalid`, `login_taken` (by a user of another tenant), `operator_unknown`.
     """
     login, caller = normal_login(login), context.current()
     if not _LOGIN.fullmatch(login):
@@ -159,9 +159,9 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
 
 
 def change(login: str, *, role: str | None = None, name: str | None = None) -> Operator:
-    """Give an operator of the tenant in context another role or name, at once and where they are signed in already.
+    """Change the role or name of an operator of the tenant in context; their open sessions follow at once.
 
-    :raises Invalid: `role_unknown`, `operator_oneself`: nobody changes their own role, so that an admin remains.
+    :raises Invalid: `role_unknown`, `operator_oneself`: admins cannot change their own role, so one always remains.
     :raises NotFound: `operator_unknown`.
     """
     caller = context.current()
@@ -199,9 +199,9 @@ def set_password_of_installation_admin(login: str, password: str) -> None:
 
 
 def authenticate(login: str, password: str) -> Operator:
-    """The operator with this login and password. Takes as long for one that does not exist.
+    """Return the operator with this login and password. An unknown login takes the same time.
 
-    :raises Unauthenticated: `sign_in_failed`, whatever was wrong.
+    :raises Unauthenticated: `sign_in_failed`, whatever the reason.
     """
     login = normal_login(login)
     row = None
@@ -221,7 +221,7 @@ def operator_of(row: OperatorRow) -> Operator:
 
 
 def normal_login(login: str) -> str:
-    """A login as it is stored: two ways to type one name are one login."""
+    """Normalise a login, so that different spellings of one name are the same login."""
     return unicodedata.normalize("NFKC", login).strip().casefold()
 
 
@@ -312,5 +312,5 @@ _HASHING = ThreadPoolExecutor(1, "passwords", _give_way)
 
 
 def _normal(password: str) -> str:
-    """One spelling of a password, whatever keyboard it was typed on (RFC 8265)."""
+    """Normalise a password, so that the keyboard does not matter (RFC 8265)."""
     return unicodedata.normalize("NFC", password)

@@ -1,4 +1,4 @@
-"""The identity provider by which a tenant's people sign in to the desk (OpenID Connect). Its secret is encrypted."""
+"""Identity provider of a tenant for signing in to the desk (OpenID Connect). Its secret is encrypted."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
@@ -28,7 +28,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def _checked_issuer(issuer: str) -> str:
-    """Plain HTTP would show codes and secrets to everybody on the way, so it is for this machine alone."""
+    """Check an issuer. Plain HTTP would expose codes and secrets on the network, so it is for this machine only."""
     try:
         parts = urlsplit(issuer)
         host = parts.hostname or ""
@@ -45,11 +45,11 @@ _Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_
 
 
 class Provider(BaseModel):
-    """How people of a tenant sign in. Whoever has a verified e-mail address of a domain may, and whoever was added by
-    that address. `default_role` None: only those who were added.
+    """Sign-in settings of a tenant. Allowed are people with a verified e-mail address of a listed domain, and those
+    added by their address. If `default_role` is None, only those who were added.
 
-    :param role_claim: the claim of the token that says what somebody is there; empty: none does.
-    :param roles: what its values are here; the role that may most counts.
+    :param role_claim: the token's claim for the role; empty if there is none.
+    :param roles: maps values of the claim to roles; the most powerful one counts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,7 +81,7 @@ class SignInProviderRow(Base):
 
 
 def parsed(given: Mapping[str, object]) -> Provider:
-    """A provider from what somebody wrote. Raises `Invalid`, `provider_invalid`, with the field."""
+    """Validate a provider. Raises `Invalid`, `provider_invalid`, with the field."""
     try:
         return Provider.model_validate(given)
     except ValidationError as refused:
@@ -90,14 +90,14 @@ def parsed(given: Mapping[str, object]) -> Provider:
 
 
 def own() -> Provider | None:
-    """The provider of the tenant in context; None where people sign in by password alone."""
+    """Return the provider of the tenant in context; None if people sign in by password only."""
     with database.reading() as session:
         row = session.get(SignInProviderRow, context.current().tenant_id)
     return None if row is None else _provider(row)
 
 
 def put(provider: Provider) -> Provider:
-    """Have people sign in by this provider. Without a secret the stored one stays, unless issuer or client change."""
+    """Store the provider. Without a secret, keep the stored one unless the issuer or the client changes."""
     tenant_id = context.current().tenant_id
     with database.writing() as session:
         row = session.get(SignInProviderRow, tenant_id, with_for_update=True)
@@ -111,7 +111,7 @@ def put(provider: Provider) -> Provider:
             if before:
                 changes.note(session, "sign_in", "rotated", provider.issuer)
         elif not same:
-            # Whoever may change the address must not be able to send the secret there.
+            # Changing the address must not send the secret to a new server.
             row.client_secret = ""
         row.issuer, row.client_id = provider.issuer, provider.client_id
         row.rules = provider.model_dump(mode="json", include={"domains", "role_claim", "roles", "default_role"})
@@ -121,7 +121,7 @@ def put(provider: Provider) -> Provider:
 
 
 def remove() -> None:
-    """Have people sign in by password alone. Raises `NotFound`: `provider_unknown`."""
+    """Remove the provider: people sign in by password only. Raises `NotFound`: `provider_unknown`."""
     with database.writing() as session:
         row = session.get(SignInProviderRow, context.current().tenant_id)
         if row is None:

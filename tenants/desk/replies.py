@@ -1,4 +1,4 @@
-"""Canned replies: texts that the operators of a tenant insert, with places for what is known of the chat."""
+"""Canned replies: texts for operators to insert, with placeholders for data of the chat."""
 
 import re
 from collections.abc import Mapping
@@ -21,19 +21,19 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class CannedReply:
-    """A text to insert. `{operator}`, `{ticket}` and `{organisation}` in it stand for what the chat knows."""
+    """A text to insert, with the placeholders `{operator}`, `{ticket}` and `{organisation}`."""
 
     reply_id: str
     title: str
     text: str
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """The text for a chat. A place that nothing is known for stays as it is, for the operator to see."""
+        """Fill in the placeholders. One without a value is left in the text, for the operator to see."""
         return _PLACE.sub(lambda place: values.get(place[1]) or place[0], self.text)
 
 
 def all() -> tuple[CannedReply, ...]:
-    """The tenant's canned replies by title."""
+    """Return the tenant's canned replies by title."""
     query = select(CannedReplyRow).where(CannedReplyRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(
@@ -43,7 +43,7 @@ def all() -> tuple[CannedReply, ...]:
 
 
 def add(title: str, text: str) -> CannedReply:
-    """A new canned reply. Raises `Invalid`: `reply_invalid`, `replies_too_many`."""
+    """Add a canned reply. Raises `Invalid`: `reply_invalid`, `replies_too_many`."""
     title, text = " ".join(title.split()), text.strip()
     if not 1 <= len(title) <= _TITLE or not 1 <= len(text) <= _TEXT or "\0" in title + text:
         raise Invalid("reply_invalid")

@@ -1,4 +1,4 @@
-"""Where operators are signed in. A session is a random secret in a cookie; the database has only its digest.
+"""Sessions of operators. A session is a random secret in a cookie; the database stores only its digest.
 
 A session ends by signing out, by a new password, with its operator, after 12 hours without use, and after 14 days.
 """
@@ -61,7 +61,7 @@ def using(signed_in: SignedIn) -> Iterator[None]:
 
 
 def current() -> SignedIn:
-    """The session of this request. Raises `InternalFault` where there is none."""
+    """Return the session of this request. Raises `InternalFault` without one."""
     signed_in = _CURRENT.get()
     if signed_in is None:
         raise InternalFault("no_session")
@@ -69,7 +69,7 @@ def current() -> SignedIn:
 
 
 def begin(operator: Operator, *, address: str, browser: str) -> str:
-    """A new session of an operator; its secret, always a new one, so that nobody can have planted it."""
+    """Begin a session of an operator; return its secret, always a new one, against session fixation."""
     secret, now = token_urlsafe(32), datetime.now(UTC)
     row = OperatorSessionRow(
         digest=digest_of(secret),
@@ -100,7 +100,7 @@ def is_alive(signed_in: SignedIn) -> bool:
 
 
 def of(operator: Operator) -> tuple[OperatorSession, ...]:
-    """The sessions of an operator, the last used first."""
+    """Return the sessions of an operator, the last used first."""
     query = select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)
     now = datetime.now(UTC)
     with database.reading() as session:
@@ -163,5 +163,5 @@ def _over(row: OperatorSessionRow, now: datetime) -> bool:
 
 
 def digest_of(secret: str) -> str:
-    """What is stored of a secret that only its owner has."""
+    """Return the digest stored for a secret."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The tables of the desk: operators, their sessions, links that work once, canned replies, articles, evaluations."""
+"""Database tables of the desk: operators, sessions, one-time links, canned replies, articles, evaluations."""
 
 from datetime import datetime
 
@@ -10,9 +10,9 @@ from tenants.storage.sealed import SealedJson, SealedText
 
 
 class OperatorRow(Base):
-    """A person who signs in. `login` is unique in the installation, so that it leads to one tenant.
+    """A user of the desk. `login` is unique in the installation, so it identifies the tenant.
 
-    `tenant_id` is None for an admin of the installation, who belongs to no tenant.
+    `tenant_id` is None for an admin of the installation.
     """
 
     __tablename__ = "operators"
@@ -62,7 +62,7 @@ class InvitationRow(Base):
 
 
 class CannedReplyRow(Base):
-    """A reply that operators of a tenant can insert; `{name}` and its like stand for what is known of the chat."""
+    """A reply for operators to insert, with placeholders such as `{name}` for data of the chat."""
 
     __tablename__ = "canned_replies"
 
@@ -74,10 +74,10 @@ class CannedReplyRow(Base):
 
 
 class ArticleRow(Base):
-    """An article that is written at the desk, published or not. `preview` is what it would change, as last asked.
+    """An article written at the desk, published or not. `preview` is the last computed preview of its effect.
 
     `version` counts changes of the draft; `published_version` is the one that customers see. `chat_id` is the chat that
-    it was written from, as long as that is kept.
+    it was written from, as long as the chat exists.
     """
 
     __tablename__ = "articles"
@@ -106,7 +106,7 @@ class ArticleRow(Base):
 
 
 class EvaluationRunRow(Base):
-    """What a run of the evaluation found out about a tenant's own knowledge base: figures, no question."""
+    """Results of an evaluation run on a tenant's knowledge base: figures only, no questions."""
 
     __tablename__ = "evaluation_runs"
     __table_args__ = (Index("ix_evaluation_runs_created", "tenant_id", "created_at"),)
