@@ -1,4 +1,4 @@
-"""Opens a tenant's collections: which engine, which generation, each opened once per process.
+"""Access to a tenant's collections: engine and generation; each is opened once per process.
 
 The tenant comes from the context and the place from the registry. No caller can name either; which of the tenant's own
 generations is a caller's to say.
@@ -6,8 +6,8 @@ generations is a caller's to say.
 A collection stays open as long as a question refers to it: a generation that is replaced leaves the table here, and is
 released with its last reference.
 
-The generation in force is compared with the records when it is opened. One that is missing, cannot be read or lacks
-chunks must not look like a small knowledge base: nobody reads it until it is repaired (`repairing`).
+The current generation is compared with the records when it is opened. If it is missing, unreadable or incomplete, it
+must not pass for a small knowledge base: reading it fails until it is repaired (`repairing`).
 """
 
 import logging
@@ -33,8 +33,8 @@ from tenants.knowledge import generations, trial
 from tenants.knowledge.trial import TrialDocument
 
 IN_FLIGHT = timedelta(minutes=2)
-"""How long after a generation left force somebody may still search it: a turn at its longest, and what another process
-takes to hear of the switch."""
+"""Time for which a replaced generation may still be searched: the longest turn, plus the time until other processes
+hear of the switch."""
 
 _Key: TypeAlias = tuple[str, str]
 _OPEN: dict[_Key, Collection] = {}
@@ -44,10 +44,10 @@ _ENGINES: dict[str, Engine] = {}
 _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[Collection, TrialCollection]] = WeakKeyDictionary()
 _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _DAMAGED: dict[_Key, str] = {}
-"""What is wrong with a tenant's generation in force, until it is repaired."""
+"""Damage of a tenant's current generation, until it is repaired."""
 _REPAIRING: ContextVar[bool] = ContextVar("opora_index_repairing", default=False)
 damage_noticed = Event()
-"""Set when an index is found damaged, for whoever repairs."""
+"""Set when an index is found damaged, to wake the repair."""
 
 log = logging.getLogger("opora.index")
 _BLOCK_BYTES = 512
@@ -57,7 +57,7 @@ _TABLES = Lock()
 
 
 class _GenerationLock:
-    """Held while a generation is opened, switched or removed; each has its own."""
+    """Held while a generation is opened, switched or removed; one lock per generation."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -90,7 +90,7 @@ def open_collection(
 
 
 def _on_trial(stored: Collection, document: TrialDocument) -> Collection:
-    """What is known of the stored collection stays true until it is written to, which a short trial need not see."""
+    """Cache the trial collection until the stored one is reopened; a short trial may miss writes to it."""
     known = _ON_TRIAL.get(document)
     if known is None or known[0] is not stored:
         known = _ON_TRIAL[document] = stored, TrialCollection(stored, document)
@@ -140,8 +140,8 @@ def _open_stored(
 
 
 def damage() -> str | None:
-    """What is wrong with the index in force of the tenant in context: `missing`, `unreadable`, `incomplete`; None when
-    nothing is. Opens it to find out."""
+    """Return the damage of the current index of the tenant in context: `missing`, `unreadable`, `incomplete`; None if
+    it is intact. Opens the index to check."""
     try:
         collection = open_collection()
     except IndexDamaged as found:
@@ -155,14 +155,14 @@ def damage() -> str | None:
 
 
 def damaged() -> int:
-    """How many indexes this process found damaged that are not repaired yet."""
+    """Count the indexes that this process found damaged and that are not repaired yet."""
     return len(_DAMAGED)
 
 
 @contextmanager
 def repairing() -> Iterator[None]:
-    """Run the block as the one that writes the index of the tenant in context anew, if it is damaged: what cannot be
-    read is set aside first, and questions go on being refused until the block ends well."""
+    """Run the block as the rebuild of the index of the tenant in context, if it is damaged. An unreadable index is set
+    aside first, and questions are refused until the block succeeds."""
     settings = get_settings()
     placement = registry.current(settings).placement
     key = _key(settings, placement)
@@ -225,23 +225,21 @@ def remove_all() -> None:
 
 
 def bytes_on_disk() -> Mapping[str, int]:
-    """What the generations of each collection take on this machine's disk, by collection; nothing with a server."""
+    """Return the disk usage on this machine by collection, all generations; empty with a server."""
     settings, taken = get_settings(), Counter[str]()
     root = settings.data_dir / "index"
     if not settings.qdrant_url and root.is_dir():
         for folder in root.iterdir():
             for path in folder.rglob("*"):
-                # Files come and go while it is written to. Most of their length is not there yet: blocks are.
+                # Files may disappear while the index is written. They are sparse: count blocks, not lengths.
                 with suppress(FileNotFoundError):
                     taken[collection_of(folder.name)] += path.stat().st_blocks * _BLOCK_BYTES
     return taken
 
 
 def sweep() -> None:
-    """Remove the generations of the tenant in context that nobody can be searching: dropped ones, after a while, and
-    one that was never finished. Call with the claim to write
-    (`tenants.work.claims`), so that nobody else is building.
-    """
+    """Remove generations of the tenant in context that cannot be in use: those dropped some time ago, and an
+    unfinished one. Call with the claim to write (`tenants.work.claims`), so that no other process is building."""
     unseen = datetime.now(UTC) - IN_FLIGHT
     for generation in generations.all():
         retired_at = generation.retired_at

@@ -70,12 +70,12 @@ _REMEMBERED = 8192
 """Payloads kept as Python objects. Reading one from the engine costs 0.05 ms, and a question looks at a hundred."""
 
 _COMPACT_AFTER = 3_000
-"""Chunks written before they are compacted, if nobody is asking: that takes a second, and what is written
-takes 10 to 25 MB for each thousand until then."""
+"""Chunks written before an idle process compacts them. Compacting takes a second; until then each thousand chunks
+take 10 to 25 MB."""
 
 _SEGMENTS = 16
-"""Compact segments that stay apart. To make one of several takes memory by its size: of 45,000 chunks, 120 MB with half
-as many. Each costs a search 0.3 ms."""
+"""Compact segments that are not merged. Merging takes memory by size: 120 MB for 45,000 chunks with half as many
+segments. Each segment costs a search 0.3 ms."""
 
 _COMPACT_KILOBYTES = 12_000
 """Size of vectors that `close` leaves in growing segments: 2,400 chunks of 640 weights, 900 of 1,700."""
@@ -138,12 +138,12 @@ class EdgeFolder:
             folder.rename(aside)
 
     def activate(self, placement: Placement) -> None:
-        """Nothing to do: no name stands for another here."""
+        """Do nothing: this engine has no aliases."""
 
     def remove(self, placement: Placement) -> None:
         """Delete a generation and the drafts of it that `create` may have left.
 
-        One that is still open stays readable to whoever has it: the files go when it is let go of.
+        An open generation stays readable for its users; its files are deleted when it is released.
         """
         folder = self.root / placement.physical
         # The mark goes first: half a collection must not look like one.
@@ -152,21 +152,21 @@ class EdgeFolder:
             shutil.rmtree(leftover, ignore_errors=True)
 
     def close(self) -> None:
-        """Nothing to release: each collection holds its own folder."""
+        """Do nothing: each collection holds its own folder."""
 
 
 class EdgeCollection:
-    """One tenant's chunks in one folder, open in this process alone.
+    """A tenant's chunks in one folder, opened by this process only.
 
-    Once nothing refers to it any more it is released without compacting, in some 0.1 s for 2,000 chunks; a generation
-    that has left force goes that way, so that questions in flight keep what they search.
+    A collection without references is released without compacting, in some 0.1 s for 2,000 chunks. Replaced generations
+    end that way, so running questions keep the generation that they search.
 
     :param folder: the folder of one generation, made by `EdgeFolder`.
-    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not,
-        `IndexDamaged` when the folder cannot be read.
-    :param encoder: how its vectors are made.
+    :param tenant_id: the expected owner. Raises `InternalFault` with the code `collection_foreign` for another one,
+        `IndexDamaged` if the folder is unreadable.
+    :param encoder: the encoder settings of its vectors.
     :param dimensions: of its dense vectors; 0 for none.
-    :ivar broken: the engine has failed on what is stored.
+    :ivar broken: the engine has failed on the stored data.
     """
 
     def __init__(self, folder: Path, tenant_id: str, encoder: str = "", dimensions: int = 0) -> None:
@@ -196,7 +196,7 @@ class EdgeCollection:
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id.
 
-        :raises TryAgain: `storage_full`, while there is room: the engine ends the process when there is none.
+        :raises TryAgain: `storage_full`, before the disk is full: the engine then aborts the process.
         """
         slices = [points[start : start + _SLICE] for start in range(0, len(points), _SLICE)]
         for some in slices:
@@ -271,7 +271,7 @@ class EdgeCollection:
         }
 
     def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
-        """What the engine multiplies each of these dimensions by: the score of the best hit over its weight."""
+        """Return the engine's factor for each of these dimensions: the score of the best hit divided by its weight."""
         requests = [
             QueryRequest(limit=1, query=Query.Nearest(SparseVector([one], [1.0]), using=SPARSE), with_vector=[SPARSE])
             for one in dimensions
@@ -325,12 +325,12 @@ class EdgeCollection:
                 return
 
     def count(self) -> int:
-        """How many points are stored."""
+        """Return the number of stored points."""
         with self.reading() as shard:
             return shard.count(CountRequest(exact=True))
 
     def close(self) -> None:
-        """Compact what was written where that is worth it, and release the folder."""
+        """Compact written chunks if that is worth it, and release the folder."""
         with self._writing:
             if not self._open:
                 return
@@ -359,12 +359,12 @@ class EdgeCollection:
         except TryAgain:
             _LOG.warning("the index is not compacted: the disk has no room for a copy of it")
         except Exception:
-            # Nothing is lost by it: the segments stay as they were written.
+            # No data is lost: the segments stay uncompacted.
             _LOG.exception("compacting the index failed")
 
     @contextmanager
     def reading(self) -> Iterator[EdgeShard]:
-        """The shard, its errors turned into ours."""
+        """Return the shard; convert its errors to ours."""
         shard = self._shard
         try:
             yield shard
@@ -385,12 +385,12 @@ class EdgeCollection:
 
     @contextmanager
     def _writable_shard(self, ids: Sequence[str]) -> Iterator[EdgeShard]:
-        """One writer at a time; on disk when the block ends; changed payloads forgotten whatever happens."""
+        """Lock the shard for writing; flush it at the end, and drop changed payloads from the cache in any case."""
         changed = {canonical_id(point_id) for point_id in ids}
         with self._writing, self.reading() as shard:
             try:
                 yield shard
-                # Some 25 ms in which nobody else gets on.
+                # The flush blocks other threads for some 25 ms.
                 fairness.yield_to_questions()
                 self._flush(shard)
             finally:
@@ -398,7 +398,7 @@ class EdgeCollection:
                 self.version = uuid4().hex
 
     def _left(self, shard: EdgeShard) -> bool:
-        """Whether the shard was closed, for good or to be loaded anew."""
+        """Whether the shard was closed, for good or for reloading."""
         if not self._open:
             return True
         with self._writing:

@@ -1,4 +1,4 @@
-"""What an exception of the embedded engine means: its files are damaged, or the file system takes nothing now."""
+"""Classification of exceptions of the embedded engine: damaged files, or a file system that refuses writes."""
 
 import errno
 import re
@@ -15,15 +15,15 @@ _REFUSALS = {
 
 
 def is_damage(fault: BaseException) -> bool:
-    """Whether the engine failed on its files: it says so, or panics, which is no `Exception` (PyO3). A file system that
-    is full or takes no writes harms no file."""
+    """Whether the engine failed on its files: it reports that, or panics with a `BaseException` (PyO3). A full or
+    read-only file system damages no file."""
     if refusal(fault) is not None:
         return False
     return "Service runtime error" in str(fault) or type(fault).__name__ == "PanicException"
 
 
 def refusal(fault: BaseException) -> str | None:
-    """What to answer where the file system, and not a file of it, was the reason."""
+    """Return the code of the answer if the file system as a whole refused; None otherwise."""
     if isinstance(fault, OSError):
         return _REFUSALS.get(fault.errno or 0)
     number = _SYSTEM_ERROR.search(str(fault))

@@ -1,4 +1,4 @@
-"""What a tenant without a collection reads: nothing. Reading never creates anything."""
+"""Empty collection for tenants without an index. Reading never creates anything."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from tenants.index.layout import check_queries
 
 
 class EmptyCollection:
-    """A collection that is not there."""
+    """A collection without points."""
 
     encoder = ""
     dimensions = 0
@@ -17,14 +17,14 @@ class EmptyCollection:
     broken = False
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
-        """Refused: writers open with `create=True`."""
+        """Raise `InternalFault`: writers open with `create=True`."""
         raise InternalFault("collection_missing")
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
-        """Nothing to describe."""
+        """Do nothing."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Nothing to remove."""
+        """Do nothing."""
 
     def search(
         self,
@@ -34,7 +34,7 @@ class EmptyCollection:
         conditions: Conditions | None = None,  # noqa: ARG002
         payloads: bool = True,  # noqa: ARG002
     ) -> Mapping[str, list[Hit]]:
-        """No hit for any vector."""
+        """Return no hits for any vector."""
         check_queries(queries, self.dimensions)
         return {name: [] for name in queries}
 
@@ -57,8 +57,8 @@ class EmptyCollection:
         return iter(())
 
     def count(self) -> int:
-        """Zero."""
+        """Return zero."""
         return 0
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""

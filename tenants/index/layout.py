@@ -1,4 +1,4 @@
-"""How chunks lie in every backend, and the checks that Qdrant leaves to its callers."""
+"""Layout of chunks in every backend, and the checks that Qdrant leaves to its callers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""What an index backend must do. One `Collection` is one tenant's searchable chunks, whatever engine holds them."""
+"""Interface of index backends. One `Collection` is one tenant's searchable chunks, whatever the engine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -9,24 +9,24 @@ from tenants.core.points import Conditions, Hit, Point, Vector
 
 
 class Collection(Protocol):
-    """One tenant's chunks. Thread-safe. Writes are durable when the call returns."""
+    """A tenant's chunks. Thread-safe. Writes are durable when the call returns."""
 
     @property
     def encoder(self) -> str:
-        """How its vectors were made, as `components.language.encoder_settings` writes it; opaque here."""
+        """Return the encoder settings of its vectors, from `components.language.encoder_settings`; opaque here."""
 
     @property
     def version(self) -> str | None:
-        """Another one after every write, and in every other collection: under the same version a search finds the same.
-        None when somebody else may write to it unseen."""
+        """Return a version that changes with every write and differs between collections; equal versions give equal
+        search results. None if other processes may write to the collection."""
 
     @property
     def broken(self) -> bool:
-        """Whether the engine has failed on what is stored, so that it has to be opened anew."""
+        """Whether the engine has failed on the stored data, so that the collection must be opened anew."""
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a dense vector has here; 0 for a collection without them."""
+        """Return the size of the dense vectors; 0 for a collection without them."""
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id. Raises `InternalFault` on NaN, a malformed id, or a dense
@@ -64,40 +64,40 @@ class Collection(Protocol):
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point, in no particular order.
 
-        :param dense: bring their dense vectors too.
+        :param dense: return dense vectors too.
         """
 
     def count(self) -> int:
-        """How many points are stored."""
+        """Return the number of stored points."""
 
     def close(self) -> None:
         """Flush and release the collection."""
 
 
 class Engine(Protocol):
-    """What holds collections, generation by generation. A `Placement` names one generation."""
+    """Stores collections, generation by generation. A `Placement` names one generation."""
 
     def exists(self, placement: "Placement") -> bool:
-        """Whether the generation was made, whole, and not removed."""
+        """Whether the generation was created completely and not removed."""
 
     def create(self, placement: "Placement", tenant_id: str, dimensions: int = 0) -> None:
-        """Make an empty generation; losing a race against another process that makes the same one is fine.
+        """Create an empty generation; losing a race against another process that creates the same one is fine.
 
         :param dimensions: of its dense vectors; 0 for none.
         """
 
     def open(self, placement: "Placement", tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:
-        """A generation that exists. Raises `InternalFault` with the code `collection_foreign` when it is not the
-        tenant's, `IndexDamaged` when it cannot be read."""
+        """Open an existing generation. Raises `InternalFault` with the code `collection_foreign` if it belongs to
+        another tenant, `IndexDamaged` if it is unreadable."""
 
     def set_aside(self, placement: "Placement") -> None:
-        """Make room for a new generation in the place of one that cannot be read."""
+        """Move an unreadable generation out of the way, so that a new one can be created."""
 
     def activate(self, placement: "Placement") -> None:
-        """Let the collection's lasting name stand for this generation, where the engine knows such names."""
+        """Point the collection's alias at this generation, if the engine has aliases."""
 
     def remove(self, placement: "Placement") -> None:
-        """Delete a generation if it is there."""
+        """Delete a generation if it exists."""
 
     def close(self) -> None:
         """Disconnect."""

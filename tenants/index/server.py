@@ -40,28 +40,28 @@ _INDEXED = {
 
 
 class QdrantServer:
-    """One connection to a server, shared by all collections.
+    """A connection to a server, shared by all collections.
 
-    :param url: where the server is, or `:memory:`.
+    :param url: of the server, or `:memory:`.
     """
 
     def __init__(self, url: str, api_key: str = "") -> None:
         self.in_memory = url == IN_MEMORY
         # The in-memory engine is not thread-safe; a server sorts its callers out by itself.
         self._one_at_a_time: AbstractContextManager[object] = RLock() if self.in_memory else nullcontext()
-        # The version check is a request of its own, with errors of its own.
+        # The version check is a separate request, with separate errors.
         self._client = QdrantClient(location=url, api_key=api_key or None, check_compatibility=False)
 
     @contextmanager
     def call(self) -> Iterator[QdrantClient]:
-        """The client, its errors turned into ours: unreachable or overloaded is worth another try, the rest is not."""
+        """Return the client; convert its errors to ours: retry if unreachable or overloaded, otherwise a fault."""
         with self._one_at_a_time:
             try:
                 yield self._client
             except (ResponseHandlingException, JSONDecodeError, ValidationError) as unreachable:
                 raise TryAgain("index_unavailable") from unreachable
             except UnexpectedResponse as refused:
-                # 401 and 403: a key that somebody is replacing, or a collection locked for writing.
+                # 401 and 403: a key that is being replaced, or a collection locked for writing.
                 if refused.status_code in {None, 401, 403, 408, 429} or (refused.status_code or 0) >= 500:
                     raise TryAgain("index_unavailable") from refused
                 raise InternalFault("index_failed") from refused
@@ -95,14 +95,14 @@ class QdrantServer:
                     client.create_payload_index(placement.physical, path, kind, wait=True)
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "ServerCollection":
-        """A generation that exists."""
+        """Open an existing generation."""
         return ServerCollection(self, placement, tenant_id, encoder, dimensions)
 
     def set_aside(self, placement: Placement) -> None:
-        """Nothing to do: what a server lacks is missing, and what it has it can read."""
+        """Do nothing: a server's collection is missing or readable."""
 
     def activate(self, placement: Placement) -> None:
-        """Let the collection's lasting name, an alias that stock tools open, stand for this generation."""
+        """Point the collection's alias, which stock tools open, at this generation."""
         delete = models.DeleteAlias(alias_name=placement.collection)
         alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
         with self.call() as client:
@@ -111,7 +111,7 @@ class QdrantServer:
             client.update_collection_aliases([*removal, models.CreateAliasOperation(create_alias=alias)])
 
     def remove(self, placement: Placement) -> None:
-        """Delete a generation if it is there."""
+        """Delete a generation if it exists."""
         with self.call() as client:
             client.delete_collection(placement.physical)
 
@@ -121,14 +121,14 @@ class QdrantServer:
 
 
 class ServerCollection:
-    """One tenant's chunks in one collection of a server.
+    """A tenant's chunks in one collection of a server.
 
-    It is addressed by the generation's own name, not by the alias: what a question searches and how the question is
-    encoded must not part while another process switches.
+    It is addressed by the name of the generation, not by the alias: encoder and searched generation must stay the same
+    while another process switches.
 
-    :param placement: which generation, made by `QdrantServer`.
-    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
-    :param encoder: how its vectors are made.
+    :param placement: the generation, created by `QdrantServer`.
+    :param tenant_id: the expected owner. Raises `InternalFault` with the code `collection_foreign` for another one.
+    :param encoder: the encoder settings of its vectors.
     :param dimensions: of its dense vectors; 0 for none.
     """
 
@@ -164,7 +164,7 @@ class ServerCollection:
             try:
                 yield client
             except (UnexpectedResponse, ValueError) as refused:
-                # Somebody removed the collection. In memory the client raises `ValueError`.
+                # The collection was removed. In memory the client raises `ValueError`.
                 if not client.collection_exists(self._name):
                     self.broken = True
                     raise IndexDamaged("missing") from refused
@@ -233,7 +233,7 @@ class ServerCollection:
         return {name: hits.get(name, []) for name in queries}
 
     def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
-        """What the server multiplies each of these dimensions by: the score of the best hit over its weight."""
+        """Return the server's factor for each of these dimensions: the score of the best hit divided by its weight."""
         requests = [
             models.QueryRequest(
                 query=models.SparseVector(indices=[one], values=[1.0]), using=SPARSE, limit=1, with_vector=[SPARSE]
@@ -284,12 +284,12 @@ class ServerCollection:
                 return
 
     def count(self) -> int:
-        """How many points are stored."""
+        """Return the number of stored points."""
         with self.call() as client:
             return client.count(self._name, exact=True).count
 
     def close(self) -> None:
-        """Nothing to release: the connection belongs to all collections."""
+        """Do nothing: the connection belongs to all collections."""
 
 
 class _Calls:

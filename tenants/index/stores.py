@@ -10,7 +10,7 @@ would be a fault here (qdrant-haystack 13.1):
 - Each half of a hybrid search brings `candidates` hits; the stock one brings ten.
 - An empty embedding finds nothing, and a hybrid search then goes by words.
 - Every document found with an embedding carries its cosine in `meta["scores"]`: reciprocal ranks say nothing about
-  relevance. Its status is `superseded` if an edge says so.
+  relevance. Its status is `superseded` if an edge marks it so.
 - Writing checks every vector, reaches the disk before it returns, and keeps the tenant's records, so that the next
   ingest run does not remove the chunks as orphans.
 - A retriever from YAML deserialises its store as a `QdrantDocumentStore`, whatever type is given; see `_from_dict`.

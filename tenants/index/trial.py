@@ -1,4 +1,4 @@
-"""A collection with a document on trial in it: searched as if its chunks were stored, which they are not.
+"""A collection with a document on trial: searched as if its chunks were stored.
 
 A sparse score is made of the question's weights, those of the chunk, and the inverse document frequency, which the
 document's own chunks change a little. The engine tells what it is now; from that follows in how many chunks a dimension
@@ -36,15 +36,15 @@ class TrialCollection:
         self._frequencies: dict[int, tuple[float, float]] = {}
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
-        """Refused: nothing is stored on trial."""
+        """Raise `InternalFault`: a trial is read-only."""
         raise InternalFault("index_on_trial")
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:  # noqa: ARG002
-        """Refused likewise."""
+        """Raise `InternalFault`: a trial is read-only."""
         raise InternalFault("index_on_trial")
 
     def delete(self, ids: Sequence[str]) -> None:  # noqa: ARG002
-        """Refused likewise."""
+        """Raise `InternalFault`: a trial is read-only."""
         raise InternalFault("index_on_trial")
 
     def search(
@@ -55,7 +55,7 @@ class TrialCollection:
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
-        """The best `limit` hits for each named vector, those of the document on trial among them."""
+        """Return the best `limit` hits for each named vector, including the document on trial."""
         check_queries(queries, self.dimensions)
         query = queries.get(SPARSE, {})
         frequencies = self._inverse_frequencies(query) if isinstance(query, Mapping) else {}
@@ -99,11 +99,11 @@ class TrialCollection:
                 yield Hit(point.id, 0.0, point.payload, _normal(point, dense))
 
     def count(self) -> int:
-        """How many points there would be."""
+        """Return the number of points, including those on trial."""
         return self._count - len(self._old) + len(self._points)
 
     def close(self) -> None:
-        """Nothing to release: the stored collection stays open."""
+        """Do nothing: the stored collection stays open."""
 
     def _search_stored(
         self,
