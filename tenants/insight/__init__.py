@@ -1,1 +1,1 @@
-"""What chats and turns have come to: figures of a period, counted in the database. Defined in docs/operators.md."""
+"""Statistics of chats and turns for a period, computed in the database. Defined in docs/operators.md."""
