@@ -1,6 +1,6 @@
-"""Figures of chats: what they have come to, by day and by where they come from, how long people waited, ratings.
+"""Statistics of chats: outcomes by day and by origin, waiting times, ratings.
 
-A chat belongs to the day on which its customer first wrote. Every one of them has exactly one result.
+A chat counts for the day of its customer's first message. Each chat has exactly one result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,11 +47,11 @@ class Tally:
 
     @property
     def ended(self) -> int:
-        """Those that rates are of."""
+        """Return the number of ended chats, the base of all rates."""
         return self.autonomous + self.assisted + self.reopened + self.unresolved
 
     def of(self, result: Result) -> int:
-        """How many have this result."""
+        """Return the number of chats with this result."""
         counts: Mapping[Result, int] = {
             "autonomous": self.autonomous,
             "assisted": self.assisted,
@@ -62,7 +62,7 @@ class Tally:
         return counts[result]
 
     def rate(self, result: Result) -> float | None:
-        """Its share of the ended ones; None where none has ended."""
+        """Return the share among ended chats; None if no chat has ended."""
         return self.of(result) / self.ended if self.ended else None
 
     def __add__(self, other: "Tally") -> "Tally":
@@ -90,19 +90,19 @@ class ChatFigures:
 
     @property
     def rated(self) -> int:
-        """How many customers have rated their chat."""
+        """Return the number of rated chats."""
         return sum(self.ratings.values())
 
     @property
     def csat(self) -> float | None:
-        """The share of ratings that are 4 or 5."""
+        """Return the share of ratings that are 4 or 5."""
         content = sum(count for rating, count in self.ratings.items() if rating >= _CONTENT)
         return content / self.rated if self.rated else None
 
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """One chat, for an export. Nothing in it says who the customer is, or what was written."""
+    """A chat in an export, without its texts and without data about the customer."""
 
     chat_id: str
     asked_at: datetime
@@ -122,16 +122,16 @@ class ChatLine:
 
 
 def figures(period: Period, now: datetime) -> ChatFigures:
-    """The figures of the tenant in context."""
+    """Compute the statistics of the tenant in context."""
     with database.reading() as session:
         parts: dict[Part, dict[str, Tally]] = {part: {} for part in PARTS}
-        whole = Tally()
+        total = Tally()
         for values, tally in _by_parts(session, period, now):
-            whole += tally
+            total += tally
             for part, value in values.items():
                 parts[part][value] = parts[part].get(value, Tally()) + tally
         return ChatFigures(
-            tally=whole,
+            tally=total,
             by_day=_by_day(session, period, now),
             by_part=parts,
             ratings=_ratings(session, period),
@@ -235,7 +235,7 @@ def _by_day(session: Session, period: Period, now: datetime) -> Mapping[str, Tal
     days = {day.isoformat(): Tally() for day in period.days()}
     day, result = period.day_of(ChatRow.asked_at).label("day"), _result(now).label("result")
     query = _of(period).with_only_columns(day, result, func.count(), func.sum(_provisional(now)))
-    # By name: PostgreSQL takes two expressions with parameters of their own for different ones.
+    # By name: to PostgreSQL, two expressions with different parameters are different expressions.
     for one, its_result, count, provisional in session.execute(query.group_by("day", "result")):
         days[str(one)] += Tally(**{str(its_result): int(count)}, provisional=int(provisional))
     return days

@@ -1,4 +1,4 @@
-"""The days that figures are about, in the tenant's own time zone, and the same in the database's terms."""
+"""A period of days in the tenant's time zone, also as SQL expressions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def chosen(first: date | None, last: date | None, days: int, now: datetime) -> P
 
 
 def of_day(day: date) -> Period:
-    """One day. Raises `Invalid`, `period_invalid`, for one that no calendar of ours holds."""
+    """Return a single day. Raises `Invalid`, `period_invalid`, outside the supported range."""
     if not _FIRST_DAY <= day <= _LAST_DAY:
         raise Invalid("period_invalid", most=MOST_DAYS)
     return Period(day, day, _zone())
@@ -108,14 +108,14 @@ def _zone() -> str:
 
 
 class local_day(GenericFunction[str]):  # noqa: N801  a function of SQL
-    """The day of a moment at a distance from UTC in seconds."""
+    """The local day of a moment, given the offset from UTC in seconds."""
 
     type = String()
     inherit_cache = True
 
 
 class seconds_between(GenericFunction[float]):  # noqa: N801
-    """How long it is from one moment to another."""
+    """Seconds between two moments."""
 
     inherit_cache = True
 

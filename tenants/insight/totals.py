@@ -1,4 +1,4 @@
-"""How much there is of what an operator of the whole installation watches: counts over all tenants, nothing else."""
+"""Counts over all tenants for administrators of the installation; no tenant data beyond that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ State: TypeAlias = Literal["suspended", "empty", "works"]
 
 @dataclass(frozen=True, slots=True)
 class TenantSize:
-    """How much a tenant has, and nothing of what it is.
+    """Size of a tenant.
 
-    :param storage: bytes of texts, of chats' files, and of the index where that is on this machine.
-    :param spent_today: US dollars for language models.
+    :param storage: bytes of texts, of chat files, and of the index if it is on this machine.
+    :param spent_today: cost of language models in US dollars.
     """
 
     operators: int = 0
@@ -36,17 +36,17 @@ class TenantSize:
 
 
 def state(tenant: TenantRecord, size: TenantSize) -> State:
-    """Whether anybody of a tenant is let in, and there is anybody."""
+    """Return whether the tenant is suspended, in use, or has no users yet."""
     return "suspended" if tenant.suspended_at else "works" if size.operators else "empty"
 
 
 def of(tenant_id: str) -> TenantSize:
-    """The size of one tenant. Raises `TryAgain` when the records cannot be read."""
+    """Return the size of one tenant. Raises `TryAgain` if the records cannot be read."""
     return by_tenant(tenant_id).get(tenant_id, TenantSize())
 
 
 def by_tenant(*tenant_ids: str) -> Mapping[str, TenantSize]:
-    """The sizes of these tenants, of all where none is named. Raises `TryAgain` when the records cannot be read."""
+    """Return the sizes of these tenants, by default of all. Raises `TryAgain` if the records cannot be read."""
 
     def chosen(column: _TenantId) -> ColumnElement[bool]:
         return column.in_(tenant_ids) if tenant_ids else true()

@@ -1,7 +1,7 @@
-"""The traces of a tenant, kept by Phoenix: under which names, and how somebody's are found and erased.
+"""Traces of a tenant in Phoenix: their names, and how to find and erase a person's traces.
 
-Phoenix keeps them for 90 days (`evaluation/phoenix_server.py`, `compose.yaml`). It is no boundary between tenants:
-projects keep order, and whoever may open it sees all of them.
+Phoenix keeps them for 90 days (`evaluation/phoenix_server.py`, `compose.yaml`). It does not isolate tenants: projects
+only sort traces, and every user of Phoenix sees all of them.
 """
 
 import json
@@ -64,10 +64,10 @@ def trace_id(turn_id: str) -> str:
 
 
 def of_person(person: str, session_id: str) -> tuple[str, ...]:
-    """Ids of the traces of somebody of the tenant in context; none where no Phoenix is set.
+    """Return the ids of a person's traces in the tenant in context; empty if no Phoenix is configured.
 
-    :param person: their digest; empty for everybody of the session, as `session_id` is for all sessions.
-    :raises TryAgain: Phoenix does not answer.
+    :param person: their digest; empty matches everyone in the session, as an empty `session_id` matches all sessions.
+    :raises TryAgain: Phoenix does not respond.
     """
     if not get_settings().phoenix_url:
         return ()
@@ -76,9 +76,9 @@ def of_person(person: str, session_id: str) -> tuple[str, ...]:
 
 
 def erase(person: str, session_id: str) -> int:
-    """Erase these traces; says how many there were.
+    """Erase these traces; return their number.
 
-    :raises TryAgain: Phoenix does not answer. What it has not erased yet is found again.
+    :raises TryAgain: Phoenix does not respond. A repeated call erases the rest.
     """
     trace_ids = of_person(person, session_id)
     if trace_ids:

@@ -1,4 +1,4 @@
-"""Figures of recorded turns: outcomes and reasons, what answers were taken from, what was asked in vain.
+"""Statistics of recorded turns: outcomes and reasons, cited documents, unanswered questions.
 
 Turns are those of every channel, chats included. What was erased is counted on, because the links of the audit stay;
 what was pruned is not.
@@ -20,7 +20,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class CitedDocument:
-    """A document, and how many answers cite it. `title` is empty for one that is gone."""
+    """A document and the number of answers that cite it. `title` is empty if the document was removed."""
 
     doc_id: str
     title: str
@@ -29,7 +29,7 @@ class CitedDocument:
 
 @dataclass(frozen=True, slots=True)
 class MissedQuestion:
-    """A gap, and how many turns have asked for it in the period."""
+    """A gap, and the number of turns that asked for it in the period."""
 
     gap_id: str
     question: str
