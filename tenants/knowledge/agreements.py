@@ -1,7 +1,7 @@
-"""Pairs of passages that look as if they contradicted each other, and that somebody has found not to.
+"""Pairs of passages that look contradictory but were marked as consistent.
 
-A pair is known by its two chunks, whose ids cover their text: when either is written anew, the question is open again.
-It is gone with either of its documents.
+A pair is identified by its two chunks, whose ids cover their text: if either text changes, the pair is up for review
+again. It is deleted with either of its documents.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Agreement:
 
 
 def put(chunk_id: str, doc_id: str, other_chunk_id: str, other_doc_id: str) -> None:
-    """Note that two passages do not contradict each other. Raises `Invalid` with `pair_invalid` for one and itself."""
+    """Mark two passages as consistent. Raises `Invalid` with `pair_invalid` for a passage and itself."""
     if chunk_id == other_chunk_id:
         raise Invalid("pair_invalid")
     (first, first_doc), (second, second_doc) = sorted([(chunk_id, doc_id), (other_chunk_id, other_doc_id)])
@@ -60,7 +60,7 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
 
 
 def all() -> tuple[Agreement, ...]:
-    """Every pair of the tenant, the newest first."""
+    """Return all pairs of the tenant, newest first."""
     query = select(AgreementRow).where(AgreementRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(
@@ -70,7 +70,7 @@ def all() -> tuple[Agreement, ...]:
 
 
 def forget(session: Session, doc_ids: Sequence[str]) -> bool:
-    """Remove what is gone with these documents. Returns whether there was any."""
+    """Delete pairs of these documents. Returns whether there were any."""
     theirs = or_(AgreementRow.doc_id.in_(doc_ids), AgreementRow.other_doc_id.in_(doc_ids))
     of_tenant = AgreementRow.tenant_id == context.current().tenant_id
     return bool(session.scalars(delete(AgreementRow).where(of_tenant, theirs).returning(AgreementRow.chunk_id)).all())

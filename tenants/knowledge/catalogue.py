@@ -1,4 +1,4 @@
-"""Which of a tenant's documents fit a selection, page by page."""
+"""Selection of a tenant's documents, page by page."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -66,15 +66,15 @@ def page(selection: Selection, *, after: str = "", limit: int = 50) -> Page:
         first, total = _first_and_total(session, conditions, selection.words, after, limit + 1)
     chosen = first[:limit]
     records = documents.find(chosen)
-    # One that was removed in between is left out.
+    # A document that was removed in between is left out.
     shown = tuple(records[doc_id] for doc_id in chosen if doc_id in records)
     return Page(shown, total, chosen[-1] if len(first) > limit else None)
 
 
 def batches(selection: Selection, size: int) -> Iterator[list[str]]:
-    """The ids of all documents of the tenant that fit, in the order of their characters, so many at a time.
+    """Yield the ids of all matching documents, in character order, in batches of `size`.
 
-    Documents may be changed in between, whether or not they still fit then.
+    Documents may be changed in between, whether or not they still match then.
     """
     after, conditions = "", _conditions(selection)
     while True:

@@ -19,7 +19,7 @@ from tenants.storage.models import ContradictionRow
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One sentence of a pair; `start` and `end` are character offsets into the chunk's text."""
+    """A sentence of a pair; `start` and `end` are character offsets into the chunk's text."""
 
     chunk_id: str
     doc_id: str
@@ -42,7 +42,7 @@ class Contradiction:
 
 
 def replace(doc_ids: Sequence[str], found: Sequence[Contradiction]) -> None:
-    """Make `found` all contradictions of these documents; a pair that is known already stays as it is."""
+    """Replace the contradictions of these documents by `found`; known pairs keep their rows."""
     if not (found or registry.current().relations):
         return
     tenant_id = context.current().tenant_id
@@ -61,7 +61,7 @@ def replace(doc_ids: Sequence[str], found: Sequence[Contradiction]) -> None:
 
 
 def all() -> tuple[Contradiction, ...]:
-    """Every pair of the tenant, the newest first."""
+    """Return all pairs of the tenant, newest first."""
     query = select(ContradictionRow).where(ContradictionRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         rows = session.scalars(query.order_by(ContradictionRow.at.desc(), ContradictionRow.chunk_id))
@@ -69,7 +69,7 @@ def all() -> tuple[Contradiction, ...]:
 
 
 def forget(session: Session, doc_ids: Sequence[str]) -> bool:
-    """Remove the pairs of documents that are removed. Returns whether there were any."""
+    """Delete the pairs of removed documents. Returns whether there were any."""
     theirs = or_(ContradictionRow.doc_id.in_(doc_ids), ContradictionRow.other_doc_id.in_(doc_ids))
     of_tenant = ContradictionRow.tenant_id == context.current().tenant_id
     gone = delete(ContradictionRow).where(of_tenant, theirs).returning(ContradictionRow.chunk_id)
@@ -98,7 +98,7 @@ def _row(tenant_id: str, pair: Contradiction) -> ContradictionRow:
 
 
 def _contradiction(row: ContradictionRow) -> Contradiction:
-    one = Side(row.chunk_id, row.doc_id, row.start, row.end)
+    first = Side(row.chunk_id, row.doc_id, row.start, row.end)
     return Contradiction(
-        row.kind, one, Side(row.other_chunk_id, row.other_doc_id, row.other_start, row.other_end), row.at
+        row.kind, first, Side(row.other_chunk_id, row.other_doc_id, row.other_start, row.other_end), row.at
     )

@@ -1,4 +1,4 @@
-"""Which documents a tenant has, and which chunks each one became.
+"""Records of a tenant's documents and their chunks.
 
 A record is written after the document's chunks are stored and before the chunks of its last version are removed, so a
 record never names a chunk that is missing; what a crash leaves over is a chunk that no record names.
@@ -25,16 +25,16 @@ _PARAMETERS = 500
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """One ingested document.
+    """An ingested document.
 
-    :param content_hash: of all that its chunks are made from; equal means that ingesting it again changes nothing.
+    :param content_hash: covers all inputs of its chunks; if it is equal, ingesting again changes nothing.
     :param chunk_ids: point ids in reading order.
-    :param updated_at: ISO 8601 day of the document's own last change.
-    :param flags: what about the text an operator should look at.
-    :param version: the number of the version in force in `tenants.knowledge.versions`.
-    :param given: what the source says of the properties that an operator may override.
-    :param overrides: what an operator has set of them. Here and with the chunks it stands in place of what was given.
-    :param ingested_at: when the version in force was written.
+    :param updated_at: ISO 8601 day of the last change in the source.
+    :param flags: properties of the text that an operator should check.
+    :param version: the number of the current version in `tenants.knowledge.versions`.
+    :param given: the source's values of properties that an operator may override.
+    :param overrides: the operator's values. They replace the source's values here and in the chunks.
+    :param ingested_at: when the current version was written.
     """
 
     doc_id: str
@@ -70,7 +70,7 @@ def get(doc_id: str) -> DocumentRecord | None:
 
 
 def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
-    """Those of `doc_ids` that the tenant has, by id. A batch costs little more than one."""
+    """Return the tenant's documents among `doc_ids`, by id. A batch costs little more than a single document."""
     tenant_id = context.current().tenant_id
     records: dict[str, DocumentRecord] = {}
     with database.reading() as session:
@@ -85,7 +85,7 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
 
 
 def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
-    """Those of `hashes` that are the `content_hash` of a document of the tenant, each with that document's id."""
+    """Return the ids of the tenant's documents with these content hashes, by hash."""
     tenant_id = context.current().tenant_id
     digests: dict[str, str] = {}
     with database.reading() as session:
@@ -98,7 +98,7 @@ def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
 
 
 def all() -> tuple[DocumentRecord, ...]:
-    """All documents of the tenant by id."""
+    """Return all documents of the tenant by id."""
     query = select(DocumentRow).where(DocumentRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(_record(row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
@@ -107,7 +107,7 @@ def all() -> tuple[DocumentRecord, ...]:
 def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) -> None:
     """Add or replace documents, all in one transaction.
 
-    :param new_versions: what to keep of the texts they were made from. Of each document the newest ones stay.
+    :param new_versions: source texts to store. Only the newest ones of each document are kept.
     """
     with database.writing() as session:
         _delete(session, tuple(record.doc_id for record in records))

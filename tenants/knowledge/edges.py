@@ -1,8 +1,8 @@
 """Links between a tenant's documents: declared by the documents themselves, or set by operators.
 
-A tie from `a` to `b` reads like its kind: `a` supersedes `b`, `a` depends on `b`. There is at most one of a kind from
-one document to another. It is gone with its document; one that `a` declares outlives `b`, because `a` still says so,
-and takes effect again when `b` comes back.
+An edge from `a` to `b` reads like its kind: `a` supersedes `b`, `a` depends on `b`. There is at most one edge of a kind
+from one document to another. It is deleted with its document; an edge declared by `a` outlives `b`, because `a` still
+declares it, and takes effect again when `b` comes back.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Edge:
 
 
 def put(edge: Edge) -> Edge:
-    """Add an operator's edge, or replace the one of its kind between its two documents.
+    """Add an operator's edge, or replace the edge of the same kind between the two documents.
 
     Raises `Invalid` (`edge_to_itself`, `edge_weight_invalid`) and `NotFound` (`document_unknown`).
     """
@@ -61,12 +61,12 @@ def remove(from_doc: str, kind: str, to_doc: str) -> None:
 
 
 def of(doc_id: str) -> tuple[Edge, ...]:
-    """The document's edges in both directions, weightiest first."""
+    """Return the document's edges in both directions, largest weight first."""
     return _select(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id))
 
 
 def all() -> tuple[Edge, ...]:
-    """Every edge of the tenant, weightiest first."""
+    """Return all edges of the tenant, largest weight first."""
     return _select()
 
 
@@ -79,7 +79,7 @@ def check(edge: Edge) -> None:
 
 
 def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) -> bool:
-    """Make `declared` all that these documents say about themselves. An operator's edge stays as it is.
+    """Replace the edges declared by these documents by `declared`. Edges set by an operator are not changed.
 
     :returns: whether anything changed.
     """

@@ -1,4 +1,4 @@
-"""The generations of a tenant's index: which one answers, which one is kept beside it, which one is being built.
+"""Generations of a tenant's index: the current one, the previous one, and one under construction.
 
 A generation is all of a tenant's chunks, encoded in one way. Its row comes before its chunks and goes after them, so no
 chunk is ever without a row; `tenants.index` puts this record and the chunks themselves together.
@@ -19,18 +19,18 @@ from tenants.storage import database
 from tenants.storage.models import DocumentRow, GenerationRow, TenantRow
 
 State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
-"""`kept`: in force before this one, for going back. `dropped`: nobody will ask it any more."""
+"""`kept`: the previous generation, for a rollback. `dropped`: not searched any more."""
 
 _STATES: Mapping[str, State] = {state: state for state in get_args(State)}
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation of the tenant in context.
+    """A generation of the tenant in context.
 
-    :param encoder: how its chunks are encoded, as `components.language.encoder_settings` writes it.
+    :param encoder: the encoder settings of its chunks, from `components.language.encoder_settings`.
     :param dimensions: of its dense vectors; 0 for none.
-    :param retired_at: when it left force.
+    :param retired_at: when it was replaced.
     """
 
     number: int
@@ -42,22 +42,22 @@ class Generation:
 
 
 def all() -> tuple[Generation, ...]:
-    """Every generation whose chunks may still lie somewhere, by number."""
+    """Return all generations whose chunks may still be stored, by number."""
     rows = select(GenerationRow).where(GenerationRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
 
 
 def encoding_of(number: int) -> tuple[str, int]:
-    """How the chunks of a generation are encoded, and the dimensions of their dense vectors; empty and 0 when there is
-    no such generation."""
+    """Return the encoder settings of a generation and the dimensions of its dense vectors; empty and 0 if it does not
+    exist."""
     with database.reading() as session:
         row = session.get(GenerationRow, (context.current().tenant_id, number))
         return (row.encoder, row.dimensions) if row else ("", 0)
 
 
 def in_state(state: State) -> Generation | None:
-    """The generation in that state: at most one is in force, kept or building."""
+    """Return the generation in that state: at most one is in force, kept or building."""
     return next((generation for generation in all() if generation.state == state), None)
 
 
@@ -114,7 +114,7 @@ def changed_documents(after: int) -> frozenset[str]:
 
 
 def recorded_chunks() -> int:
-    """How many chunks the records of documents name."""
+    """Return the number of chunks that the document records name."""
     lengths = func.coalesce(func.sum(func.json_array_length(DocumentRow.chunk_ids)), 0)
     with database.reading() as session:
         of_tenant = DocumentRow.tenant_id == context.current().tenant_id

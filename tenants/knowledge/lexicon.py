@@ -1,12 +1,12 @@
-"""How many of a tenant's chunks hold each stem and each word: what rare means here, and how words are spelled here.
+"""Document frequencies of stems and words in a tenant's chunks, for term weights and spelling.
 
-Stored as differences: an ingest batch adds one small row, so a vocabulary of 100,000 words is never rewritten for 64
-chunks, and a reader that knows revision 7 reads only what came after it. Once there are many,
-they are folded into one. Each generation of the tenant's index has its own counts; revisions run on over all of them.
+Stored as differences: an ingest batch adds one small row, so a vocabulary of 100,000 words is not rewritten for 64
+chunks, and a reader that has revision 7 reads only the later ones. Many differences are folded into one. Each
+generation of the tenant's index has its own counts; revision numbers are shared by all of them.
 
-Counts follow the index but share no transaction with it. An ingest run therefore opens with `begin` and closes with
-`finish`; where `begin` says that the run before it never finished, the counts may be off and the run must `rebuild`
-before that.
+Counts follow the index but share no transaction with it. So an ingest run starts with `begin` and ends with `finish`;
+if `begin` reports that the previous run never finished, the counts may be wrong and the run must `rebuild` before
+`finish`.
 """
 
 import json
@@ -37,9 +37,9 @@ _FOLD_WITHIN_RUN = 512
 
 @dataclass(frozen=True, slots=True)
 class ChunkTerms:
-    """What one chunk, title and headings included, adds to the counts: each term once, however often it occurs.
+    """Terms that one chunk, with title and headings, adds to the counts: each term once, however often it occurs.
 
-    `codes` are the shapes of the codes that it explains, see `components/language/identifiers.py`.
+    `codes` are the shapes of codes that the chunk explains, see `components/language/identifiers.py`.
     """
 
     stems: frozenset[str]
@@ -155,11 +155,11 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
 
 
 def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
-    """Count all chunks anew. Readers see the old counts until it is done, and ever after when `terms` raises.
+    """Count all chunks anew. Readers see the old counts until it is done, and still do if `terms` raises.
 
-    The run stays open: an operator's check may ask for this in the middle of somebody else's.
+    The run stays open: an operator's check may call this during a run of another process.
 
-    :param generation: whose chunks they are; of the one in force when None.
+    :param generation: the generation of the chunks; the current one if None.
     """
     counts, generation_in_work = _packed(_count(terms)), generation or _generation()
     with database.writing() as session:
@@ -171,7 +171,7 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
 
 
 def forget(session: Session, generation: int) -> None:
-    """Remove the counts of a generation that is removed."""
+    """Delete the counts of a removed generation."""
     session.execute(delete(LexiconPartRow).where(*_parts(generation)))
 
 
@@ -214,13 +214,13 @@ def _fold(*, beyond: int) -> None:
         revisions = session.scalars(select(LexiconPartRow.revision).where(*of_generation)).all()
         folded = _read(session, generation, Lexicon(), up_to=max(revisions))
     body = _Body(chunks=folded.chunks, stems=dict(folded.stems), words=dict(folded.words), codes=dict(folded.codes))
-    whole = _part(folded.revision, generation, _packed(body), whole=True)
+    folded_part = _part(folded.revision, generation, _packed(body), whole=True)
     with database.writing() as session:
         _state(session)
         made_from = (*of_generation, LexiconPartRow.revision <= folded.revision)
         if session.scalar(select(func.count()).select_from(LexiconPartRow).where(*made_from)) == len(revisions):
             session.execute(delete(LexiconPartRow).where(*made_from))
-            session.add(whole)
+            session.add(folded_part)
 
 
 def _part(revision: int, generation: int, body: bytes, *, whole: bool) -> LexiconPartRow:
@@ -233,7 +233,7 @@ def _packed(body: _Body) -> bytes:
 
 
 def _read(session: Session, generation: int, cached: Lexicon, *, up_to: int | None = None) -> Lexicon:
-    """What is cached and everything after it, or as far as a revision."""
+    """Return the cached counts updated with all later parts, or with those up to a revision."""
     parts = select(LexiconPartRow).where(*_parts(generation))
     if up_to is not None:
         parts = parts.where(LexiconPartRow.revision <= up_to)

@@ -1,7 +1,7 @@
 """Approaches that a tenant has rejected, with reasons, so that answers do not propose them.
 
-Documents bring their own; operators add others, with or without a document that they belong to. One that belongs to a
-document is gone with it.
+Documents declare them; operators add others, with or without a document. An approach that belongs to a document is
+deleted with it.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ MAX_REASON_LENGTH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """One rejected approach.
+    """A rejected approach.
 
-    :param text: what is not to be done, in the words somebody would propose it in.
-    :param reason: why; customers may read it.
+    :param text: the approach in the words in which it would be proposed.
+    :param reason: the reason; customers may read it.
     :param day: ISO 8601 day of the decision.
     :param doc_id: the document it belongs to.
-    :param declared: the document says so itself; otherwise an operator does.
+    :param declared: whether the document declares it or an operator added it.
     """
 
     text: str
@@ -42,14 +42,14 @@ class Rejected:
 
     @property
     def rejected_id(self) -> str:
-        """The same words of the same document are the same approach."""
+        """Return an id: the same words of the same document are the same approach."""
         return sha256(f"{self.doc_id or ''}\n{' '.join(self.text.casefold().split())}".encode()).hexdigest()[:12]
 
 
 def put(approach: Rejected) -> Rejected:
     """Add an operator's rejected approach, or replace the reason and day of the same one.
 
-    Raises `NotFound` (`document_unknown`) when it belongs to a document that the tenant does not have.
+    Raises `NotFound` (`document_unknown`) if it belongs to a document that the tenant does not have.
     """
     row = _row(approach)
     row.declared = False
@@ -70,7 +70,7 @@ def remove(rejected_id: str) -> None:
 
 
 def all() -> tuple[Rejected, ...]:
-    """Every rejected approach of the tenant, newest first."""
+    """Return all rejected approaches of the tenant, newest first."""
     query = select(RejectedRow).where(RejectedRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         rows = session.scalars(query.order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))
@@ -78,7 +78,7 @@ def all() -> tuple[Rejected, ...]:
 
 
 def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Rejected]) -> bool:
-    """Make `declared` all that these documents say about themselves. An operator's entry stays as it is.
+    """Replace the approaches declared by these documents by `declared`. Operators' entries are not changed.
 
     :returns: whether anything changed.
     """

@@ -1,7 +1,7 @@
-"""A tenant's edges, rejected approaches and contradictions, kept in memory and read again when they change.
+"""Cache of a tenant's edges, rejected approaches and contradictions, reloaded when they change.
 
-The registry's record of the tenant, which is in memory anyway, carries their revision. A tenant that never had any
-costs a question nothing, one that has them a look-up.
+The revision is in the registry's record of the tenant, which is in memory anyway. A tenant without relations costs a
+question nothing, any other a look-up.
 """
 
 from collections import defaultdict
@@ -27,10 +27,10 @@ from tenants.storage.models import DocumentRow
 class Relations:
     """A tenant's edges, rejected approaches and contradictions.
 
-    :param edges: by either of its documents, weightiest first; switched off ones are left out.
-    :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
-        is not among them.
-    :param contradictions: by either of their documents, without pairs that people found not to contradict each other.
+    :param edges: by either of their documents, largest weight first; disabled edges are left out.
+    :param successors: maps a superseded document to its successor. Documents whose status an operator has set are left
+        out.
+    :param contradictions: by either of their documents, without pairs that were marked as consistent.
     """
 
     edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
@@ -70,14 +70,14 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
 
 
 def forget(session: Session, doc_ids: Sequence[str]) -> None:
-    """Remove what is gone with these documents. The caller commits, then has the registry read anew."""
+    """Delete the relations of removed documents. The caller commits, then expires the registry."""
     removed = False
     for start in range(0, len(doc_ids), _PARAMETERS):
-        some = doc_ids[start : start + _PARAMETERS]
-        removed |= edges.forget(session, some)
-        removed |= rejected.forget(session, some)
-        removed |= agreements.forget(session, some)
-        removed |= contradictions.forget(session, some)
+        batch = doc_ids[start : start + _PARAMETERS]
+        removed |= edges.forget(session, batch)
+        removed |= rejected.forget(session, batch)
+        removed |= agreements.forget(session, batch)
+        removed |= contradictions.forget(session, batch)
     if removed:
         registry.count_relation_change(session)
 
@@ -112,7 +112,7 @@ def _contradictions() -> Mapping[str, tuple[Contradiction, ...]]:
 
 
 def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
-    """Those of the documents whose status an operator has set: no edge changes that."""
+    """Return the documents whose status an operator has set: no edge changes that."""
     decided: set[str] = set()
     query = select(DocumentRow.doc_id, DocumentRow.overrides).where(
         DocumentRow.tenant_id == context.current().tenant_id

@@ -1,6 +1,6 @@
 """HTTP tools that a tenant's assistant may call, each described for people and by a JSON schema.
 
-Headers of a tool hold its secrets. They are kept here, sent to the tool alone, and never given out again.
+Headers of a tool hold its secrets. They are stored here, sent to the tool only, and never shown again.
 """
 
 import logging
@@ -33,7 +33,7 @@ log = logging.getLogger("opora.tools")
 
 MAX_TOOLS = 50
 ORIGIN = "tool:"
-"""What the ids begin with under which answers of tools are cited, as if each tool were a document."""
+"""Prefix of the ids under which answers of tools are cited, as if each tool were a document."""
 
 NAME = r"^[a-z][a-z0-9_-]{0,63}$"
 
@@ -41,15 +41,15 @@ Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_l
 Header: TypeAlias = Annotated[str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$")]
 _Url: TypeAlias = Annotated[str, StringConstraints(pattern=r"^https?://[^\s@\\]+$", max_length=2_000)]
 
-# They say where a message goes and where it ends.
+# These headers control the destination and the length of a message.
 _RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "content-type"})
 _SECRET = re.compile(r"[\x20-\x7e]{1,4000}")
 _MAX_PATTERN_LENGTH = 100
 
 
 class Property(BaseModel):
-    """One argument, as JSON schema says it. `pattern` or `enum` tell where in a question it stands; a string with
-    neither is the whole question."""
+    """An argument in terms of JSON schema. `pattern` or `enum` locates it in a question; a string with neither is the
+    whole question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -83,13 +83,13 @@ class Parameters(BaseModel):
 
 
 class Tool(BaseModel):
-    """One tool: an address that takes its arguments as a JSON object by POST and answers with text or JSON.
+    """A tool: an HTTP endpoint that takes its arguments as a JSON object by POST and answers with text or JSON.
 
-    One that is not `enabled` is kept and not called.
+    A tool that is not `enabled` is stored but not called.
 
-    `answer` says how a JSON answer reads, with fields of it and of the arguments in braces:
-    `Заказ {number}: {status}.`; empty: a line for each field. `headers` None keeps those that are stored,
-    unless the address changes.
+    `answer` is a template for a JSON answer, with fields of the answer and the arguments in braces:
+    `Заказ {number}: {status}.`; if empty, each field becomes a line. `headers` None keeps the stored headers, unless
+    the address changes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -126,12 +126,12 @@ def parsed(definition: Mapping[str, object]) -> Tool:
     try:
         return Tool.model_validate(definition)
     except ValidationError as refused:
-        # The definition holds secrets, so nothing of it is passed on.
+        # The definition holds secrets, so the error must not quote it.
         raise Invalid("tool_invalid", field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from None
 
 
 def all() -> tuple[Tool, ...]:
-    """The tools of the tenant in context by name, at most seconds behind another process."""
+    """Return the tools of the tenant in context by name, at most seconds behind another process."""
 
     def load(_cached: tuple[Tool, ...] | None) -> tuple[Tool, ...]:
         rows = select(ToolRow).where(ToolRow.tenant_id == context.current().tenant_id).order_by(ToolRow.name)
@@ -142,7 +142,7 @@ def all() -> tuple[Tool, ...]:
 
 
 def offered() -> tuple[Tool, ...]:
-    """The tools that the assistant may call."""
+    """Return the tools that the assistant may call."""
     return tuple(tool for tool in all() if tool.enabled)
 
 
@@ -153,7 +153,7 @@ def get(name: str) -> Tool:
 
 
 def put(tool: Tool) -> Tool:
-    """Add a tool, or replace the one of its name. Raises `Invalid` with the code `tools_too_many`."""
+    """Add a tool, or replace the tool with this name. Raises `Invalid` with the code `tools_too_many`."""
     tenant_id = context.current().tenant_id
     with database.writing() as session:
         row = session.get(ToolRow, (tenant_id, tool.name))
@@ -166,7 +166,7 @@ def put(tool: Tool) -> Tool:
         if tool.headers is not None:
             row.headers = dict(tool.secrets)
         elif row.definition.get("url", tool.url) != tool.url:
-            # Whoever may change the address must not be able to send the secret there.
+            # Changing the address must not send the secret to a new server.
             row.headers = {}
         row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
         changes.note(session, "tool", "changed" if before else "added", tool.name, before, _noted(row))
@@ -205,7 +205,7 @@ def _existing(row: ToolRow | None) -> ToolRow:
 
 
 def _noted(row: ToolRow) -> dict[str, object]:
-    """What is written down of a tool: of its headers only the names."""
+    """Return the values for the change history: of headers only the names."""
     return {**row.definition, "headers": sorted(row.headers)} if row.definition else {}
 
 

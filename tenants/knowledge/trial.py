@@ -1,7 +1,7 @@
-"""A document on trial: part of the knowledge base for whoever is in the block, and stored nowhere.
+"""A document on trial: part of the knowledge base inside a block, and never stored.
 
-So it can be asked what an article would answer before customers see it. Everything that a question reads of the
-tenant's knowledge takes the document into account: the index, the lexicon, the documents' records.
+It shows how an article would answer before customers see it. Everything that a question reads of the tenant's
+knowledge includes the document: the index, the lexicon, the documents' records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WrittenChunks:
-    """Chunks of one document as they are, or would be, stored."""
+    """Chunks of one document as stored, or as they would be stored."""
 
     points: "Sequence[Point]" = ()
     terms: "Sequence[ChunkTerms]" = ()
@@ -26,11 +26,11 @@ class WrittenChunks:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TrialDocument:
-    """A document as ingesting it would store it.
+    """A document as ingestion would store it.
 
-    :param tenant_id: whose knowledge base it belongs to.
-    :param encoder: how its chunks are encoded; `dimensions` are those of their dense vectors, 0 for none.
-    :param replaced: the chunks of the version in force, if there is one.
+    :param tenant_id: the owner of the knowledge base.
+    :param encoder: the encoder settings of its chunks; `dimensions` is the size of dense vectors, 0 for none.
+    :param replaced: the chunks of the current version, if there is one.
     """
 
     tenant_id: str

@@ -1,4 +1,4 @@
-"""The texts that documents were made from: the newest versions of each, to go back to and to build an index from."""
+"""Source texts of documents: the newest versions of each, for a rollback and for building an index."""
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class DocumentVersion:
-    """A document as it was given.
+    """A document as received from its source.
 
     :param version: counted from 1 for each document.
-    :param title: the title the source gave it, or what stood in for one.
-    :param markup: how `text` is written, in the words of the ingest pipeline.
-    :param meta: what came with the document, checked.
-    :param content_hash: of all of the above but the version. Equal means the same document.
+    :param title: the title given by the source, or a substitute.
+    :param markup: the format of `text`, as the ingest pipeline names it.
+    :param meta: the document's metadata, validated.
+    :param content_hash: covers all of the above except the version. Equal means the same document.
     """
 
     doc_id: str
@@ -45,14 +45,14 @@ class DocumentVersion:
 
 
 def get(doc_id: str, version: int) -> DocumentVersion | None:
-    """One version of a document of the tenant; None when it is not kept."""
+    """Return one version of a document of the tenant; None if it is not stored."""
     with database.reading() as session:
         row = session.get(DocumentVersionRow, (context.current().tenant_id, doc_id, version))
         return _version(row) if row else None
 
 
 def history(doc_id: str) -> tuple[DocumentVersion, ...]:
-    """The kept versions of a document, newest first, without their texts."""
+    """Return the stored versions of a document, newest first, without their texts."""
     query = select(DocumentVersionRow).where(
         DocumentVersionRow.tenant_id == context.current().tenant_id, DocumentVersionRow.doc_id == doc_id
     )

@@ -1,4 +1,4 @@
-"""Which files of its watched folder a tenant's documents came from, as they were when they were ingested last."""
+"""Files of a tenant's watched folder, as last ingested, with their documents."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _PARAMETERS = 500
 
 @dataclass(frozen=True, slots=True)
 class WatchedFile:
-    """One file.
+    """A watched file.
 
-    :param modified_ns: when its content changed last, in nanoseconds since 1970.
-    :param doc_ids: the documents that it holds.
+    :param modified_ns: time of the last change of its content, in nanoseconds since 1970.
+    :param doc_ids: the documents in the file.
     """
 
     size: int
@@ -27,14 +27,14 @@ class WatchedFile:
 
 
 def all() -> Mapping[str, WatchedFile]:
-    """The files of the tenant in context by their paths in the watched folder."""
+    """Return the files of the tenant in context by their paths in the watched folder."""
     query = select(WatchedFileRow).where(WatchedFileRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
         return {row.path: WatchedFile(row.size, row.modified_ns, tuple(row.doc_ids)) for row in session.scalars(query)}
 
 
 def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
-    """Record files and forget those that are gone, in one transaction."""
+    """Record files and delete the records of those that are gone, in one transaction."""
     tenant_id = context.current().tenant_id
     paths = [*files, *gone]
     with database.writing() as session:

@@ -1,6 +1,6 @@
-"""One writer at a time to a tenant's knowledge base: its chunks, document records and lexicon.
+"""Write lock of a tenant's knowledge base: chunks, document records and lexicon.
 
-Within this process. Two processes never share the embedded index, whose folder belongs to one of them.
+For this process only. Two processes never share the embedded index, whose folder belongs to one of them.
 """
 
 from collections import defaultdict
