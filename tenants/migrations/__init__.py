@@ -1,1 +1,1 @@
-"""How the records' tables came to be, one step a file. Shipped with the package and applied on opening the database."""
+"""Schema migrations of the records, one step a file. Shipped with the package and applied when the database opens."""

@@ -1,4 +1,4 @@
-"""Chats note what they have come to, for the figures; what older ones have come to is read from their messages."""
+"""Store the outcome of chats in their rows, for statistics; for existing chats, derive it from their messages."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -56,7 +56,7 @@ def _fill_stretch(connection: sa.Connection, first: tuple[str, ...], last: tuple
 
 
 def _progress(messages: Iterable[sa.Row[tuple[object, ...]]]) -> dict[str, datetime | str]:
-    """What `tenants.chats.progress` would have noted, as it was when this was written."""
+    """Return the values that `tenants.chats.progress` would have stored at the time of this migration."""
     noted: dict[str, datetime | str] = {}
     ended: datetime | None = None
     before: datetime | None = None
@@ -65,7 +65,7 @@ def _progress(messages: Iterable[sa.Row[tuple[object, ...]]]) -> dict[str, datet
         at, event = one.created_at, (one.body or {}).get("event") if one.kind == "event" else None
         if ended is None and before is not None and not with_person and at - before >= _PAUSE:
             ended = before
-        # That an operator has reopened it is told by what comes next: they join, or resolve it once more.
+        # A reopening by an operator shows in the next event: they join, or resolve the chat again.
         if one.author == "customer" or event == "queued" or (resolved and event in ("joined", "resolved")):
             if ended is not None and at - ended <= _RETURN:
                 noted.setdefault("returned_at", at)

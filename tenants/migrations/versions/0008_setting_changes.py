@@ -1,4 +1,4 @@
-"""Who has changed which setting."""
+"""Add the history of setting changes."""
 
 import sqlalchemy as sa
 from alembic import op

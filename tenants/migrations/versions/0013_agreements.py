@@ -1,4 +1,4 @@
-"""Pairs of passages that somebody has found not to contradict each other."""
+"""Add pairs of passages that were marked as consistent."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0012"
 
 
 def upgrade() -> None:
-    """Create their table."""
+    """Create the table of agreements."""
     op.create_table(
         "agreements",
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),

@@ -1,4 +1,4 @@
-"""Indexes that PostgreSQL alone has: parts of the audit's texts, and pages of documents in the order of characters."""
+"""Add indexes for PostgreSQL only: substrings of the audit's texts, and pages of documents in character order."""
 
 import logging
 
@@ -24,7 +24,7 @@ def upgrade() -> None:
     except DBAPIError:
         log.warning("without the extension pg_trgm, texts in the audit are searched slowly")
         return
-    # Somebody may have created it elsewhere, where the names of this connection do not reach.
+    # The extension may exist in a schema that is not on the search path of this connection.
     place = "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'pg_trgm'"
     operators = {"text": f"{connection.scalar(sa.text(place))}.gin_trgm_ops"}
     op.create_index(

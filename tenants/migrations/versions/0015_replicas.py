@@ -1,4 +1,4 @@
-"""What several replicas need of each other: who has a job or a request in work, uploads, records and streams."""
+"""Add shared state of replicas: holders of jobs and requests, uploads, records and streams."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ _TENANT = sa.String(255)
 
 
 def upgrade() -> None:
-    """Add it. Everything has a default, because replicas of the older version write on meanwhile."""
+    """Add columns and tables. Everything has a default, because replicas of the older version keep writing."""
     for name in ("jobs", "idempotency"):
         with op.batch_alter_table(name) as table:
             table.add_column(sa.Column("holder", sa.String(32), nullable=False, server_default=""))

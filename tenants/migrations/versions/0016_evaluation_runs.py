@@ -1,4 +1,4 @@
-"""What runs of the evaluation found out about a tenant's own knowledge base."""
+"""Add results of evaluation runs on a tenant's knowledge base."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What is known of the tokens that were issued."""
+"""Add the register of issued tokens."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0016"
 
 
 def upgrade() -> None:
-    """Create their table. Tokens issued before are not in it, and go on working."""
+    """Create the table of tokens. Tokens issued before are not listed, and keep working."""
     op.create_table(
         "tokens",
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),

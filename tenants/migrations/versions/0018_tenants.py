@@ -1,4 +1,4 @@
-"""Tenants that are suspended, and links for their first admins."""
+"""Add suspension of tenants, and links for their first admins."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0017"
 
 
 def upgrade() -> None:
-    """Add the column, in which nobody is suspended, and the table."""
+    """Add the column, with no tenant suspended, and the table."""
     op.add_column("tenants", sa.Column("suspended_at", sa.DateTime))
     op.create_table(
         "invitations",
