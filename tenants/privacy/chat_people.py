@@ -1,4 +1,4 @@
-"""What chats hold about a person: found, exported and erased. A chat is a session of its own, named by its id."""
+"""Personal data in chats: find, export and erase. Each chat is a session, identified by the chat's id."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -22,13 +22,13 @@ _PRUNED_AT_ONCE = 500
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
-    """The tenant's chats of a person; a chat is a session of its own, named by its id."""
+    """Return the tenant's chats of a person; each chat is a session, identified by the chat's id."""
     with database.reading() as session:
         return tuple(chat_of(row) for row in session.scalars(select(ChatRow).where(*_theirs(subject, session_id))))
 
 
 def export(subject: str | None, session_id: str | None) -> list[object]:
-    """The same chats for the person to read: with messages, files, and what was sent to webhooks about them."""
+    """Export the same chats for the person: messages, files, and the webhook deliveries about them."""
     exported: list[object] = []
     for chat in of_person(subject, session_id):
         sent_files = [
@@ -42,7 +42,7 @@ def export(subject: str | None, session_id: str | None) -> list[object]:
 
 
 def consents(subject: str | None, session_id: str | None) -> list[object]:
-    """What a person has agreed to. A consent belongs to no chat."""
+    """Return a person's consents. A consent belongs to no chat."""
     if subject is None or session_id is not None:
         return []
     query = select(ConsentRow).where(ConsentRow.tenant_id == context.current().tenant_id, ConsentRow.subject == subject)
@@ -73,9 +73,9 @@ def erase(subject: str | None, session_id: str | None) -> None:
 
 
 def prune(now: datetime) -> int:
-    """Delete the tenant's chats that are older than its policy says, with all that is kept of them; how many.
+    """Delete the tenant's chats that are older than its policy allows, with all related data; return their number.
 
-    A chat that somebody waits in, or that an operator has or has put off, is not over, however old it is.
+    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is.
     """
     days = policy.current().chat_days
     if days is None:

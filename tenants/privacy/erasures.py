@@ -1,8 +1,8 @@
-"""The journal of erasures: what a backup from before them does not know.
+"""Journal of erasures, for restoring backups that are older than an erasure.
 
-The threat: somebody was erased, the installation is lost, and a backup brings them back. So each erasure is noted in a
-file of its own, best on another disk (`OPORA_ERASURE_JOURNAL`), and a restore makes it again. It names nobody: people
-are the digests that the audit knows them by, which the restore finds again among those that the backup holds.
+Threat: a person was erased, the installation is lost, and a backup restores their data. So each erasure is recorded in
+a separate file, preferably on another disk (`OPORA_ERASURE_JOURNAL`), and a restore repeats it. The journal holds no
+names: people are recorded by their audit digests, which the restore matches with the people in the backup.
 """
 
 import os
@@ -20,7 +20,7 @@ from tenants.storage.models import ErasureRow
 
 
 class Erasure(BaseModel):
-    """Who was erased: a person, a session, a person's session; with neither, the tenant with all that was its."""
+    """Subject of an erasure: a person, a session, a person's session; with neither, the whole tenant."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,7 +36,7 @@ class Erasure(BaseModel):
 
 
 def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Settings | None = None) -> None:
-    """Note an erasure, before it is made. Raises `TryAgain`, `journal_unwritable`: then it must not be made."""
+    """Record an erasure before it starts. Raises `TryAgain`, `journal_unwritable`: then it must not start."""
     settings = settings or get_settings()
     path = settings.erasure_journal or settings.data_dir / "erasures.jsonl"
     line = _line(Erasure(tenant_id=tenant_id, person=person, session_id=session_id, at=datetime.now(UTC)))
@@ -45,7 +45,7 @@ def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Se
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             size = os.fstat(file).st_size
-            # A line that a power cut tore is ended, and skipped when the journal is read: its erasure was not begun.
+            # A line torn by a power failure is terminated, and skipped on reading: its erasure had not started.
             is_torn = size and os.pread(file, 1, size - 1) != b"\n"
             os.write(file, ("\n" if is_torn else "").encode() + line.encode())
             os.fsync(file)

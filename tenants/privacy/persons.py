@@ -1,27 +1,27 @@
-"""Everything that is kept about one person, in one place: what it is, and how it is erased.
+"""Inventory of personal data: each kind, how it is found, and how it is erased.
 
 | kept | found by | what erasing does |
 |---|---|---|
 | audit: content of turns | digest of tenant and subject; session | content and salt deleted, the link stays |
 | spool: turns on their way to the audit | the same | stored without content as they arrive |
-| feedback: what was thought of answers | digest of tenant and subject; session | deleted, as all on their turns is |
-| gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
+| feedback: verdicts on answers | digest of tenant and subject; session | deleted, with all others on their turns |
+| gaps: questions asked | the audit's turns | count reduced; deleted if no other turn asked |
 | previews of articles: answers to questions asked | the audit's turns | deleted; the author asks again |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
-| chats with messages and files, what waits for webhooks | subject; the chat's id as session | deleted |
+| chats with messages and files, pending webhook deliveries | subject; the chat's id as session | deleted |
 | consents | subject | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
 | streams that can be read again, for an hour | subject | deleted |
-| jobs, for a week: who gave files | subject | the name taken out |
-| what is known of issued tokens | subject | deleted; the tokens work on until they are revoked or expire |
+| jobs, for a week: uploader of the files | subject | the name is removed |
+| metadata of issued tokens | subject | deleted; the tokens work until they are revoked or expire |
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
-A thumb in Phoenix goes with the trace of its turn; it names nobody and holds no words.
-A trace on its way to Phoenix, some seconds or as long as Phoenix is away, is found by erasing again.
-Counters of requests, and digests of searches made before, live in memory and hold no text. Logs hold no text of
-anybody. Copies made outside, such as backups, cannot be reached from here: they have to expire by themselves, and the
-journal of erasures (`tenants.privacy.erasures`) sees to it that nobody comes back with one.
+A thumb in Phoenix is deleted with the trace of its turn; it has no name and no text.
+A trace on its way to Phoenix, which takes some seconds or as long as Phoenix is down, is found by erasing again.
+Counters of requests and digests of earlier searches are in memory and hold no text. Logs hold no personal text.
+Copies elsewhere, such as backups, are out of reach: they have to expire, and the journal of erasures
+(`tenants.privacy.erasures`) makes sure that a restore does not bring erased data back.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ _MAX_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """How much was erased, by kind."""
+    """Number of erased items by kind."""
 
     turns: int
     feedback: int
@@ -70,9 +70,9 @@ class ErasureReport:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody of the tenant in context: by `subject` (as in the token), by session, or a subject's one session.
+    """A person of the tenant in context: by `subject` (as in the token), by session, or one session of a subject.
 
-    Raises `Invalid` with the code `person_missing` when neither is given.
+    Raises `Invalid` with the code `person_missing` if neither is given.
     """
 
     subject: str | None = None
@@ -91,12 +91,12 @@ class Person:
 
 @lru_cache(maxsize=4_096)
 def digest(tenant_id: str, subject: str) -> str:
-    """What stands for a person in the audit: the same in all turns, and not the person's name."""
+    """Return the pseudonym of a person in the audit: the same in all turns, and not the name."""
     return Tenant(tenant_id, subject).key("person")
 
 
 def export(person: Person) -> Mapping[str, list[object]]:
-    """Everything kept about a person, by kind."""
+    """Return all data about a person, by kind."""
     owner = person.owner
     query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
     remembered = conversations.of_person(person.subject, person.session_id)
@@ -152,7 +152,7 @@ def erase_again(erasure: Erasure) -> None:
 
 
 def subjects() -> tuple[str, ...]:
-    """Everybody whom the records of the tenant in context name."""
+    """Return the subjects that the records of the tenant in context name."""
     tables = [mapper.local_table for mapper in Base.registry.mappers]
     named = [table for table in tables if {"tenant_id", "subject"} <= set(table.columns.keys())]
     theirs = (select(t.c.subject).where(t.c.tenant_id == context.current().tenant_id) for t in named)

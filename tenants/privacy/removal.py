@@ -1,4 +1,4 @@
-"""Removing a tenant with everything that is its own: index, files, rows of every table, traces, counters.
+"""Removal of a tenant with all of its data: index, files, rows of every table, traces, counters.
 
 Rows go last and in one transaction, so a removal that was cut off is made again by repeating it. Not removed: files of
 a watched folder, which are the tenant's or its operator's own.
@@ -36,7 +36,7 @@ INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, Installat
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """How many rows were removed, by table; tables without any are left out."""
+    """Number of removed rows by table; tables without any are left out."""
 
     rows: dict[str, int]
 
@@ -45,22 +45,22 @@ def remove(tenant_id: str) -> Removed:
     """Remove a tenant. A running service answers its tokens with `tenant_unknown` within seconds.
 
     :raises NotFound: `tenant_unknown`.
-    :raises Busy: `ingest_busy`, when an ingest run does not end within a minute.
-    :raises TryAgain: Phoenix or Redis does not answer.
+    :raises Busy: `ingest_busy`, if an ingest run does not end within a minute.
+    :raises TryAgain: Phoenix or Redis does not respond.
     """
     Registry().get(tenant_id)
     return _remove(tenant_id)
 
 
 def remove_confirmed(tenant_id: str, typed: str) -> Removed:
-    """Remove a tenant whose id somebody has typed once more. Raises `Invalid`, `tenant_id_mistyped`, for another."""
+    """Remove a tenant after its id was typed for confirmation. Raises `Invalid`, `tenant_id_mistyped`, otherwise."""
     if typed != Registry().get(tenant_id).tenant_id:
         raise Invalid("tenant_id_mistyped")
     return remove(tenant_id)
 
 
 def remove_again(erasure: Erasure) -> None:
-    """Remove a tenant that was removed after what has just been restored."""
+    """Remove a restored tenant whose removal is newer than the backup."""
     if Registry().exists(erasure.tenant_id):
         _remove(erasure.tenant_id)
 

@@ -1,4 +1,4 @@
-"""How long rows of every table are kept, in one place, and what deletes them. A table that is not here fails a test."""
+"""Retention of every table's rows, and the functions that delete them. A test fails for a table without a rule."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from tenants.storage.models import ConversationRow, ErasureRow, GapAskingRow, Ga
 from tenants.work import idempotency, jobs, stream_log
 
 DELIVERIES = timedelta(days=30)
-"""How long it can be looked up what was sent to webhooks."""
+"""Retention of webhook deliveries."""
 
 Prune = Callable[[datetime], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a table's rows go, in words. `prune` deletes the old ones of all tenants; None where others see to it."""
+    """Retention of a table's rows, in words. `prune` deletes old rows of all tenants; None if other code does."""
 
     kept: str
     prune: Prune | None = None
