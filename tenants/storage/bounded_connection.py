@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that does not wait for ever for a server that is connected and says nothing.
+"""PostgreSQL connection with a timeout for a server that is connected but silent.
 
 A stopped process, a lost network behind a proxy: the server's own timeout of statements does not help then, the
 network's timers see every packet acknowledged, and libpq waits for as long as it takes.
@@ -29,18 +29,18 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:
             if timeout is None:
-                # Nobody knows what it will say next. Whoever names a time of their own, to hear notices, waits on.
+                # The connection's state is unknown. A caller with its own timeout, who listens for notices, keeps it.
                 self.pgconn.finish()
             raise
 
     def __del__(self, *_warn: object) -> None:
-        """Close. SQLAlchemy lets go of a connection whose first statement has failed, open as it is."""
+        """Close. SQLAlchemy drops a connection whose first statement has failed without closing it."""
         self.pgconn.finish()
 
 
 @contextmanager
 def patient(connection: object) -> Iterator[None]:
-    """Let the statements of a connection take as long as they take."""
+    """Remove the time limit from the statements of a connection."""
     if not isinstance(connection, BoundedConnection):
         yield
         return

@@ -1,10 +1,10 @@
-"""Values cached per tenant: this process sees its own changes at once, and those of others as soon as it hears of them.
+"""Values cached per tenant. A process sees its own changes at once, and those of others when it is notified.
 
-Processes that share a database notify each other (`tenants.storage.notices`). One that misses the notice sees the
+Processes that share a database notify each other (`tenants.storage.notices`). A process that misses a notice sees the
 change a second later.
 
-While the database does not answer, the last values go on being used, so that questions go on being answered. They are
-of an hour ago at most: a policy or a document that somebody has taken back must not live on for days.
+While the database does not respond, the last values stay in use, so that questions are still answered. They are an
+hour old at most: a withdrawn policy or document must not stay in use for days.
 """
 
 import json
@@ -21,18 +21,18 @@ from tenants.core.errors import TryAgain
 from tenants.storage import database, notices
 
 FRESH_SECONDS = 1.0
-"""How long another process's change may stay unseen here when nobody has told of it."""
+"""Longest delay until another process's change is seen without a notice."""
 
 _CHANNEL = "opora_expired"
 
 STALE_SECONDS = 3_600.0
-"""How old a value may become while the database does not answer."""
+"""Maximum age of a value while the database does not respond."""
 
 PATIENCE_SECONDS = 1.0
-"""How long a reader waits for a newer value when there is one that is only seconds old."""
+"""Time to wait for a newer value if the cached one is only seconds old."""
 
 REST_SECONDS = 5.0
-"""How long nobody asks again after that."""
+"""Pause after a timeout before the next query."""
 
 _LOADERS = 8
 _LOADER_NAME = "tenant-cache"
@@ -89,7 +89,7 @@ class TenantCache(Generic[T]):
             notices.notify(_CHANNEL, json.dumps([self._name, key[1]]))
 
     def drop(self, tenant: str | None) -> None:
-        """Make the next reader load a tenant's value again, or, with None, everybody's."""
+        """Expire a tenant's value, or all values if None, so that the next reader loads it again."""
         with self._lock:
             self._expiries[tenant] += 1
             for key in [key for key in (*self._loading, *self._rests, *self._entries) if tenant in (None, key[1])]:
@@ -99,7 +99,7 @@ class TenantCache(Generic[T]):
                     self._entries[key] = (float("-inf"), self._entries[key][1])
 
     def _refresh(self, key: Key, load: Callable[[T | None], T]) -> Future[T]:
-        """A load on its way: one for all who wait for it, in a thread that nobody else needs."""
+        """Return the running load, or start one. All waiting readers share it; it has its own thread."""
         with self._lock:
             loading = self._loading.get(key)
             if loading is None:

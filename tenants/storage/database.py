@@ -1,8 +1,8 @@
-"""The records' database: SQLite under the data folder by default, PostgreSQL by URL. Same models, same migrations.
+"""Database of the records: SQLite under the data folder by default, PostgreSQL by URL. Same models and migrations.
 
-SQLite is set up for one writer and many readers: write-ahead log, foreign keys enforced, a commit on disk before it is
-acknowledged, what is deleted overwritten, and transactions that write take the write lock when they begin, because one
-that starts as a reader and turns writer fails at once when somebody else wrote in between.
+SQLite is configured for one writer and many readers: write-ahead log, foreign keys enforced, commits synced to disk,
+deleted data overwritten. Write transactions take the write lock at the start, because a transaction that starts as a
+reader and then writes fails if another process has written in between.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ HEAD = "0023"
 _BUSY_MILLISECONDS = 30_000
 _REQUEST_THREADS = 8
 _GRACE_SECONDS = 2
-"""What a statement may take beyond the server's own timeout."""
+"""Time allowed beyond the server's own statement timeout."""
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
 _ENGINES: dict[str, Engine] = {}
 _CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
@@ -44,7 +44,7 @@ _CORRUPT: set[str] = set()
 """Databases whose file was found damaged."""
 _OPENING = Lock()
 MISPLACED = "a query is misplaced"
-"""How the log begins what tests look for; see `_check_place`."""
+"""Prefix of the log message that tests look for; see `_check_place`."""
 
 NO_KEY = {"key_share": True}
 """`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
@@ -55,7 +55,7 @@ log = logging.getLogger("opora.database")
 
 
 def engine(settings: Settings | None = None) -> Engine:
-    """The process's engine for these settings, its schema brought up to date when it is first opened."""
+    """Return the process's engine for these settings; upgrade the schema when it is first opened."""
     settings = settings or get_settings()
     existing = _ENGINES.get(settings.database)
     if existing is not None:
@@ -65,7 +65,7 @@ def engine(settings: Settings | None = None) -> Engine:
             opened = _open(settings)
             try:
                 _refuse_lost_records(opened, settings)
-                # A server may have replicas of the older version on it: whoever runs them says when.
+                # Replicas of the older version may use the server: its operator chooses the time of the upgrade.
                 _upgrade(opened, existing=opened.dialect.name == "sqlite")
             except BaseException as error:
                 opened.dispose()
@@ -132,23 +132,23 @@ def writing(settings: Settings | None = None) -> Iterator[Session]:
 
 
 def row_counts(settings: Settings | None = None) -> dict[str, int]:
-    """How many rows each table has."""
+    """Count the rows of each table."""
     with reading(settings) as session:
         names = inspect(session.connection()).get_table_names()
         return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
 
 
 def locked(session: Session, kind: type[Row], **values: object) -> Row:
-    """A row under a lock until the transaction ends, made of `values` when there is none.
+    """Return a row locked until the transaction ends; create it from `values` if it does not exist.
 
-    Not `FOR UPDATE`, which would hold up whoever inserts a row that refers to it.
+    Not `FOR UPDATE`, which would block inserts of rows that refer to it.
 
-    :param values: the columns; of a row that exists, those of the primary key are looked at alone.
+    :param values: the columns; for an existing row, only those of the primary key matter.
     """
     key = tuple(values[str(column.name)] for column in inspect(kind).primary_key)
     row = session.get(kind, key, with_for_update=NO_KEY, populate_existing=True)
     if row is None:
-        # Of two who find none, the second one waits here for the first one's.
+        # If two transactions find no row, the second one waits here for the first one's row.
         dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
         session.execute(dialect.insert(kind).values(**values).on_conflict_do_nothing())
         row = session.get_one(kind, key, with_for_update=NO_KEY, populate_existing=True)
@@ -218,9 +218,9 @@ def _present(settings: Settings | None) -> Engine:
 
 
 def _refuse_lost_records(opened: Engine, settings: Settings) -> None:
-    """Raise `CallerError` with the code `database_missing` where there is an index and nothing that it was made from.
+    """Raise `CallerError` with the code `database_missing` if there is an index but no records for it.
 
-    An empty database in its place would look like an installation where nobody has asked anything yet.
+    A new, empty database would look like an installation without any questions yet.
     """
     index = settings.data_dir / "index"
     if not index.is_dir() or not any(index.iterdir()):
@@ -258,11 +258,11 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
     except DatabaseError as error:
         if _is_corrupt(error):
             log.error("the records are damaged")
-            # A server goes on with what it can read.
+            # A server keeps serving the intact data.
             if not isinstance(error.orig, _CORRUPT_ERRORS):
                 _CORRUPT.add((settings or get_settings()).database)
             raise TryAgain("database_corrupt") from error
-        # A standby takes no writes, and psycopg counts that as a mistake of ours.
+        # A standby is read-only, which psycopg reports as a programming error.
         if not isinstance(error, OperationalError) and not isinstance(error.orig, ReadOnlySqlTransaction):
             raise
         # The message quotes the statement and could reveal a question.
@@ -276,10 +276,10 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
 
 
 def _check_place() -> None:
-    """Report a query where a slow database would hold up more than its caller.
+    """Report a query where a slow database would block more than its caller.
 
-    On the event loop everybody waits for it. Inside another session it needs a second connection, and once every
-    connection of the pool belongs to somebody who waits for a second one, nobody ever gets one.
+    On the event loop it blocks every request. Inside another session it needs a second connection, and if all
+    connections of the pool belong to threads that wait for a second one, none of them ever continues.
     """
     try:
         asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The tables of the records, the same on SQLite and PostgreSQL. Every table is keyed by tenant first."""
+"""Database tables of the records, the same on SQLite and PostgreSQL. Every key starts with the tenant."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypedDict
@@ -46,7 +46,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Base(DeclarativeBase):
-    """Python types of columns and what the database makes of them."""
+    """Base of all tables; maps Python types to column types."""
 
     type_annotation_map: ClassVar[dict[type, TypeEngine[datetime] | type[TypeDecorator[datetime]]]] = {
         datetime: UtcDateTime
@@ -54,7 +54,7 @@ class Base(DeclarativeBase):
 
 
 class TenantRow(Base):
-    """One customer of the installation, its policy, and where its chunks are."""
+    """A customer of the installation: its policy and the location of its chunks."""
 
     __tablename__ = "tenants"
 
@@ -73,7 +73,7 @@ class TenantRow(Base):
 
 
 class DocumentRow(Base):
-    """One ingested document. Written last, so a row says that all of its chunks are stored."""
+    """An ingested document. Written last, so all of its chunks are stored."""
 
     __tablename__ = "documents"
     __table_args__ = (Index("ix_documents_tenant_hash", "tenant_id", "content_hash"),)
@@ -103,7 +103,7 @@ class DocumentRow(Base):
 
 
 class DocumentVersionRow(Base):
-    """One version of a document as it was given, its text packed. The newest ones are kept."""
+    """A version of a document as received, its text compressed. Only the newest ones are kept."""
 
     __tablename__ = "document_versions"
 
@@ -122,7 +122,7 @@ class DocumentVersionRow(Base):
 
 
 class EdgeRow(Base):
-    """A tie from one document to another. One that the document itself declares may name a document yet to come."""
+    """An edge between two documents. If a document declares it, the other document need not exist yet."""
 
     __tablename__ = "edges"
     __table_args__ = (Index("ix_edges_tenant_to", "tenant_id", "to_doc"),)
@@ -151,7 +151,7 @@ class RejectedRow(Base):
 
 
 class AgreementRow(Base):
-    """Two passages that somebody has found not to contradict each other, the smaller id first."""
+    """Two passages that were marked as consistent, the smaller id first."""
 
     __tablename__ = "agreements"
 
@@ -206,9 +206,9 @@ class ToolRow(Base):
 
 
 class GenerationRow(Base):
-    """One generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: it left force.
+    """A generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: when it was replaced.
 
-    `dimensions` are those of its dense vectors; 0: it has none.
+    `dimensions` is the size of its dense vectors, 0 without them.
     """
 
     __tablename__ = "generations"
@@ -271,7 +271,7 @@ class TicketRow(Base):
 
 
 class PastTurnJson(TypedDict):
-    """One turn of a conversation."""
+    """A turn of a conversation."""
 
     question: str
     outcome: str
@@ -279,7 +279,7 @@ class PastTurnJson(TypedDict):
 
 
 class ConversationRow(Base):
-    """What was said in a person's conversation, oldest turn first."""
+    """The turns of a person's conversation, oldest first."""
 
     __tablename__ = "conversations"
     __table_args__ = (Index("ix_conversations_updated", "updated_at"),)
@@ -307,7 +307,7 @@ class IdempotencyRow(Base):
 
 
 class TokenRow(Base):
-    """What is known of a token that was issued here; not the token, which only its holder has."""
+    """Metadata of an issued token; the token itself is not stored."""
 
     __tablename__ = "tokens"
     __table_args__ = (Index("ix_tokens_expires", "expires_at"),)
@@ -337,7 +337,7 @@ class RevocationRow(Base):
 
 
 class SpendingRow(Base):
-    """What a tenant's calls of language models have cost on one day."""
+    """A tenant's cost of language models on one day."""
 
     __tablename__ = "spending"
 
@@ -357,7 +357,7 @@ class AuditChainRow(Base):
 
 
 class AuditRow(Base):
-    """One link of the audit chain. Nothing in it is about a person: that is in the content, which can be erased."""
+    """A link of the audit chain. It holds no personal data: that is in the content, which can be erased."""
 
     __tablename__ = "audit"
     __table_args__ = (UniqueConstraint("tenant_id", "turn_id"), Index("ix_audit_tenant_at", "tenant_id", "at"))
@@ -376,7 +376,7 @@ class AuditRow(Base):
 
 
 class AuditContentRow(Base):
-    """What a link's `digest` stands for, kept beside it. `text` is what a search looks through."""
+    """The content covered by a link's `digest`. `text` is the searchable form."""
 
     __tablename__ = "audit_contents"
     __table_args__ = (
@@ -426,7 +426,7 @@ class FeedbackRow(Base):
 
 
 class ErasureRow(Base):
-    """Whose turns up to a moment are to be forgotten, those included that are still on their way to the audit."""
+    """Owner of turns to forget, up to a moment, including turns that have not reached the audit yet."""
 
     __tablename__ = "erasures"
 
@@ -437,10 +437,10 @@ class ErasureRow(Base):
 
 
 class GapRow(Base):
-    """A question that the knowledge base could not answer, however often and by whomever it was asked.
+    """A question that the knowledge base could not answer, with all its askings.
 
-    `article_id` is the article that is being, or was, written for it. `vector` is the question's meaning, `vector_of`
-    a digest of the words and the model that it was made of.
+    `article_id` is the article written for it. `vector` is the embedding of the question, `vector_of` a digest of its
+    words and the embedding model.
     """
 
     __tablename__ = "gaps"
@@ -465,7 +465,7 @@ class GapRow(Base):
 
 
 class GapAskingRow(Base):
-    """Which turn asked for what is missing, in which words."""
+    """A turn that asked for a gap, with its wording."""
 
     __tablename__ = "gap_askings"
     __table_args__ = (Index("ix_gap_askings_sequence", "tenant_id", "sequence"),)
@@ -511,7 +511,7 @@ class JobRow(Base):
 
 
 class WatchedFileRow(Base):
-    """A file of a tenant's watched folder as it was when a job took it last, and the documents that it holds."""
+    """A file of a tenant's watched folder as last ingested, with the documents in it."""
 
     __tablename__ = "watched_files"
 

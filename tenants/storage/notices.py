@@ -1,6 +1,6 @@
 """Notices between the processes of an installation that share a database on a server (LISTEN and NOTIFY).
 
-A notice says where to look, and nobody depends on it: one that is lost costs time alone.
+A notice only says what to reload, and no correctness depends on it: a lost one costs time only.
 """
 
 import logging
@@ -22,7 +22,7 @@ _RECONNECT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _Handler:
-    """What is done with the notices of a channel, and when some may have been missed."""
+    """Callbacks for the notices of a channel: `take` for each, `missed` when some may have been lost."""
 
     take: Callable[[str], None]
     missed: Callable[[], None]
@@ -69,7 +69,7 @@ def close_all() -> None:
 
 
 class _Listener:
-    """A connection of its own that waits for notices, made anew when it breaks."""
+    """A dedicated connection that waits for notices and reconnects when it breaks."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Text encrypted at rest: what is kept whole for an operator or for a repeated request, and secrets of tenants.
+"""Text encrypted at rest: full texts for operators and repeated requests, and secrets of tenants.
 
 The threat: a copy of the database (a backup, a dump, a server's disk) in other hands. The key is not in it: it comes
 from the environment, or lies beside the keys of tokens in the data folder. Fernet is AES-128-CBC with HMAC-SHA256.
@@ -63,7 +63,7 @@ def unseal(sealed: str) -> str:
 
 
 def seal_anew(sealed: str) -> str:
-    """What is sealed, under the newest key."""
+    """Encrypt a sealed text again under the newest key."""
     try:
         return _box().rotate(sealed).decode()
     except InvalidToken as foreign:
@@ -110,7 +110,7 @@ def _made(given: str, data_dir: Path, _: int) -> MultiFernet:
 
 
 def _own(data_dir: Path) -> str:
-    """The installation's own secrets, newest first, created when there are none."""
+    """Return the installation's own secrets, newest first; create the first one if needed."""
     path = _path(data_dir)
     if not path.exists():
         create_once(path, token_urlsafe(32))
