@@ -1,13 +1,13 @@
-"""What one process has to itself: ingesting for a tenant, answering a chat, a nightly check, being alive.
+"""Exclusive locks between processes: tenant ingestion, chat replies, nightly checks, and process liveness.
 
-Two ingest runs would take each other's chunks for leftovers. Processes on one data folder are kept apart by locks on
-files, which the operating system releases however a process ends; processes that share a database on a server, by locks
-of that server (`tenants.work.claims_postgres`), which end with their connection.
+Two ingest runs would delete each other's chunks as leftovers. Processes on one data folder use file locks, which the
+operating system releases when a process ends, however it ends; processes that share a database server use locks of that
+server (`tenants.work.claims_postgres`), which end with their connection.
 
-Why not Hayhooks' durable jobs, which are on Redis: they hand out work in the order it came, so one tenant's bulk
-load would make all others wait; nothing there keeps two workers from two jobs of one tenant; their limit counts all
-tenants together; and a job would live in Redis, which by default may forget its last second, while an acknowledged
-upload is never to be lost. So jobs are rows of the records' database.
+Why not Hayhooks' durable jobs on Redis: they run work in order of arrival, so one tenant's bulk load would delay all
+others; they do not keep two workers from two jobs of one tenant; their limit counts all tenants together; and by
+default Redis may lose its last second, while an acknowledged upload must never be lost. So jobs are rows of the
+records' database.
 """
 
 import fcntl
@@ -51,7 +51,7 @@ class Claims(Protocol):
         """Whether any process holds the claim."""
 
     def release(self, name: str) -> None:
-        """Release a claim, even one that was lost."""
+        """Release a claim, even a lost one."""
 
     def close(self) -> None:
         """Release all claims."""
@@ -60,7 +60,7 @@ class Claims(Protocol):
 class FileClaims:
     """Claims among the processes of one machine, or of several that share a file system with locks.
 
-    :param folder: where the lock files are.
+    :param folder: of the lock files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -81,7 +81,7 @@ class FileClaims:
                 file.close()
                 return False
             if not os.fstat(file.fileno()).st_nlink:
-                # Its holder has just removed it: the next file of this name is somebody else's to take.
+                # Its holder has just removed the file: a new file of this name may be locked by another process.
                 file.close()
                 return False
             self._held[name] = file
@@ -105,7 +105,7 @@ class FileClaims:
         except FileNotFoundError:
             return False
         if name.startswith((_PROCESS, _CHAT)):
-            path.unlink(missing_ok=True)  # nobody takes this name again
+            path.unlink(missing_ok=True)  # this name is not used again
         return False
 
     def release(self, name: str) -> None:
@@ -145,10 +145,10 @@ _HELD: ContextVar[Claim | None] = ContextVar("opora_ingest_claim", default=None)
 
 @contextmanager
 def ingesting(patience: float | None = None) -> Iterator[Claim]:
-    """Run the block as the only one that ingests for the tenant in context. May be nested.
+    """Run the block as the only ingestion for the tenant in context. May be nested.
 
-    :param patience: seconds to wait for the run before; None waits as long as it takes. Raises `Busy` with the code
-        `ingest_busy` when they are over.
+    :param patience: seconds to wait for the previous run; None waits without limit. Raises `Busy` with the code
+        `ingest_busy` after that.
     """
     claims, name = _claims(get_settings()), collection_name(context.current().tenant_id)
     outer = _HELD.get()
@@ -166,10 +166,10 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
 
 @contextmanager
 def holding(name: str, patience: float | None = None) -> Iterator[None]:
-    """Run the block as the only one, of all threads and processes, that has this name.
+    """Run the block while holding this name, exclusive among all threads and processes.
 
-    :param patience: seconds to wait for whoever has it; None waits as long as it takes. Raises `Busy` with the code
-        `ingest_busy` when they are over.
+    :param patience: seconds to wait for the current holder; None waits without limit. Raises `Busy` with the code
+        `ingest_busy` after that.
     """
     claims, started = _claims(get_settings()), monotonic()
     while not claims.take(name):
@@ -213,13 +213,13 @@ class ChatClaim:
         self._held = False
 
     def take(self) -> bool:
-        """Have it, if nobody else has. Raises `TryAgain` when nobody can say."""
+        """Take the claim if it is free. Raises `TryAgain` if the lock cannot be checked."""
         if not self._held:
             self._held = _claims(get_settings()).take(self._name)
         return self._held
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the claim."""
         if self._held:
             self._held = False
             _claims(get_settings()).release(self._name)

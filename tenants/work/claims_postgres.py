@@ -52,7 +52,7 @@ class PostgresClaims:
         Thread(target=self._stay_known, name="claims", daemon=True).start()
 
     def take(self, name: str) -> bool:
-        """Claim a name. False when somebody has it. Raises `TryAgain` when the database cannot be reached."""
+        """Claim a name. False if it is taken. Raises `TryAgain` if the database cannot be reached."""
 
         def lock() -> bool:
             if name in self._held:

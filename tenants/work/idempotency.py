@@ -52,16 +52,16 @@ def begin(key: str, request_hash: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """Who has a key, and the answer to its request, if there is one yet."""
+    """The process that reserved a key, and the answer to its request, if it exists yet."""
 
     process: str
     answer: str | None
 
 
 def _reserve(key: str, request_hash: str, process: str, *, after: str | None = None) -> _Holder | None:
-    """Reserve the key for a process. None: it is reserved; else who has it.
+    """Reserve the key for a process. Returns None on success, or the current holder.
 
-    :param after: the process that had it and is gone.
+    :param after: the previous holder, which has died.
     """
     now = datetime.now(UTC)
     tenant_id, subject, _ = _identity(key)
@@ -101,7 +101,7 @@ def abandon(key: str) -> None:
 
 
 def forget_old(now: datetime | None = None) -> None:
-    """Drop the answers of all tenants after `RETENTION`, whether or not anybody sends a key again."""
+    """Delete the answers of all tenants after `RETENTION`, whether or not another key arrives."""
     with database.writing() as session:
         session.execute(
             delete(IdempotencyRow).where(IdempotencyRow.created_at < (now or datetime.now(UTC)) - RETENTION)
@@ -109,7 +109,7 @@ def forget_old(now: datetime | None = None) -> None:
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
-    """The answers kept for a person, for a session, or, of both, those that fit both."""
+    """Return the answers stored for a person, for a session, or, given both, those that match both."""
     with database.reading() as session:
         return tuple(row.answer for row in _owned_by(session, subject, session_id) if row.answer)
 

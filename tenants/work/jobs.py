@@ -1,10 +1,10 @@
 """Jobs: files accepted for ingestion, and their results.
 
-A job is acknowledged once its files and then its row are on disk, and its row is the only record of it. So after a
-crash nothing has to be reconstructed: queued and running jobs are processed in order of arrival;
-ingesting the same files again changes nothing. One in which the process ended again and again without getting any
-farther may be what brings it down, so it waits longer each time, and its tenant's other jobs with it; it is never given
-up. One that fails with an error of ours again and again is, and says so.
+A job is acknowledged once its files and then its row are on disk, and its row is the only record of it. So a crash
+requires no reconstruction: queued and running jobs are processed in order of arrival; ingesting the same files again
+changes nothing. A job during which the process ended several times without progress may be the cause, so it waits
+longer each time, and its tenant's other jobs with it; it is never given up. A job that fails several times with an
+internal error is given up and reports that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ STATES: tuple[JobState, ...] = get_args(JobState)
 FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 
 RETENTION = timedelta(days=7)
-"""How long finished jobs are kept. Their files are removed as soon as they end."""
+"""Retention of finished jobs. Their files are removed as soon as they end."""
 
 MAX_FAULTS = 5
 _HASTY_ATTEMPTS = 5
 _MAX_WAIT = timedelta(hours=1)
 RETRY_SECONDS = 30
-"""When a tenant whose queue is full may try again: a waiting job of some articles is worked off by then."""
+"""When a tenant with a full queue may try again: a waiting job of some articles is done by then."""
 
 OPEN: tuple[JobState, ...] = ("queued", "running")
 """A job that has not ended."""
@@ -51,17 +51,17 @@ class QueueFull(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job.
+    """A job.
 
     :param files: paths to ingest, relative to the folder of the upload or to the tenant's watched folder; the
         address of a website.
-    :param gone: paths of watched files that are no more, whose documents are to be removed.
+    :param gone: paths of watched files that were deleted; their documents will be removed.
     :param size: bytes of the uploaded files.
     :param progress: the counts of an ingest run so far.
-    :param report: what an ended job did, as `POST /ingest/run` reports it.
-    :param error: why it failed, a stable code.
-    :param revision: goes up whenever something here changes.
-    :param attempts: how often it was begun since it last got farther than before.
+    :param report: the result of an ended job, in the format of `POST /ingest/run`.
+    :param error: the stable code of the failure.
+    :param revision: increases with every change of the job.
+    :param attempts: how often it was started since its last progress.
     :param cancelling: cancellation was requested and takes effect after the current batch.
     """
 
@@ -93,14 +93,14 @@ arrived = Event()
 
 
 def new_id() -> str:
-    """An id that sorts by the time it was made and that nobody guesses."""
+    """Return a random id that sorts by creation time."""
     return f"{time_ns():016x}{token_hex(8)}"
 
 
 def check_capacity(arriving: int = 0, size: int = 0) -> None:
-    """Raise `QueueFull` when the tenant in context cannot queue another job.
+    """Raise `QueueFull` if the tenant in context cannot queue another job.
 
-    :param arriving: its jobs whose files are still on their way, of `size` bytes so far.
+    :param arriving: its jobs whose files are still being uploaded, of `size` bytes so far.
     """
     with database.reading() as session:
         _check_capacity(session, arriving, size)
@@ -171,9 +171,9 @@ def open_jobs() -> tuple[Job, ...]:
 
 
 def cancel(job_id: str) -> Job:
-    """End a job: one that waits at once, one in work after its present batch, whose documents stay.
+    """Cancel a job: a waiting one at once, a running one after its current batch, whose documents stay.
 
-    A job that has ended stays as it is. Raises `NotFound`.
+    An ended job is not changed. Raises `NotFound`.
     """
     with database.writing() as session:
         row = _row(session, job_id)
@@ -193,11 +193,11 @@ def tenants_waiting() -> tuple[str, ...]:
 
 
 def begin() -> Job | None:
-    """Take the tenant's next job into work, one that was left in the middle included. None: there is none to do now."""
+    """Start the tenant's next job, or an interrupted one. Returns None if no job can start now."""
     query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
     process = claims.this_process()
     with database.writing() as session:
-        # Locked, so that somebody who cancels one meanwhile finds it begun, or it is not begun.
+        # Locked, so that a concurrent cancellation sees the job started, or the job is not started.
         for row in session.scalars(query.order_by(JobRow.job_id).with_for_update(key_share=True)):
             if row.cancelling:
                 _end(row, "cancelled")
@@ -215,7 +215,7 @@ def begin() -> Job | None:
 
 
 def note(job_id: str, progress: Mapping[str, object]) -> bool:
-    """Keep how far a running job is. Returns whether somebody asked for its end."""
+    """Store the progress of a running job. Returns whether its cancellation was requested."""
     with database.writing() as session:
         row = _own_row(session, job_id)
         documents = progress.get("documents", 0)
@@ -227,9 +227,9 @@ def note(job_id: str, progress: Mapping[str, object]) -> bool:
 
 
 def requeue(job_id: str) -> None:
-    """Leave a running job for later, such as the next start; this does not count as an attempt.
+    """Put a running job back in the queue, such as for the next start; this does not count as an attempt.
 
-    Nothing happens to one that another process has begun since.
+    Does nothing if another process has started it since.
     """
     with database.writing() as session:
         row = _row(session, job_id)
@@ -240,7 +240,7 @@ def requeue(job_id: str) -> None:
 
 
 def fault(job_id: str) -> None:
-    """A running job failed for a reason of ours: it is left for another attempt, or ended after `MAX_FAULTS`."""
+    """Record an internal error of a running job: queue it for another attempt, or end it after `MAX_FAULTS`."""
     with database.writing() as session:
         row = _own_row(session, job_id)
         row.faults += 1

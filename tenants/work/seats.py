@@ -1,9 +1,9 @@
-"""Turns at work: few compute at a time, many wait, and tenants take turns at both.
+"""Scheduler of turns: few compute at a time, many wait, and tenants share both fairly.
 
-The threat: a tenant whose tools or models answer slowly, or who asks a thousand questions at once, so that everybody
-else's question stands in line behind its own. A turn that waits for somebody else's server gives its seat at the
-processor to another one; a free seat goes to the tenant that has the fewest turns at work, and one seat besides is kept
-for whoever has none; and the more turns one tenant has at work, the more room must be left over before it gets another.
+Threat: a tenant with slow tools or models, or with a thousand questions at once, delays the questions of all others. A
+turn that waits for another server gives its seat at the processor to another turn. A free seat goes to the tenant with
+the fewest turns at work, and one extra seat is reserved for tenants without any. The more turns a tenant has at work,
+the more capacity must be free before it gets another.
 """
 
 from collections import Counter, deque
@@ -23,11 +23,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _SHARE = 3
-"""One tenant has at most this many times what is left over: alone, three quarters of everything."""
+"""A tenant has at most this many times the free capacity: alone, three quarters of the total."""
 
 
 def may_take_more(own: int, free: int) -> bool:
-    """Whether a tenant that has `own` of something bounded may take another while `free` are left.
+    """Whether a tenant with `own` units of a bounded resource may take another while `free` are left.
 
     The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
     """
@@ -45,18 +45,18 @@ class _Start:
 
 @dataclass(slots=True)
 class _Line:
-    """Who of a tenant's waits: turns that come back from a wait, and turns that have not begun."""
+    """A tenant's waiting turns: those that come back from a wait, and those that have not begun."""
 
     returning: deque[Event] = field(default_factory=deque)
     starting: deque[_Start] = field(default_factory=deque)
 
 
 class Seats:
-    """Runs work in threads, in its caller's context and for the tenant of it. Thread-safe.
+    """Runs work in threads, in the context of its caller and on behalf of the caller's tenant. Thread-safe.
 
-    :param seats: how many compute at once, beside one of a tenant that has no other at work.
-    :param threads: how many are at work at once, those that wait for others included.
-    :param each: how many of one tenant's are at work at once; None: as many as leave room for others.
+    :param seats: how many compute at once, plus one for a tenant without any turn at work.
+    :param threads: how many are at work at once, including those that wait for other servers.
+    :param each: how many one tenant has at work at once; None: as many as leave capacity for others.
     """
 
     def __init__(self, seats: int, threads: int, *, each: int | None = None) -> None:
@@ -99,12 +99,12 @@ class Seats:
         return future
 
     def map(self, work: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-        """What `work` makes of each item, in order. All are in the queue when this returns."""
+        """Yield the result of `work` for each item, in order. All are queued when this returns."""
         futures = [self.submit(partial(work, item)) for item in items]
         return (future.result() for future in futures)
 
     def close(self) -> None:
-        """Finish what has begun and cancel the rest."""
+        """Finish running work and cancel the rest."""
         with self._lock:
             self._closed = True
             waiting = [start for line in self._lines.values() for start in line.starting]
@@ -150,7 +150,7 @@ class Seats:
 
     def _next(self) -> str | None:
         able = (tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line))
-        # Of several with as few, the one that has waited longest.
+        # Among tenants with equally few turns, choose the one that has waited longest.
         return min(able, key=self._at_work.__getitem__, default=None)
 
     def _may_go(self, tenant_id: str, line: _Line) -> bool:
@@ -215,7 +215,7 @@ _SEAT: ContextVar[_Seat | None] = ContextVar("opora_seat", default=None)
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Surround a wait for somebody else's server: another turn may compute meanwhile."""
+    """Wrap a wait for another server: another turn may compute meanwhile."""
     seat = _SEAT.get()
     if seat is None:
         yield

@@ -1,6 +1,6 @@
-"""Streams of turns as replicas share them, so that a reader whose connection ended goes on at any of them.
+"""Streams of turns shared by replicas, so that a client can resume at any replica.
 
-Kept sealed, and for an hour at most. A stream belongs to who asked: for everybody else it does not exist.
+Encrypted, and kept for an hour at most. A stream belongs to its caller: for all others it does not exist.
 """
 
 import json
@@ -83,7 +83,7 @@ def append(
 
 
 def find(turn_id: str) -> LoggedStream | None:
-    """The caller's stream; None when there is none, or none of theirs."""
+    """Return the caller's stream; None if it does not exist or belongs to another caller."""
     with database.reading() as session:
         row = session.get(StreamRow, (context.current().tenant_id, turn_id))
         if row is None or row.owner != owner():
@@ -92,7 +92,7 @@ def find(turn_id: str) -> LoggedStream | None:
 
 
 def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
-    """The events of a stream of the tenant in context behind number `after`, in order."""
+    """Return the events of a stream of the tenant in context after number `after`, in order."""
     key = StreamEventRow.tenant_id == context.current().tenant_id, StreamEventRow.turn_id == turn_id
     query = select(StreamEventRow).where(*key, StreamEventRow.number > after).order_by(StreamEventRow.number)
     with database.reading() as session:
@@ -125,5 +125,5 @@ def erase(subject: str) -> None:
 
 
 def owner() -> str:
-    """What stands for the caller as the owner of streams."""
+    """Return a digest of the caller as the owner of streams."""
     return context.current().key(_STREAM)

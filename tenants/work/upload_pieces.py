@@ -1,8 +1,8 @@
-"""Uploaded files in the database, where replicas share one: whichever of them works off the job fetches them.
+"""Uploaded files in the database shared by replicas, so that any replica can run the job.
 
 Why not object storage: files are here for minutes, until their job has ended; their number and size are bounded
-(`OPORA_QUEUED_BYTES`); and a server of its own, with its own secrets and its own failures, would be one more thing that
-an upload must not be lost between.
+(`OPORA_QUEUED_BYTES`); and another server, with its own secrets and failures, would be one more place to lose an
+upload.
 """
 
 import shutil
@@ -18,11 +18,11 @@ from tenants.storage.shared_tables import UploadPieceRow
 
 PIECE_BYTES = 1_000_000
 ABANDONED = timedelta(days=1)
-"""An upload of which nothing has come for that long is nobody's. Its connection ends after seconds of silence."""
+"""An upload without data for that long was abandoned. Its connection ends after seconds of silence."""
 
 
 class Pieces:
-    """The files of one upload of the tenant in context while they arrive."""
+    """Files of an upload of the tenant in context while they arrive."""
 
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
@@ -44,7 +44,7 @@ class Pieces:
 
 
 def fetch(job_id: str, folder: Path) -> None:
-    """Write the files of an upload into a folder, in place of what is there; nothing is done when there are none."""
+    """Write the files of an upload into a folder and replace its content; do nothing if there are none."""
     numbers = select(UploadPieceRow.number).where(*_of(job_id)).order_by(UploadPieceRow.number)
     with database.reading() as session:
         known = session.scalars(numbers).all()

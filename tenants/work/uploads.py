@@ -36,7 +36,7 @@ _CHECK_BYTES = 1_000_000
 
 
 def check_name(name: str) -> str:
-    """A file's name as a path of its own: `/` between folders. Raises `Invalid` with the code `file_name_invalid`."""
+    """Return a file's name as a path: `/` between folders. Raises `Invalid` with the code `file_name_invalid`."""
     segments = name.replace("\\", "/").split("/")
     fits = len(name) <= MAX_NAME_LENGTH and len(segments) <= MAX_DEPTH and name.isprintable()
     if not fits or not all(map(_is_plain, segments)):
@@ -45,18 +45,18 @@ def check_name(name: str) -> str:
 
 
 def _is_plain(segment: str) -> bool:
-    # A leading dot is `.`, `..` or a hidden file, which ingestion skips; a colon names a drive or a stream on Windows.
-    whole = segment.strip() and segment[0] != "." and ":" not in segment
-    return bool(whole) and len(segment.encode()) <= MAX_SEGMENT_BYTES
+    # A leading dot is `.`, `..` or a hidden file, which ingestion skips; a colon is a drive or a stream on Windows.
+    is_allowed = segment.strip() and segment[0] != "." and ":" not in segment
+    return bool(is_allowed) and len(segment.encode()) <= MAX_SEGMENT_BYTES
 
 
 def folder(job_id: str) -> Path:
-    """Where the files of a job of the tenant in context are on this machine."""
+    """Return the folder of a job's files on this machine, for the tenant in context."""
     return _tenant_folder() / job_id
 
 
 def fetched(job_id: str) -> Path:
-    """The same, once they are there. Raises `NotFound` with the code `upload_missing`."""
+    """Return the folder once its files are there. Raises `NotFound` with the code `upload_missing`."""
     path = folder(job_id)
     with _storing():
         upload_pieces.fetch(job_id, path)
@@ -95,7 +95,7 @@ def abandoned() -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Arriving:
-    """What a tenant's uploads of this process hold while they arrive."""
+    """Size of a tenant's uploads in this process while they arrive."""
 
     uploads: int = 0
     size: int = 0
@@ -106,7 +106,7 @@ _COUNTING = Lock()
 
 
 class Upload:
-    """The files of one job while they arrive. It holds a lock on its folder until it is closed or its process ends.
+    """Files of one job while they arrive. Holds a lock on its folder until it is closed or its process ends.
 
     Uploads in progress count like queued jobs, so that a tenant cannot fill the disk with what it never completes.
 
@@ -260,7 +260,7 @@ class _PieceStream:
 
 
 class UploadedFile:
-    """One file while it arrives."""
+    """A file while it arrives."""
 
     def __init__(self, upload: Upload, stream: _Stream) -> None:
         self.size = 0
