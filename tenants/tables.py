@@ -1,4 +1,4 @@
-"""Every table of the records. `Base` alone knows those that somebody has imported."""
+"""Every table of the records. Importing this module registers all of them with `Base`."""
 
 from tenants.chats import tables as _chats  # noqa: F401
 from tenants.desk import providers  # noqa: F401

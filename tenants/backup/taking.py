@@ -44,7 +44,7 @@ def take(path: Path, settings: Settings) -> Manifest:
     key = settings.backup_key.get_secret_value()
     if not key:
         raise CallerError("backup_key_missing")
-    # Sealed first: this creates the data key if there is none yet.
+    # Sealed first: this creates a missing data key.
     started_at, sealed = datetime.now(UTC), seal(NAME)
     counts, manifests = Counter[str](), list[Manifest]()
     with _stage(settings.data_dir) as stage:

@@ -48,7 +48,7 @@ class Provider(BaseModel):
     """Sign-in settings of a tenant. Allowed are people with a verified e-mail address of a listed domain, and those
     added by their address. If `default_role` is None, only those who were added.
 
-    :param role_claim: the token's claim for the role; empty if there is none.
+    :param role_claim: the token's claim for the role; empty to ignore roles.
     :param roles: maps values of the claim to roles; the most powerful one counts.
     """
 
