@@ -1,4 +1,4 @@
-"""Files made to harm whoever reads them, generated: none is kept anywhere, and no size has to be believed."""
+"""Generators of hostile files. No file is stored, and every claimed size can be checked."""
 
 import struct
 import zipfile
@@ -198,7 +198,7 @@ def nested(depth: int) -> bytes:
 
 
 def laughs(root: str, encoding: str = "utf-8") -> bytes:
-    """XML whose entities stand for a thousand million words."""
+    """Build XML whose entities expand to a thousand million words."""
     entities = '<!ENTITY e0 "ha">' + "".join(f'<!ENTITY e{at} "{f"&e{at - 1};" * 10}">' for at in range(1, _LAUGHS))
     text = (
         f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE x [{entities}]><{root} xmlns:w="{_WORD}">&e9;</{root}>'
@@ -207,12 +207,12 @@ def laughs(root: str, encoding: str = "utf-8") -> bytes:
 
 
 def external(root: str) -> bytes:
-    """XML with an entity that stands for a file of this machine."""
+    """Build XML with an external entity that refers to a local file."""
     return f'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><{root} xmlns:w="{_WORD}">&e;</{root}>'.encode()
 
 
 def pdf(objects: Sequence[bytes]) -> bytes:
-    """A PDF file of these objects, the first of which is its catalogue."""
+    """Build a PDF file of these objects; the first one is its catalogue."""
     data = bytearray(b"%PDF-1.7\n")
     offsets = []
     for number, body in enumerate(objects, 1):

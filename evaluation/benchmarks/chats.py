@@ -38,14 +38,14 @@ LIMITS = {
     "idle_visitors_mb": 150.0,
     "healthz_ms_highest": 100.0,
 }
-"""What each figure may be at most."""
+"""Upper limit of each figure."""
 
 _TENANT = "demo-ru"
 _TOKEN_SECONDS = 3_600
 
 
 class Caller:
-    """One person with a token, on a connection that stays open."""
+    """A person with a token, on a persistent connection."""
 
     def __init__(self, served: Served, subject: str, scope: str) -> None:
         token = issue(get_settings(), _TENANT, scopes=(scope,), subject=subject, ttl_seconds=_TOKEN_SECONDS)
@@ -54,7 +54,7 @@ class Caller:
         self._connection = HTTPConnection("127.0.0.1", served.port, timeout=TIMEOUT_SECONDS)
 
     def post(self, path: str, **fields: object) -> Mapping[str, object]:
-        """The answer to a request."""
+        """Send a request; return the answer."""
         self._connection.request("POST", path, json.dumps(fields).encode(), self.headers)
         response = self._connection.getresponse()
         answer: Mapping[str, object] = json.loads(response.read() or b"{}")
@@ -153,7 +153,7 @@ def replies(served: Served) -> dict[str, float]:
 
 
 def idle_visitors(served: Served) -> dict[str, float]:
-    """What visitors cost who only keep their streams open: memory, processor time, and the wait of others."""
+    """Measure idle visitors with open streams: memory, CPU time, and response times of other requests."""
     streams: list[socket] = []
     opened = [(caller, caller.begin()) for caller in [Caller(served, "v:0", "visit")]]
     with following(*opened[0]):

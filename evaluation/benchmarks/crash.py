@@ -48,7 +48,7 @@ PATIENCE_SECONDS = 900
 
 @dataclass(slots=True)
 class Upload:
-    """What was sent of one document: the text acknowledged last, and those after it of which nobody knows."""
+    """Uploads of one document: the last acknowledged text, and later ones without a response."""
 
     acknowledged: str | None = None
     unknown: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One life of the service: when it was killed, and what it had accepted and finished by then."""
+    """A life of the service: time of the kill, accepted jobs and unfinished jobs."""
 
     killed_after_ms: int
     accepted: int
@@ -66,7 +66,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong in the end, over all tenants. All numbers but the first two are to be 0."""
+    """Final defects over all tenants. All numbers except the first two must be 0."""
 
     documents: int
     chunks: int
@@ -231,7 +231,7 @@ def _close_stores() -> None:
 
 
 def texts() -> list[str]:
-    """Real articles, or those of the demo shop where there are none."""
+    """Return real articles, or those of the demo shop if there are none."""
     try:
         (corpus, *_) = vkcloud(DATA, "ru")
         return [f"# {article.title}\n\n{article.text}" for article in corpus.corpus.documents()]

@@ -35,7 +35,7 @@ CHATS = 10_000
 ROUNDS = 100
 WARM_UP = 5
 LIMITS = {"first_paint_ms_p95": 300.0, "filter_ms_p95": 100.0}
-"""What each figure may be at most; the filter's is that of the slowest one."""
+"""Upper limit of each figure; for the filters, of the slowest one."""
 
 _TENANT = "shop"
 _SITES = ("main", "outlet")
@@ -86,7 +86,7 @@ def _installation() -> Iterator[Path]:
 
 
 def _populate() -> tuple[str, str]:
-    """Chats in every state; the id of one that waits, and the secret of an operator's session."""
+    """Create chats in every state; return the id of a waiting one, and the secret of an operator's session."""
     chance, waiting = Random(20261123), ""  # noqa: S311 - a sample, not a secret
     Registry().add(_TENANT)
     with acting_as(Tenant(_TENANT, "admin")):

@@ -1,8 +1,8 @@
 """`python -m evaluation.benchmarks.hostile`: what hostile files do to a real service that answers questions meanwhile.
 
-Every generated bomb in full size and every public parser breaker is uploaded over HTTP as a job of its own. Measured:
-how long each takes to end in text or in a typed error, how much memory its reader takes, and the median time of a
-question before, during and after. A table goes to standard error, the same as JSON to standard output.
+Every generated bomb in full size and every public parser breaker is uploaded over HTTP as a separate job. Measured: the
+time until each ends in text or in a typed error, the memory of its reader, and the median time of a question before,
+during and after. A table goes to standard error, the same as JSON to standard output.
 """
 
 import json
@@ -47,7 +47,7 @@ _GRACE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """How a file ended. `outcome` is `text`, or the code of what refused it."""
+    """Result of a file. `outcome` is `text`, or the code of the refusal."""
 
     kind: str
     name: str
@@ -58,7 +58,7 @@ class FileOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Milliseconds of questions, and what became of the files."""
+    """Response times of questions in milliseconds, and the results of the files."""
 
     figures: Mapping[str, float]
     files: Sequence[FileOutcome]

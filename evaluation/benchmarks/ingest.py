@@ -1,9 +1,9 @@
 """`python -m evaluation.benchmarks.ingest`: how fast documents are taken in, and in how much memory, by `opora ingest`.
 
 The cloud provider's articles, Russian and English, are repeated with edits until there are enough; each load runs in a
-process of its own. A quarter of them shows whether memory grows with the batch; the same load again, what unchanged
-documents cost; a folder of rendered PDF files, how fast pages are read. A table goes to standard error, the same as
-JSON to standard output.
+separate process. A quarter of them shows whether memory grows with the batch; the same load again, the cost of
+unchanged documents; a folder of rendered PDF files, the speed of reading pages. A table goes to standard error, the
+same as JSON to standard output.
 """
 
 import argparse
@@ -36,10 +36,10 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One run of `opora ingest`.
+    """A run of `opora ingest`.
 
-    :param seconds: of the run itself, as its report says. `cpu_seconds` and `peak_mb` are those of the process and its
-        workers together, its start and the compacting at its end included; memory is looked at ten times a second.
+    :param seconds: duration of the run from its report. `cpu_seconds` and `peak_mb` cover the process and its workers,
+        including startup and the final compaction; memory is sampled ten times a second.
     """
 
     chunks: int

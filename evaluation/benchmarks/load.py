@@ -1,4 +1,4 @@
-"""A client for measuring: plain HTTP/1.1 with connections kept open, one thread for each, no more CPU than it needs."""
+"""Load client: plain HTTP/1.1 with persistent connections, one thread for each, and little CPU use."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answered question. Where the service gave no `outcome` it is empty, and `status` says why (0: no reply)."""
+    """An answer. `outcome` is empty if the service gave none; then `status` tells the reason (0: no reply)."""
 
     status: int
     outcome: str
@@ -28,7 +28,7 @@ class Reply:
 
 
 class Client:
-    """One connection to the service.
+    """A connection to the service.
 
     :param token: a bearer token with the scope `ask`.
     """
@@ -38,7 +38,7 @@ class Client:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(self, question: str) -> Reply:
-        """Put one question; a broken connection is a reply with status 0."""
+        """Ask one question; a broken connection is a reply with status 0."""
         body = json.dumps({"question": question}).encode()
         started_at = perf_counter()
         try:

@@ -1,4 +1,4 @@
-"""`python -m evaluation.benchmarks.models`: what answering with models costs beside the models' own time.
+"""`python -m evaluation.benchmarks.models`: overhead of answering with models on top of the models' own time.
 
 A real service asks a simulator whose calls take 800 ms. Measured are: how long an answerable turn takes beside the
 critical path of its calls; how soon sources and the first words come; what 64 streams open at once cost, lose or mix
@@ -65,7 +65,7 @@ _POLICY_SECONDS = 3
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured, and what was wrong with streams in words."""
+    """Measured values, and descriptions of defects in streams."""
 
     values: dict[str, float] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -90,7 +90,7 @@ def critical_path(calls: Sequence[Interval]) -> list[Interval]:
 
 
 def duration(chain: Sequence[Interval]) -> float:
-    """How long the calls of a chain take."""
+    """Return the total duration of the calls in a chain."""
     return sum(call.end - call.start for call in chain)
 
 
@@ -138,7 +138,7 @@ def _close_stores() -> None:
 
 
 def _answerable(served: Served, token: str, questions: Sequence[str]) -> list[str]:
-    """Questions that are answered at once: in one pass, good enough as they are."""
+    """Return the questions that are answered in a single pass."""
     turns = stream_turns(served.port, token, questions, clients=4)
     return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
 
@@ -151,7 +151,7 @@ def _passes(turn: StreamedTurn) -> int:
 def _measure_sequential(
     served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
 ) -> None:
-    """One turn at a time, at the pace of a real model."""
+    """Measure one turn at a time, at the pace of a real model."""
     ratios, seconds = list[float](), list[float]()
     chains, words = list[int](), list[float]()
     for question in questions[:TURNS]:

@@ -1,4 +1,4 @@
-"""`python -m evaluation.benchmarks.neighbours`: what one tenant's attack costs another one's questions.
+"""`python -m evaluation.benchmarks.neighbours`: effect of one tenant's attack on another tenant's questions.
 
 A real service with two tenants. One asks, first alone, then under each attack of `evaluation.benchmarks.attacks` by the
 other. A table goes to standard error, the same as JSON to standard output; the exit code is 1 when the 95th percentile
@@ -44,16 +44,16 @@ _ARTICLE = {
     "text": "## E20\n\nКод E20 означает, что вода не сливается. Очистите фильтр сливного насоса и проверьте шланг.\n",
 }
 _PACE_SECONDS = 0.05
-"""Between two questions of the neighbour, as of somebody who reads."""
+"""Pause between two questions of the neighbour, as of a person who reads."""
 
 _TOKEN_SECONDS = 3_600
 _LAST = 10
-"""Niceness of whoever attacks: their processors are not the service's."""
+"""Niceness of the attackers, which run on other machines in reality."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Of the neighbour under one attack: how many questions it asked, how many failed, and milliseconds."""
+    """The neighbour under one attack: questions, failures, and milliseconds."""
 
     attack: str
     questions: int
@@ -64,7 +64,7 @@ class Measurement:
 
 
 def measured(port: int, token: str, seconds: float, least: int = 20) -> tuple[list[float], int]:
-    """Milliseconds of the neighbour's questions, and how many failed."""
+    """Measure the neighbour's questions; return the milliseconds and the number of failures."""
     client, spent, failed = Client(port, token), list[float](), 0
     until = monotonic() + seconds
     while monotonic() < until or len(spent) < least:
@@ -96,7 +96,7 @@ def compare(
 
 @contextmanager
 def _elsewhere(attack: Attack, target: Target) -> Iterator[None]:
-    """The attack as from a machine of its own: in another process, which leaves the processors to the service."""
+    """Run the attack in another process, as if on another machine, so that the service keeps its processors."""
     processes = get_context("spawn")
     under_way, over = processes.Event(), processes.Event()
     attacker = processes.Process(target=_attack, args=(attack, target, under_way, over))

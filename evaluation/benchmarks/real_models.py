@@ -1,4 +1,4 @@
-"""`python -m evaluation.benchmarks.real_models --url URL --set NAME`: measure whole turns with a real model.
+"""`python -m evaluation.benchmarks.real_models --url URL --set NAME`: measure profile_yaml turns with a real model.
 
 Questions of any data set of `opora evaluate` go through the profile `openai` to a server of OpenAI's protocol; without
 `--url` the simulator is asked. A queue that a person answers takes `--seconds 7000 --concurrent 40`. Every turn is a
@@ -179,15 +179,15 @@ def _adapted(folder: Path, url: str, seconds: float, concurrent: int, reply_toke
     names = dict.fromkeys(_TIERS, str(listed[0]["id"]))
     adapt(folder, url, _PROFILE, names, timeout=seconds, concurrent=2 * concurrent, failures=_PATIENCE)
     path = folder / "ask" / "profiles" / f"{_PROFILE}.yaml"
-    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for node in _nodes(whole):
+    profile_yaml = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for node in _nodes(profile_yaml):
         kind = str(node.get("type", ""))
         parameters = node.get("init_parameters")
         if kind.endswith(".ChatModels"):
             node["type"] = f"{RecordingModels.__module__}.{RecordingModels.__name__}"
         elif kind.endswith(".OpenAIChatGenerator") and isinstance(parameters, dict) and reply_tokens:
             parameters["generation_kwargs"] = {"max_completion_tokens": reply_tokens}
-    path.write_text(yaml.safe_dump(whole, allow_unicode=True), encoding="utf-8")
+    path.write_text(yaml.safe_dump(profile_yaml, allow_unicode=True), encoding="utf-8")
     return path
 
 

@@ -39,13 +39,13 @@ _PAGE = """<!DOCTYPE html>
 
 
 def as_html(document: SourceDocument) -> bytes:
-    """A page of a help centre with what stands around an article there."""
+    """Render a help-centre page with navigation around the article."""
     body = MarkdownIt("commonmark").enable("table").render(document.text)
     return _PAGE.format(title=escape(document.title), body=body).encode()
 
 
 def as_docx(document: SourceDocument) -> bytes:
-    """A Word file that uses the styles of its program."""
+    """Render a Word file with Word's own styles."""
     file = docx.Document()
     file.core_properties.title = document.title
     file.add_heading(_legal(document.title), 1)

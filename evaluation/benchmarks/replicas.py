@@ -1,9 +1,8 @@
 """Two replicas on one PostgreSQL, Redis and Qdrant, of which one is killed while it is asked, loaded and followed.
 
-What is counted: answers that a client got and the audit has not, or has otherwise; questions that two answers were
-given to; streams that did not come to their end at the other replica; calls beyond a limit that both replicas share;
-jobs that were lost or did their work twice. A killed replica starts again on an empty data folder: nothing that anybody
-needs may have been there.
+Counted are answers that the audit lacks or holds differently; questions with two answers; streams that did not end at
+the other replica; calls beyond a limit shared by both replicas; jobs that were lost or ran twice. A killed replica
+starts again with an empty data folder, which must not matter.
 
 `python -m evaluation.benchmarks.replicas`, with the servers of `OPORA_TEST_POSTGRES_URL`, `OPORA_TEST_REDIS_URL` and
 `OPORA_TEST_QDRANT_URL`, or with those of this machine; without a Qdrant server, a fake of one.
@@ -73,7 +72,7 @@ class Stores:
 
 @dataclass(slots=True)
 class Counts:
-    """What was seen. The fields from `lost` on are 0 where nothing went wrong."""
+    """Counters of a run. The fields from `lost` on are 0 in a correct run."""
 
     kills: int = 0
     answered: int = 0
@@ -140,7 +139,7 @@ class Replica:
 
 @dataclass(slots=True)
 class _Client:
-    """What the threads of a run share."""
+    """State shared by the threads of a run."""
 
     replicas: tuple[Replica, Replica]
     until: float
@@ -149,7 +148,7 @@ class _Client:
     numbers: Iterator[int] = field(default_factory=count)
     counts: Counts = field(default_factory=Counts)
     answers: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By question: its turn and the text that a client got."""
+    """Turn and text that a client got, by question."""
     doubled: Counter[str] = field(default_factory=Counter)
     allowed: list[float] = field(default_factory=list)
     jobs: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -162,14 +161,14 @@ class _Client:
             earlier = self.answers.setdefault(question, (turn_id, text))
             self.doubled[question] += earlier[0] != turn_id
 
-    def note(self, name: str) -> None:
-        """Count something."""
+    def increment(self, name: str) -> None:
+        """Increment a counter."""
         with self.lock:
             setattr(self.counts, name, getattr(self.counts, name) + 1)
 
 
 def _ask(shared: _Client, number: int) -> None:
-    """One client: it asks, and goes to the other replica with the same request when one fails it."""
+    """Run one client: it asks, and repeats a failed request at the other replica."""
     with httpx.Client(headers={"Authorization": f"Bearer {shared.token}"}, timeout=70) as client:
         for turn in count():
             if time.monotonic() >= shared.until:
@@ -195,7 +194,7 @@ def _ask_at_any(shared: _Client, client: httpx.Client, question: str, first: int
             shared.take(question, answer["turn_id"], answer["answer"]["text"])
             return
         if time.monotonic() >= until:
-            shared.note("unanswered")
+            shared.increment("unanswered")
             return
         time.sleep(0.1)
 
@@ -206,24 +205,24 @@ def _follow(shared: _Client, client: httpx.Client, question: str, first: int, *,
     :param moving: leave the first replica after the first event, though nothing is wrong with it.
     """
     key, last, until = str(uuid4()), "", time.monotonic() + _PATIENCE_SECONDS
-    shared.note("streamed")
+    shared.increment("streamed")
     result: tuple[str, str] | None = None
     for at in count(first):
         if time.monotonic() >= until:
-            shared.note("broken_streams")
+            shared.increment("broken_streams")
             return
         headers = {"Idempotency-Key": key, **({"Last-Event-ID": last} if last else {})}
         url = f"{shared.replicas[at % 2].url}/ask/stream"
         try:
             with client.stream("POST", url, json={"question": question}, headers=headers) as reply:
                 if reply.status_code != 200:
-                    # It had not been shared yet when its replica was killed: nobody but the client knows of it.
+                    # The stream was not shared yet when its replica was killed: only the client knows about it.
                     last = "" if reply.status_code == 404 else last
                     time.sleep(0.1)
                     continue
                 for name, event_id, data in _events(reply):
                     if last and event_id.rpartition(":")[0] == last.rpartition(":")[0] and _at(event_id) <= _at(last):
-                        shared.note("broken_streams")
+                        shared.increment("broken_streams")
                     last = event_id
                     if name == "result":
                         result = str(data["turn_id"]), str(data["answer"]["text"])  # type: ignore[index]
@@ -234,11 +233,11 @@ def _follow(shared: _Client, client: httpx.Client, question: str, first: int, *,
                         last, result = "", None
                         break
                     elif moving and at == first:
-                        shared.note("moved")
+                        shared.increment("moved")
                         break
         except httpx.TransportError:
             if last:
-                shared.note("moved")
+                shared.increment("moved")
         time.sleep(0.05)
 
 
@@ -272,7 +271,7 @@ def _press(shared: _Client) -> None:
             if reply.status_code == 200:
                 shared.allowed.append(time.monotonic())
             elif reply.status_code == 429:
-                shared.note("refused_by_limit")
+                shared.increment("refused_by_limit")
             time.sleep(0.2)
 
 
@@ -358,7 +357,7 @@ def _press_all(shared: _Client, seconds: float, askers: int, kills: int) -> None
     for number in range(kills):
         time.sleep(max(0.0, shared.until - seconds + seconds * (number + 1) / (kills + 1) - time.monotonic()))
         shared.replicas[0].end(signal.SIGKILL)
-        shared.note("kills")
+        shared.increment("kills")
         time.sleep(min(2.0, seconds / 10))
         shared.replicas[0].launch()
         shared.replicas[0].await_ready()

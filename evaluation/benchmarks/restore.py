@@ -1,10 +1,10 @@
 """`python -m evaluation.benchmarks.restore`: a backup taken under load, restored elsewhere, and asked the same.
 
-A service answers questions of several people, and while it does, a backup is taken and somebody is erased. Then the
-backup is restored into an empty folder with the journal of erasures, and served. Both services must give the same
-answers to the same questions; every turn acknowledged before the backup must be in the restored audit, whose chain must
-verify; whoever was erased must not be there. A table goes to standard error, the same as JSON to standard output; the
-exit code is 1 when anything differs.
+A service answers questions of several people; meanwhile a backup is taken and one person is erased. Then the backup is
+restored into an empty folder with the journal of erasures, and served. Both services must give the same answers to the
+same questions; every turn acknowledged before the backup must be in the restored audit, whose chain must verify; the
+erased person must not be there. A table goes to standard error, the same as JSON to standard output; the exit code is 1
+if anything differs.
 """
 
 import argparse
@@ -50,7 +50,7 @@ _WARM_UP_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of it. `different`, `lost`, `faults` and `remains` are to be 0."""
+    """Result of a restore. `different`, `lost`, `faults` and `remains` must be 0."""
 
     questions: int
     different: int
@@ -187,7 +187,7 @@ def _answers(port: int, questions: Sequence[str]) -> list[str]:
 
 
 def _comparable(answer: dict[str, object]) -> str:
-    """What must be the same. The number of a ticket is drawn anew each time."""
+    """Return the comparable part of an answer, without the ticket number, which is random."""
     handoff = answer["handoff"]
     number = str(handoff["ticket_id"]) if isinstance(handoff, dict) and handoff["ticket_id"] else "-"
     return json.dumps({name: answer[name] for name in _COMPARED}, ensure_ascii=False).replace(number, "-")

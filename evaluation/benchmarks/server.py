@@ -1,4 +1,4 @@
-"""A real `opora serve` in a process of its own, and what the operating system says about it."""
+"""Run a real `opora serve` in a separate process, and read its resource usage from the operating system."""
 
 import os
 import socket

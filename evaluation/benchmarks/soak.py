@@ -1,10 +1,10 @@
 """`python -m evaluation.benchmarks.soak`: does a service that is used all day stay the size it was in the morning?
 
-A working day of mixed use in half an hour: questions, streams, chats that are followed, small documents in new
-versions, verdicts, searches of the audit, with pauses in which nobody asks. Every few seconds the operating system is
-asked for memory, descriptors and threads of the service and its workers, and the database for its rows. A table goes to
-standard error, everything as JSON to standard output, and with `--plot FILE` the course as SVG. The exit code is 1 when
-something grew, or when a request failed.
+A working day of mixed use in half an hour: questions, streams, chats with open event streams, small documents in new
+versions, verdicts, searches of the audit, with idle pauses. Every few seconds the operating system is asked for memory,
+descriptors and threads of the service and its workers, and the database for its rows. A table goes to standard error,
+everything as JSON to standard output, and with `--plot FILE` the curves as SVG. The exit code is 1 if anything grew, or
+if a request failed.
 """
 
 import argparse
@@ -58,7 +58,7 @@ RATES = {
     "document": 0.15,
     "listing": 0.3,
 }
-"""How often a second each of it happens."""
+"""Rate of each action per second."""
 
 KEPT = frozenset(
     {
@@ -100,7 +100,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What may come to a quantity between the second quarter of the run and the last: `share` of it, and `more`."""
+    """Allowed growth of a quantity from the second quarter of the run to the last: `share` of it, plus `more`."""
 
     share: float
     more: float
@@ -115,10 +115,10 @@ BOUNDS: Mapping[str, Bound] = {
 
 
 class Usage:
-    """Everybody who uses the service.
+    """All users of the service.
 
-    :ivar done: how often each of it happened.
-    :ivar failures: what went wrong, and how often.
+    :ivar done: number of successful actions by kind.
+    :ivar failures: number of failures by kind.
     """
 
     def __init__(self, served: Served, seed: int = 7) -> None:
@@ -235,7 +235,7 @@ class Usage:
 
 
 class Watch:
-    """What the operating system and the database say, every few seconds, in a thread of its own."""
+    """Samples the operating system and the database every few seconds, in a background thread."""
 
     def __init__(self, served: Served, folder: Path) -> None:
         self.samples: list[Sample] = []
@@ -296,7 +296,7 @@ class Result:
 
     @property
     def grown(self) -> list[str]:
-        """What is not flat."""
+        """Return the quantities that grew beyond their bounds."""
         return [
             name
             for name, bound in BOUNDS.items()
@@ -304,7 +304,7 @@ class Result:
         ]
 
     def as_json(self) -> Mapping[str, object]:
-        """The result for a program."""
+        """Return the result as JSON."""
         return {
             "schema": SCHEMA,
             "growth": self.growth,

@@ -1,4 +1,4 @@
-"""`make bench`: how fast a real service is, asked from another process, over a real knowledge base.
+"""`make bench`: speed of a real service over a real knowledge base, measured from another process.
 
 Tables go to standard error and the same numbers as JSON to standard output. The first run indexes some 10,000 real and
 110,000 synthetic chunks, which takes minutes; later runs reuse them.
@@ -174,7 +174,7 @@ def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
 
 
 def measure_growth(served: Served, setup: BenchSetup) -> dict[str, float]:
-    """How the time of a question grows from 10,000 to 100,000 chunks."""
+    """Measure how the time of a question grows from 10,000 to 100,000 chunks."""
     small, large = (_percentile(_ask_warm(served.port, setup.tokens[size], setup.questions), 50) for size in SIZES)
     return {"ms_p50_at_10k": small, "ms_p50_at_100k": large, "slowdown_100k": large / small}
 

@@ -1,4 +1,4 @@
-"""A client that reads streams of turns, notes when each event came, and says what a reader has before them."""
+"""Client that reads streams of turns and notes the arrival of each event."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `at` are seconds of the machine's monotonic clock, `number` is its place in the stream as it says."""
+    """An event. `at` is in seconds of the monotonic clock, `number` is its position according to the stream."""
 
     at: float
     number: int
@@ -27,7 +27,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StreamedTurn:
-    """A streamed turn as its client saw it. `status` is the HTTP status; 0 when the connection broke."""
+    """A streamed turn as seen by its client. `status` is the HTTP status; 0 if the connection broke."""
 
     question: str
     started_at: float

@@ -34,7 +34,7 @@ DEMO_SITE = "demo-ru"
 _Way: TypeAlias = Literal["pointer", "touch"]
 WAYS: tuple[_Way, ...] = ("pointer", "touch")
 
-# Two frames: the panel is on the screen when the one that first holds it has been painted.
+# Two frames: the first one contains the panel, and the second starts after it was painted.
 _MEASURE = """async () => {
   const root = document.querySelector('opora-chat').shadowRoot;
   const frame = () => new Promise(requestAnimationFrame);
