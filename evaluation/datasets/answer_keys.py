@@ -33,19 +33,19 @@ def graded_answers(data: Path, vendor: str) -> list[QuestionSet]:
 
 
 def over_own_passages(name: str, cases: tuple[Case, ...]) -> QuestionSet:
-    """The questions of a key, put to a knowledge base of its own passages."""
+    """Build a set from the questions of a key; its passages form the knowledge base."""
     return QuestionSet(name, Corpus(name, _locale(cases), partial(_documents, cases)), cases)
 
 
 def over_corpus(name: str, cases: tuple[Case, ...], corpus: Path) -> QuestionSet:
-    """The questions of a key, put to the articles of a file or folder."""
+    """Build a set from the questions of a key and the articles of a file or folder."""
     return QuestionSet(name, Corpus(f"{name}-{corpus.stem}", _locale(cases), partial(read_path, corpus)), cases)
 
 
 def read_key(path: Path) -> tuple[Case, ...]:
-    """The questions of a key.
+    """Read the questions of a key.
 
-    :raises Absent: the file is not there.
+    :raises Absent: the file does not exist.
     :raises Invalid: `key_unreadable`, with the line.
     """
     cases = []
@@ -120,13 +120,13 @@ def _sections(passages: Sequence[LabelledPassage]) -> Iterator[str]:
     by_heading: defaultdict[str, list[str]] = defaultdict(list)
     for passage in passages:
         by_heading[passage.heading].append(passage.text)
-    # What stands under no heading opens the article, or it would belong to the section before it.
+    # Text without a heading goes first, or it would belong to the section before it.
     for heading in sorted(by_heading, key=bool):
         yield from ([f"## {heading}"] if heading else [])
         yield from map(_fenced, by_heading[heading])
 
 
 def _fenced(text: str) -> str:
-    """A passage that was cut in a block of code, which must not swallow the next one."""
+    """Close a code block that the passage's end cut off, which would swallow the next passage."""
     fences = [line for line in text.split("\n") if line.lstrip().startswith("```")]
     return f"{text}\n```" if len(fences) % 2 else text

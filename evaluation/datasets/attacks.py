@@ -1,4 +1,4 @@
-"""Attacks on an assistant, and where they wait for it: in a question, in a document's text, its title, its name."""
+"""Attacks on an assistant, placed in a question, or in a document's text, title or name."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _LONGEST_NAME = 120
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack in one language."""
+    """An attack in one language."""
 
     attack_id: str
     locale: str
@@ -28,7 +28,7 @@ class Attack:
 
 
 def russian() -> list[Attack]:
-    """The forty that this project has translated."""
+    """Return the forty attacks translated by this project."""
     lines = (DEMO / "injections_ru.jsonl").read_text(encoding="utf-8").splitlines()
     return [Attack(row["id"], "ru", row["attack"]) for row in map(json.loads, lines)]
 

@@ -1,4 +1,4 @@
-"""Cases as files: the JSON Lines form in which anybody writes down questions for their own knowledge base."""
+"""Case files: the JSON Lines format for questions about one's own knowledge base."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ LONGEST_QUESTION = 2_000
 
 
 class CaseRow(BaseModel):
-    """One line of a case file. `docs/evaluation.md` shows the same table; a test keeps the two equal."""
+    """A line of a case file. `docs/evaluation.md` shows the same table; a test keeps the two equal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""Which data sets there are, by the names under which they are measured."""
+"""Catalogue of data sets by name."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairS
     "terra": {"terra": partial(pairs, name="terra", language="ru")},
     "wice": {"wice": partial(pairs, name="wice", language="en")},
 }
-"""What each public data set is read with, by the name of each part that can be absent on its own."""
+"""Reader of each public data set, by the name of each part that can be absent separately."""
 
 _NOISE: Mapping[str, Callable[[str, int], str]] = {
     "1-typo": lambda question, seed: typos(question, 1, seed),
@@ -44,7 +44,7 @@ _NOISE: Mapping[str, Callable[[str, int], str]] = {
 
 
 def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipped]:
-    """The sets behind one name, each followed by its noisy variants; what is absent comes as `Skipped`."""
+    """Yield the sets of one name, each followed by its noisy variants; an absent one comes as `Skipped`."""
     if name == "fixture":
         yield fixture()
     elif name == "codes":
@@ -71,6 +71,6 @@ def _noisy(clean: QuestionSet) -> Iterator[QuestionSet]:
 
 
 def spoiled(cases: Sequence[Case], noise: str, seed: int = 0) -> tuple[Case, ...]:
-    """The cases as somebody types them in a hurry; another seed makes other mistakes of the same kind."""
+    """Add noise to the cases, as by hasty typing; another seed makes other mistakes of the same kind."""
     spoil = _NOISE[noise]
     return tuple(replace(case, question=spoil(case.question, seed + place)) for place, case in enumerate(cases))

@@ -1,4 +1,4 @@
-"""What the project ships for measuring itself: the twelve cases of the demo shop, and codes that it does not know."""
+"""Built-in data sets: the twelve cases of the demo shop, and codes that it does not know."""
 
 import json
 from functools import lru_cache
@@ -63,7 +63,7 @@ def near_miss_codes() -> QuestionSet:
 
 
 class Shop(BaseModel):
-    """The demo shop as a tenant. `offers` are what its assistant may offer to whom it hands over, by risk."""
+    """The demo shop as a tenant. `offers` are the assistant's offers to customers on a handoff, by risk."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,7 +74,7 @@ class Shop(BaseModel):
 
 
 class ShowcaseQuestion(BaseModel):
-    """A question of the demo, the demo tenant that is asked (by locale), and how the turn has to end."""
+    """A question of the demo, the demo tenant for it (by locale), and the required outcome."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -98,5 +98,5 @@ class Questions(BaseModel):
 
 @lru_cache(maxsize=1)
 def questions() -> Questions:
-    """What `questions.yaml` holds."""
+    """Return the contents of `questions.yaml`."""
     return Questions.model_validate(read_yaml(_QUESTIONS))

@@ -1,4 +1,4 @@
-"""Questions as people mistype them. Every generator is a pure function of its input and a seed."""
+"""Typing mistakes in questions. Every generator is a pure function of its input and a seed."""
 
 import random
 import re
@@ -24,9 +24,9 @@ _CHOICES = {
 
 
 def typos(text: str, count: int, seed: int) -> str:
-    """`count` slips of the finger, each in another word of four letters or more where there are enough such words.
+    """Make `count` typing mistakes, each in another word of four letters or more, as far as there are such words.
 
-    A slip drops, doubles, replaces or swaps one letter that is not the first. Codes and numbers stay as they are.
+    A mistake drops, doubles, replaces or swaps one letter other than the first. Codes and numbers are not changed.
     """
     rng = random.Random(seed)  # noqa: S311 - reproducible noise, not a secret
     spans = [match.span() for match in _WORD.finditer(text) if not codes(match.group())]
@@ -72,9 +72,9 @@ def transliterated(text: str, seed: int) -> str:
 
 
 def near_misses(existing: Collection[str], templates: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:
-    """`count` (code, question) pairs whose code looks like a known one and is none: E20 gives E21, E201, F20, E2, E200.
+    """Return `count` (code, question) pairs with an unknown code similar to a known one: E20 gives E21, F20, E2, E200.
 
-    :param known: codes of the knowledge base, canonical.
+    :param existing: codes of the knowledge base, canonical.
     :param templates: questions with a `{code}` in them.
     """
     rng = random.Random(seed)  # noqa: S311 - reproducible noise, not a secret

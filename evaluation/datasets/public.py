@@ -1,4 +1,4 @@
-"""Public questions over public knowledge bases, read as cases. Nothing of them is ever copied into the project."""
+"""Public questions over public knowledge bases, read as cases. No part of them is copied into the project."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _TECHNOTE = re.compile(r"Title:\s*(?P<title>.*?)\s*\n+Text:\s*(?P<text>.*)", re.
 
 
 def vkcloud(data: Path, language: str) -> list[QuestionSet]:
-    """A real support knowledge base with the questions of its own FAQ; half of them name their article."""
+    """Read a real support knowledge base with the questions of its FAQ; half of them name their article."""
     path = present(data / "vkcloud" / "corpus" / f"corpus_{language}.jsonl")
     questions = rows(data / "vkcloud" / "dev" / f"faq_{language}.jsonl")
     name = f"vkcloud-{language}"
@@ -25,7 +25,7 @@ def vkcloud(data: Path, language: str) -> list[QuestionSet]:
             case_id=string(row, "id"),
             question=string(row, "question"),
             locale=language,
-            # No article named is not proof that none answers.
+            # A missing link to an article does not prove that none answers.
             answerable=True if row["gold_status"] == "linked" and row["gold_all_in_corpus"] else None,
             gold_docs=tuple(dict.fromkeys(string(gold, "doc_id") for gold in objects(row, "gold"))),
             category=string(row, "gold_status"),
@@ -152,7 +152,7 @@ def wixqa(data: Path) -> list[QuestionSet]:
 
 
 def pairs(data: Path, name: str, language: str) -> list[PairSet]:
-    """Claims with a passage each and whether it supports them; partial support is none."""
+    """Read claims with one passage each and whether it supports them; partial support counts as no support."""
     labelled = rows(data / name / "dev" / "pairs.jsonl")
     labelled_pairs = tuple(
         Pair(string(r, "id"), string(r, "passage"), string(r, "claim"), r["supported"] is True) for r in labelled

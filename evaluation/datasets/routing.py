@@ -1,7 +1,7 @@
-"""Public utterances with intents, as questions of who should get them: the assistant, a person, or nobody.
+"""Public utterances with intents, used to test routing: to the assistant, a person, or neither.
 
-Their intents are those of other assistants, so each is mapped to the intents of ours that are right for it. They are
-put to the English demo shop, whose knowledge base answers none of CLINC150's out-of-scope questions.
+Each intent belongs to another assistant's taxonomy, so it is mapped to the acceptable intents of Opora. The questions
+go to the English demo shop, whose knowledge base answers none of CLINC150's out-of-scope questions.
 """
 
 from pathlib import Path
@@ -53,7 +53,7 @@ def clinc150(data: Path) -> list[QuestionSet]:
 
 
 def nlupp(data: Path) -> list[QuestionSet]:
-    """Utterances to a bank and a hotel, several intents each; one that belongs to a person decides."""
+    """Read utterances to a bank and a hotel with several intents each; an intent for a person decides."""
     cases = []
     for row in rows(data / "nlupp" / "dev" / "utterances.jsonl"):
         named = [str(intent) for intent in sequence(row, "intents")]

@@ -1,4 +1,4 @@
-"""Reading the files of public data sets: JSON Lines whose fields are taken as they are."""
+"""Reader of public data sets: JSON Lines without conversion of fields."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from settings import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
-"""Where the public sets lie unless `--data` says otherwise."""
+"""Default folder of the public sets; see `--data`."""
 
 Row = Mapping[str, object]
 
@@ -39,11 +39,11 @@ def string(row: Row, key: str) -> str:
 
 
 def sequence(row: Row, key: str) -> list[object]:
-    """A field that is a list; empty when it is none."""
+    """Return a list field; empty if it is not a list."""
     value = row.get(key)
     return value if isinstance(value, list) else []
 
 
 def objects(row: Row, key: str) -> list[Row]:
-    """The objects of a field that is a list."""
+    """Return the objects in a list field."""
     return [item for item in sequence(row, key) if isinstance(item, dict)]

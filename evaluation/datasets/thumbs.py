@@ -1,4 +1,4 @@
-"""What people and editors of a tenant said of its answers, as graded answers."""
+"""Verdicts of a tenant's users and editors as graded answers."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def graded_thumbs() -> list[GradedClaim]:
 
 
 def _confidence(turn_id: str) -> float | None:
-    """That of a turn which claimed an answer; None of any other, and of one that was pruned or erased meanwhile."""
+    """Return the confidence of a turn that claimed an answer; None for other turns and for a pruned or erased one."""
     try:
         content = search.get(turn_id).content
     except NotFound:
