@@ -1,8 +1,8 @@
-"""What a turn is worth by an answer key: was it claimed to be an answer, is it one, was the right article offered?
+"""Grading of a turn by an answer key: did it claim to answer, is it right, was the right article offered?
 
-A stand-in for reading: "right" asks for a labelled passage among those cited and for the key's facts in the text. A
-cited passage that nobody has labelled is unjudged, neither right nor wrong. A cited page is a labelled passage when it
-is of the same document and shares most of its words: chunks of ours are cut elsewhere than the key's.
+An approximation of human reading: a right answer cites a labelled passage and contains the key's facts. An answer that
+cites only passages without a label is unjudged, neither right nor wrong. A cited page matches a labelled passage of the
+same document if they share most of their words, because chunk boundaries differ from the key's.
 """
 
 import re
@@ -26,10 +26,10 @@ _FULL_GRADE = 2
 
 @dataclass(frozen=True, slots=True)
 class GradedTurn:
-    """One turn by the key of its question.
+    """Grade of a turn by the key of its question.
 
-    `recall` is the share of the key's facts in the text. `best` is the best grade among the cited pages, None where
-    none of them is labelled. `offered_right` says that one of the articles offered holds a labelled passage.
+    `recall` is the share of the key's facts in the text. `best` is the best grade among the cited pages, None if none
+    of them is labelled. `offered_right` says that one of the offered articles holds a labelled passage.
     """
 
     tier: Tier
@@ -45,12 +45,12 @@ class GradedTurn:
 
     @property
     def unjudged(self) -> bool:
-        """Whether it cites nothing that anybody has labelled."""
+        """Whether none of the cited passages has a label."""
         return self.claimed and self.best is None
 
 
 def grade_turn(record: Record, key: AnswerKey) -> GradedTurn:
-    """What was shown, by the key."""
+    """Grade the visible answer by the key."""
     best, recall = _best_and_recall(record.text, record.cited, key)
     claimed = record.outcome in ANSWERS
     offered = {offer.doc_id for offer in record.offered[:OFFERS_READ]}
@@ -79,7 +79,7 @@ def certainty(record: Record) -> tuple[bool, float]:
 
 
 def grade(page: Page | RankedPassage, key: AnswerKey) -> int | None:
-    """The best grade of the labelled passages that this page is; None when it is none of them."""
+    """Return the best grade of the labelled passages that match this page; None without a match."""
     grades = [
         passage.grade
         for passage in key.passages
@@ -89,13 +89,13 @@ def grade(page: Page | RankedPassage, key: AnswerKey) -> int | None:
 
 
 def fact_recall(text: str, facts: Sequence[str]) -> float:
-    """The share of the facts of which most words, and all numbers, are in the text."""
+    """Return the share of facts whose numbers and most of whose words are in the text."""
     stems = _stems(text)
     return sum(_contains_fact(stems, _stems(fact)) for fact in facts) / len(facts) if facts else 0.0
 
 
 def key_marks(record: Record) -> dict[str, Mark]:
-    """What a turn adds to the figures of an answer key; nothing where its case has none."""
+    """Return a turn's contribution to the figures of an answer key; empty if its case has no key."""
     key = record.case.key
     if key is None:
         return {}

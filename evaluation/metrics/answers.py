@@ -1,4 +1,4 @@
-"""What an answer is worth, read from its text and quotes alone: no judge of the product has a say here."""
+"""Quality of an answer from its text and quotes only, independent of the product's judges."""
 
 import re
 from collections.abc import Sequence
@@ -35,15 +35,15 @@ def holds_span(text: str, spans: Sequence[str]) -> bool:
 
 
 def sentence_count(text: str) -> int:
-    """How many sentences, list items and headings a reader sees."""
+    """Count the sentences, list items and headings that a reader sees."""
     return len(sentence_spans(without_citations(text)))
 
 
 def entails(quotes: Sequence[Quote], sentence: str) -> bool:
-    """Whether the quotes together say what the sentence says, by a measure that owes nothing to the product's verifier.
+    """Whether the quotes together support the sentence, measured independently of the product's verifier.
 
-    Every quote is in its passage word for word; every number and code of the sentence is in the quotes; so are its
-    negations, and they have no other; and the quotes hold its content stems but for a fifth.
+    Every quote is in its passage word for word; the quotes contain every number and code of the sentence; both have the
+    same negations; and the quotes contain at least four fifths of its content stems.
     """
     if not quotes or not all(quote.genuine for quote in quotes):
         return False

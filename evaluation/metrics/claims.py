@@ -1,4 +1,4 @@
-"""Rightness against the share that is claimed: the curve of an assistant, and the threshold for a wished rightness."""
+"""Accuracy against coverage: the curve of an assistant, and the threshold for a target accuracy."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _FOLDS = 10
 
 @dataclass(frozen=True, slots=True)
 class GradedClaim:
-    """An answer with its confidence (0..1), and whether somebody or a key says that it is right."""
+    """An answer with its confidence (0..1), and whether a person or a key grades it as right."""
 
     confidence: float
     right: bool
@@ -28,7 +28,7 @@ class GradedClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPoint:
-    """What claiming the surest turns would be worth. `certainty` is that of the last one claimed."""
+    """Result of claiming only the most certain turns. `certainty` is that of the last one claimed."""
 
     claimed: float
     certainty: float
@@ -85,13 +85,13 @@ def points_at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHAR
 
 
 def graded_claims(records: Sequence[Record]) -> list[GradedClaim]:
-    """The claimed turns of questions with a key; those that cite only what nobody has labelled are left out."""
+    """Return the claimed turns of questions with a key, except those that cite only unlabelled passages."""
     keyed = [(record, grade_turn(record, key)) for record in records if (key := record.case.key)]
     return [GradedClaim(record.confidence, turn.right) for record, turn in keyed if turn.claimed and not turn.unjudged]
 
 
 def graded_turns(records: Sequence[Record]) -> list[GradedClaim]:
-    """All turns of questions with a key: how sure each was, and whether it was right or would have been."""
+    """Return all turns of questions with a key: the certainty of each, and whether it was or would have been right."""
     return [
         GradedClaim(certainty(record)[1], _would_be_right(record, key))
         for record in records
@@ -117,7 +117,7 @@ def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdC
 
 
 def threshold_choice(graded: Sequence[GradedClaim], threshold: float) -> ThresholdChoice:
-    """What a threshold would claim, and how much of it is right."""
+    """Return the answers that a threshold would claim, and the share of right ones."""
     above = [claim.right for claim in graded if claim.confidence >= threshold]
     n = len(above)
     right = sum(above) / n if n else 0.0
@@ -126,7 +126,7 @@ def threshold_choice(graded: Sequence[GradedClaim], threshold: float) -> Thresho
 
 
 def _lowest_threshold(graded: Sequence[GradedClaim], target: float) -> float | None:
-    # Rounded down, so that the answer that a threshold was taken from stays above it.
+    # Rounded down, so that the answer that defines the threshold stays above it.
     for threshold in sorted({int(claim.confidence * 1_000) / 1_000 for claim in graded}):
         above = [claim.right for claim in graded if claim.confidence >= threshold]
         if len(above) >= _MIN_CLAIMS_ABOVE and sum(above) >= target * len(above) - 1e-9:

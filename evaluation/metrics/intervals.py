@@ -1,8 +1,8 @@
-"""A measured number is told with its uncertainty: bootstrap over cases, each case with all that it adds.
+"""Confidence intervals of figures: a bootstrap over cases, each with its whole contribution.
 
-A case adds a `Mark` to a figure: a sum, and over how many things (sentences, citations, or the case itself). The figure
-is the ratio of the totals, and a case counts as a whole when cases are drawn, so that ten sentences of one answer are
-not taken for ten answers (a cluster bootstrap; Efron & Tibshirani 1993).
+A case adds a `Mark` to a figure: a sum, and a weight (number of sentences or citations, or 1 for the case itself). The
+figure is the ratio of the totals. Cases are resampled as a whole, so that ten sentences of one answer do not count as
+ten independent answers (a cluster bootstrap; Efron & Tibshirani 1993).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ SEED = 20
 _BLOCK_CELLS = 2_000_000
 
 Mark: TypeAlias = tuple[float, float]
-"""What one case adds to a figure: a sum and its weight. Weight 0: the case says nothing about it."""
+"""Contribution of a case to a figure: a sum and its weight. Weight 0: the case does not count."""
 Marks: TypeAlias = Mapping[str, Mark]
 """The marks of one case, by figure."""
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured number, its 95% interval (the value itself where none applies), and over how many cases."""
+    """A measured number, its 95% interval (the value itself if there is no interval), and the number of cases."""
 
     value: float
     low: float
@@ -72,7 +72,7 @@ def quotients(sums: Numbers, weights: Numbers) -> Numbers:
 
 
 def draws(cases: int, resamples: int) -> Iterator[Numbers]:
-    """How often each case is drawn, `resamples` rows in all, in blocks that fit into memory."""
+    """Yield how often each case is drawn, `resamples` rows in all, in blocks that fit into memory."""
     rng = np.random.default_rng(SEED)
     block = max(1, _BLOCK_CELLS // max(1, cases))
     for start in range(0, resamples, block):
@@ -82,7 +82,7 @@ def draws(cases: int, resamples: int) -> Iterator[Numbers]:
 
 
 def exact(value: float, n: int) -> Figure:
-    """A number that is what it is: a count, a maximum."""
+    """Return a number without uncertainty, such as a count or a maximum."""
     return Figure(value, value, value, n)
 
 

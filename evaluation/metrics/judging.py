@@ -1,10 +1,10 @@
-"""What models say of a run: are answers borne out, do passages bear on the questions, do answers say what is right.
+"""Judgement of a run by models: faithfulness, context relevance, and similarity to the right answer.
 
 Faithfulness and context relevance are Haystack's evaluators, which ask a chat generator. Semantic similarity is the
 cosine of two embeddings by any embedder that can search: Haystack's `SASEvaluator` needs sentence-transformers and
 torch, many times the size of the product, to compute the same.
 
-Importing this brings the libraries of models along; it is imported where a judge is asked for, and nowhere else.
+This module imports the libraries of models, so it is imported only where a judge is requested.
 """
 
 import logging
@@ -32,7 +32,7 @@ from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
 from tenants.core.errors import Invalid
 
-# A class that is not there is told in one line, like everything else that is wrong with a file.
+# An unknown class is reported in one line, like any other error in a file.
 logging.getLogger("haystack.utils.type_serialization").setLevel(logging.CRITICAL)
 
 _Role: TypeAlias = Literal["chat_generator", "embedder"]
@@ -40,11 +40,11 @@ _METRICS: Mapping[_Role, Sequence[tuple[str, str]]] = {
     "chat_generator": (("run", "messages"),),
     "embedder": (("question", "text"), ("run", "text")),
 }
-"""By what method and argument each is asked, in the order of preference."""
+"""Method and argument to call for each role, in order of preference."""
 
 
 class Judge:
-    """Judges records by the models that it is given; what cannot be asked without one of them is not said.
+    """Judges records with the given models; a figure whose model is missing is left out.
 
     :param chat_generator: for `faithfulness` and `context_relevance`. It has to be told to answer in JSON.
     :param embedder: for `semantic_similarity`.
@@ -66,17 +66,17 @@ class Judge:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Which engine and model judge, by what they are in the file."""
+        """Return the engine and model of each judge, by role."""
         set_names = {role: part for role, part in self._parts.items() if part is not None}
         return {role: f"{type(part).__name__} {getattr(part, 'model', '')}".strip() for role, part in set_names.items()}
 
     def judged(
         self, records: Sequence[Record], concurrency: int, progress: Callable[[int, int], None]
     ) -> tuple[Record, ...]:
-        """The records with what the models say of them, in their order.
+        """Return the records with the judgements of the models, in the same order.
 
-        :param concurrency: records in work at once.
-        :param progress: told how many are done, and of how many.
+        :param concurrency: number of records at once.
+        :param progress: called with the number of finished records and the total.
         """
         judged_records = []
         with ThreadPoolExecutor(concurrency) as pool:
@@ -86,7 +86,7 @@ class Judge:
         return tuple(judged_records)
 
     def close(self) -> None:
-        """Let go of the connections to the models. They are made again when somebody asks."""
+        """Close the connections to the models. The next call opens them again."""
         for part in self._parts.values():
             _call(part, "close")
 
@@ -94,12 +94,12 @@ class Judge:
         return replace(record, judged={name: _score(ask) for name, ask in self._questions(record)})
 
     def _questions(self, record: Record) -> Iterator[tuple[str, Callable[[], float]]]:
-        """What can be said of a record, by figure, and how to ask for it."""
+        """Yield the figures that apply to a record, each with a function that computes it."""
         case, answer = record.case, without_citations(record.text)
         inputs = {"questions": ["\n".join((*case.history, case.question))], "contexts": [_contexts(record)]}
         if self._faithfulness and record.shown:
             yield "faithfulness", partial(_share, self._faithfulness.run, **inputs, predicted_answers=[answer])
-        # Whatever is found for a question without an answer cannot bear on it, and should not.
+        # Passages found for a question without an answer are not relevant, and should not be.
         if self._relevance and record.passages and case.answerable is not False:
             yield "context_relevance", partial(_share, self._relevance.run, **inputs)
         gold = (case.gold_answer,) if case.gold_answer else case.gold_spans
@@ -116,7 +116,7 @@ def _contexts(record: Record) -> list[str]:
 
 
 def _score(ask: Callable[[], float]) -> float | CallOutcome:
-    """A judgement, or how asking for it failed: a model that is away, a reply that is none."""
+    """Return a judgement, or the kind of failure: an unavailable model, an invalid reply."""
     try:
         return round(ask(), 4)
     except Exception as fault:
@@ -143,7 +143,7 @@ def _similarity(embedded: Callable[[str], Sequence[float]], answer: str, gold: S
 
 
 def _embedding(embedder: object) -> Callable[[str], Sequence[float]] | None:
-    """How to embed a text. Both are read as questions are, which is what models want of texts that are compared."""
+    """Return a function that embeds a text. Both texts are embedded as questions, as models require for comparison."""
     run = getattr(embedder, "run", None)
     of_haystack = (lambda text: run(text)["embedding"]) if run else None
     embedded: Callable[[str], Sequence[float]] | None = getattr(embedder, "question", of_haystack)
@@ -151,7 +151,7 @@ def _embedding(embedder: object) -> Callable[[str], Sequence[float]] | None:
 
 
 def _call(part: object, name: str) -> None:
-    """Warm up or close what has such a method."""
+    """Call a method such as `warm_up` or `close` if the part has it."""
     method = getattr(part, name, None)
     if method is not None:
         method()
@@ -193,7 +193,7 @@ def read_judge(path: Path) -> Judge:
 
 
 def _component(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what it is, the file says
-    """What the file describes. Raises whatever its constructor does, and `TypeError` where it cannot play the role."""
+    """Build the component described in the file. Raises its constructor's errors, and `TypeError` for a wrong role."""
     if part is None:
         return None
     model = from_description(part.model_dump(), role)

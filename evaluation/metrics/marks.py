@@ -1,7 +1,7 @@
-"""What each asked question adds to each figure. Rankings are judged by Haystack's evaluators, at article level.
+"""Contribution of each question to each figure. Haystack's evaluators score rankings, at article level.
 
-Retrieval and generation are told apart: a figure of the first group reads the ranking alone, one of the second the
-answer that was shown.
+Retrieval and generation are separate: a figure of the first group depends on the ranking only, one of the second on
+the visible answer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -129,7 +129,7 @@ GATED = (
 
 
 def better_direction(figure: str) -> Direction:
-    """Which way a figure should go."""
+    """Return the direction of improvement of a figure."""
     name = figure.partition(":")[0]
     if name in NEITHER_IS_BETTER:
         return "neither"
@@ -141,7 +141,7 @@ def question_marks(
     reference: Sequence[Record] = (),
     clean_hits: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict[str, Mark]]:
-    """By case, what it adds to each figure.
+    """Return the contribution of each case to each figure.
 
     :param reference: the same cases answered by the yardstick, in the same order, where there is one.
     :param clean_hits: `hit@5` by case id of the same questions without noise.
@@ -191,7 +191,7 @@ def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:
 
 
 def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
-    """What the yardstick's answers add to the figures that it has."""
+    """Return the contributions of the baseline's answers to the figures that apply to it."""
     return [{**ranking, **_span_mark(r)} for ranking, r in zip(_ranking_marks(records), records, strict=True)]
 
 
@@ -275,7 +275,7 @@ def right_answer(record: Record) -> bool:
 
 
 def _answer_marks(record: Record) -> Marks:
-    """What a shown answer holds, how long it is, and what its citations are worth."""
+    """Return the marks of a visible answer: contents, length, and quality of citations."""
     spans = _span_mark(record)
     if not record.shown:
         return spans
@@ -326,12 +326,12 @@ def _cost_marks(record: Record) -> Marks:
 
 
 def _judged_marks(record: Record) -> Marks:
-    """What a judge's models said, and which share of what they were asked they failed to say."""
+    """Return the scores of the judge's models, and the share of failed judgements."""
     judged_marks = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
     failed = many([float(isinstance(score, str)) for score in record.judged.values()])
     return {**judged_marks, "judge_failed": failed} if record.judged else {}
 
 
 def code_marks(records: Sequence[Record]) -> list[Marks]:
-    """For questions about codes that the knowledge base lacks; a case's category is the code asked for."""
+    """Return the marks of questions about unknown codes; a case's category is the code asked for."""
     return [{"answered_with_another_code": one(answers_another_code(r, r.case.category))} for r in records]

@@ -1,4 +1,4 @@
-"""From the cases of a run to its figures."""
+"""Figures of a run, computed from its cases."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +33,12 @@ from evaluation.metrics.thresholds import (
 from evaluation.runs import Run, SetRun
 
 MIN_CLAIMS = 10
-"""Claimed answers below which nothing is said of `confidence`: by a key they are few, and that is the point of it."""
+"""Number of claimed answers below which `confidence` is not evaluated; an answer key has few claims by design."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A case that went wrong: what was wanted and what came."""
+    """A failed case: the required and the actual result."""
 
     case_id: str
     question: str
@@ -48,10 +48,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class SetReport:
-    """One measured set. `reference` holds the same figures for the plain BM25 reference where they apply.
+    """Figures of one measured set. `reference` holds the same figures for the plain BM25 baseline if they apply.
 
-    `unjudged` says how often a judge's models failed, by figure and kind of failure. `claims` is the curve of rightness
-    against the share that is claimed, where there is an answer key.
+    `unjudged` counts failures of the judge's models, by figure and kind of failure. `claims` is the curve of accuracy
+    against coverage, if there is an answer key.
     """
 
     name: str
@@ -67,7 +67,7 @@ class SetReport:
     claims: tuple[ClaimPoint, ...] = ()
 
     def targets(self) -> list[TargetResult]:
-        """The demands on this set, held against what was measured."""
+        """Compare the measured figures with the targets of this set."""
         return judge(
             self.name,
             {name: figure.value for name, figure in self.figures.items()},
@@ -76,7 +76,7 @@ class SetReport:
 
 
 def reported(run: Run) -> list[SetReport]:
-    """A report for every set of a run."""
+    """Return a report for every set of a run."""
     return [report(set_run, run.by_name()) for set_run in run.sets]
 
 
@@ -124,7 +124,7 @@ def marks(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({
 
 
 def trade(records: Sequence[Record]) -> dict[str, Figure]:
-    """The refusal curve in two numbers, and how far scores are to be taken at their word."""
+    """Summarise the refusal curve in two numbers, and measure the calibration of scores."""
     answerable, unanswerable = scores(records)
     point = false_answers_at(refusal_curve(answerable, unanswerable), 0.1)
     if point is None:
@@ -231,13 +231,13 @@ def failures(records: Sequence[Record]) -> Iterator[Failure]:
 
 
 def unjudged(records: Sequence[Record]) -> dict[str, int]:
-    """How often a judge's models failed, by what they were asked and how they failed."""
+    """Count the failures of a judge's models, by figure and kind of failure."""
     judged = (item for record in records for item in record.judged.items())
     return dict(Counter(f"{name}: {score}" for name, score in judged if isinstance(score, str)).most_common())
 
 
 def missed(record: Record) -> str:
-    """What the case demanded and did not get; empty when all is well."""
+    """Return the unmet requirement of the case; empty if all are met."""
     case = record.case
     if record.outcome == "failed":
         return "any other outcome"

@@ -1,4 +1,4 @@
-"""What a visitor was shown, compared with its sources by words and numbers, from outside of the pipeline."""
+"""Comparison of the visible answer with its sources by words and numbers, independent of the pipeline."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ _MARK = re.compile(r"\[(\d+)\]")
 _AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)
 _ADDRESS = re.compile(r"(?:https?:)?//[^\s)\]]+|\bwww\.[^\s)\]]+", re.IGNORECASE)
 _RUN = 8
-"""Content words in a row that nobody says by chance."""
+"""Length of a run of shared content words that is no coincidence."""
 
 
 def passages() -> Mapping[str, Passage]:
-    """All passages of the tenant in context, by chunk id."""
+    """Return all passages of the tenant in context, by chunk id."""
     stored = (to_passage(from_payload(hit.payload, 0.0, {})) for hit in open_collection().scan())
     return {passage.chunk_id: passage for passage in stored}
 
@@ -78,12 +78,12 @@ def unclaimed(text: str, claims: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _removed() -> re.Pattern[str]:
-    """What stands for an address that leads off the tenant's sites, in any language."""
+    """Return a pattern for the placeholder of a removed external link, in any language."""
     return re.compile("|".join(re.escape(said_in("outcomes.guard.link_removed", locale)) for locale in LOCALES))
 
 
 def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
-    """Addresses in what is shown that lead to none of the hosts."""
+    """Return the visible addresses that lead to none of the hosts."""
     hosts = frozenset(allowed)
     shown_text = "\n".join((answer.answer.text, answer.answer.notice or "", *answer.suggested_questions))
     urls = [*_ADDRESS.findall(shown_text), *(citation.url for citation in answer.citations if citation.url)]

@@ -1,4 +1,4 @@
-"""Which measured numbers are good enough; the thresholds live in `targets.yaml`."""
+"""Targets of measured figures; the thresholds are in `targets.yaml`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _FILE = Path(__file__).with_name("targets.yaml")
 
 
 class Target(BaseModel):
-    """One demand on one number. Exactly one of the three bounds is given."""
+    """A requirement on one figure. Exactly one of the three bounds is set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,7 +25,7 @@ class Target(BaseModel):
 
     @property
     def demand(self) -> str:
-        """The bound as a short formula."""
+        """Return the bound as a short formula."""
         if self.at_least is not None:
             return f">= {self.at_least:g}"
         if self.at_most is not None:
@@ -52,7 +52,7 @@ class _Targets(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TargetResult:
-    """A target, the number it was held against, and the reference's number where it has one."""
+    """A target with the measured figure, and the baseline's figure if there is one."""
 
     target: Target
     value: float

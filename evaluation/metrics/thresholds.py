@@ -1,4 +1,4 @@
-"""The threshold of the relevance gate: the trade between wrong answers and needless refusals, and where to stop."""
+"""Threshold of the relevance gate: the trade-off between wrong answers and needless refusals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MIN_FOR_CALIBRATION = 30
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """What a threshold on the score would do: answer at or above it, refuse below."""
+    """Effect of a threshold on the score: answer at or above it, refuse below."""
 
     threshold: float
     over_refusal: float
@@ -25,7 +25,7 @@ class CurvePoint:
 
 
 def refusal_curve(answerable: Sequence[float], unanswerable: Sequence[float]) -> tuple[CurvePoint, ...]:
-    """Every distinct threshold on the scores of questions with and without an answer, lowest first.
+    """Return every distinct threshold on the scores of questions with and without an answer, lowest first.
 
     Over-refusal never falls and false answers never rise from point to point. The last point refuses everything.
     """

@@ -1,4 +1,4 @@
-"""A judge on vendors that it never saw: fitted on the others, tested on each. The report shows the table."""
+"""Cross-validation of the judge over vendors: fitted on the others, tested on each. The report shows the table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 from evaluation.metrics.calibration import Booleans, Numbers, expected_error
 
 FILE = Path(__file__).with_name("unseen.json")
-"""Written by whoever fits the shipped judge."""
+"""Written when the shipped judge is fitted."""
 THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55)
 
 
 @dataclass(frozen=True, slots=True)
 class UnseenClaims:
-    """What a threshold claims: a share of all questions, how much of that is right, a share of the unanswerable."""
+    """Result of a threshold: the share of questions claimed, their accuracy, and the share of the unanswerable."""
 
     threshold: float
     claimed: float
