@@ -1,4 +1,4 @@
-"""Answers to read: every turn of an answer key with what was shown, what it cites, and what the key says of it."""
+"""Answers for human review: every turn of an answer key with its text, its citations and its grade."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ def answers_to_read(records: Sequence[Record]) -> list[ReadAnswer]:
 
 
 def write_answers(path: Path, records: Sequence[Record]) -> None:
-    """One JSON object a line, in the order of the questions.
+    """Write one JSON object a line, in the order of the questions.
 
-    `turn` holds what a scorer of turns reads. An editor may correct `right`; `opora evaluate calibrate --graded` reads
-    it back.
+    `turn` holds the input of a scorer of turns. An editor may correct `right`; `opora evaluate calibrate --graded`
+    reads the file.
     """
     read = {answer.record.case.case_id: answer for answer in answers_to_read(records)}
     lines = (json.dumps(_line(read[record.case.case_id]), ensure_ascii=False) for record in records)

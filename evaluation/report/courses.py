@@ -1,4 +1,4 @@
-"""Quantities over time, one plot under the other, as an SVG file that stands by itself."""
+"""Time series, one plot below the other, as a self-contained SVG file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One quantity: its values at the moments `at`."""
+    """A quantity with its values at the moments `at`."""
 
     title: str
     at: Sequence[float]
@@ -22,7 +22,7 @@ class Course:
 
 
 def courses(unit: str, shown: Sequence[Course]) -> str:
-    """A plot for each; every scale begins at 0.
+    """Draw a plot for each series; every scale begins at 0.
 
     :param unit: of the moments.
     """

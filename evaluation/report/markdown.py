@@ -11,7 +11,7 @@ _COLUMNS = ("set", "figure", "value", "interval", "n", "reference")
 
 
 def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
-    """One row for each headline figure that was measured, with its interval, its n, and plain BM25's."""
+    """Return a row for each headline figure that was measured: value, interval, n, and plain BM25's value."""
     columns = [text(f"evaluation.table.{column}", locale) for column in _COLUMNS]
     rows = [columns, ["---"] * len(columns)]
     by_name = {report.name: report for report in reports}

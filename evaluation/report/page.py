@@ -1,4 +1,4 @@
-"""One page that a manager understands: what was promised, what was measured, where it goes wrong. Self-contained."""
+"""Report page for managers: requirements, measurements, and failures. Self-contained."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

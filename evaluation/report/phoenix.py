@@ -113,7 +113,7 @@ def _as_dataset(set_run: SetRun) -> dict[str, object]:
 
 
 def _expected(case: Case) -> dict[str, object]:
-    """What is known of the right answer, and nothing else."""
+    """Return the known properties of the right answer."""
     expectations = {
         "answerable": case.answerable,
         "outcome": case.outcome,
@@ -139,14 +139,14 @@ def _output(record: Record) -> dict[str, object]:
 
 
 def _scores(record: Record, counted: Marks) -> dict[str, float]:
-    """Each figure that the case says something about; Phoenix takes no number that is none."""
+    """Return the figures that the case contributes to; Phoenix accepts only finite numbers."""
     scores = {name: total / weight for name, (total, weight) in counted.items() if weight}
     scores |= {"relevance": record.score, "confidence": record.confidence}
     return {name: score for name, score in scores.items() if math.isfinite(score)}
 
 
 def _times(run: Run, record: Record) -> dict[str, str]:
-    """Runs keep how long a case took, not when."""
+    """Return start and end; runs store the duration of a case, not its time."""
     ended = run.created_at + timedelta(milliseconds=record.milliseconds)
     return {"start_time": run.created_at.isoformat(), "end_time": ended.isoformat()}
 

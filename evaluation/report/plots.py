@@ -14,13 +14,13 @@ _PAD_LEFT, _PAD_BOTTOM, _PAD_TOP, _PAD_RIGHT = 46, 44, 12, 12
 _INNER = _SIZE - _PAD_LEFT - _PAD_RIGHT
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _WORTH_SEEING = 0.4
-"""Nobody refuses, or answers wrongly, more than this share on purpose."""
+"""Larger shares of refusals or wrong answers are of no interest."""
 _ROW = 26
 
 
 @dataclass(frozen=True, slots=True)
 class BarGroup:
-    """One row of a bar chart: its name, the bars' values on the chart's scale, and what is written behind them."""
+    """A row of a bar chart: its name, the bars' values on the chart's scale, and the label behind them."""
 
     name: str
     values: tuple[float, ...]
@@ -28,7 +28,7 @@ class BarGroup:
 
 
 def reliability_diagram(bins: Sequence[Bin], across: str, up: str) -> str:
-    """Predicted against actual shares with the diagonal. A dot is sized by its cases and has a 95% interval."""
+    """Draw predicted against actual shares with the diagonal. A dot is sized by its cases and has a 95% interval."""
     largest = max((one.n for one in bins), default=1)
     parts = [_frame(across, up), _path([(0, 0), (1, 1)], "diagonal")]
     parts += [_path([(one.predicted, one.low), (one.predicted, one.high)], "whisker") for one in bins]
@@ -66,14 +66,14 @@ def claims_diagram(curve: Sequence[ClaimPoint], claimed: float, across: str, rig
 
 
 def _worth_seeing(curve: Sequence[CurvePoint]) -> list[tuple[float, float]]:
-    """The part of a curve in which somebody would put a threshold, on the scale of the plot."""
+    """Return the part of a curve with plausible thresholds, on the scale of the plot."""
     return [
         (min(1.0, point.over_refusal / _WORTH_SEEING), min(1.0, point.false_answers / _WORTH_SEEING)) for point in curve
     ]
 
 
 def interval_bar(figure: Figure, reference: Figure | None) -> str:
-    """A share on a line from 0 to 1: its band, its value, and the yardstick's tick."""
+    """Draw a share on a line from 0 to 1: its band, its value, and the baseline's tick."""
     low, high = max(0.0, figure.low), min(1.0, figure.high)
     width = max(high - low, 0.006)
     parts = ['<line class="rail" x1="0" y1="9" x2="100" y2="9"/>']

@@ -1,4 +1,4 @@
-"""Figures as tables on the screen."""
+"""Figures as tables in the terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -95,7 +95,7 @@ def _claims_table(report: SetReport, locale: str) -> Table:
 
 
 def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: int, locale: str) -> None:
-    """What thresholds of `confidence` would claim, and how much of it is right."""
+    """Print the answers that thresholds of `confidence` would claim, and the share of right ones."""
     table = Table(title=text("evaluation.table.choices", locale, n=graded), title_justify="left")
     for column in ("threshold", "claims", "claimed", "right", "interval"):
         table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
@@ -106,7 +106,7 @@ def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: 
 
 
 def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenant: str, locale: str) -> None:
-    """The threshold that was chosen, what to expect of it, and the command that sets it."""
+    """Print the chosen threshold, the expected result, and the command that sets it."""
     expected = "" if choice.expected is None else text("evaluation.expected", locale, share=f"{choice.expected:.0%}")
     line = text(
         "evaluation.chosen",
@@ -124,7 +124,7 @@ def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenan
 
 
 def print_targets(console: Console, judged: Sequence[TargetResult], locale: str) -> None:
-    """Which demands are met."""
+    """Print which targets are met."""
     if not judged:
         return
     table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
@@ -160,7 +160,7 @@ def formatted(name: str, value: float) -> str:
 
 
 def print_comparison(console: Console, comparison: Comparison, locale: str) -> None:
-    """What changed from one run to another, set by set; what is the same is counted only."""
+    """Print the changes between two runs, set by set; unchanged figures are only counted."""
     for node, parameter, before, after in comparison.parameters:
         console.print(f"{node}.{parameter}: {before} → {after}", highlight=False)
     table = Table(title=f"{comparison.before} → {comparison.after}", title_justify="left")
@@ -197,7 +197,7 @@ def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
 
 
 def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequence[Advice]], locale: str) -> None:
-    """What thresholds of the relevance gate cost, set by set."""
+    """Print the cost of relevance gate thresholds, set by set."""
     for name, lines in advice_by_set.items():
         if not lines:
             console.print(text("evaluation.table.no_advice", locale, set=name), style="dim", highlight=False)
@@ -217,17 +217,17 @@ def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequenc
 
 
 def figure_name(figure: str, locale: str) -> str:
-    """What a figure is called among people."""
+    """Return the display name of a figure."""
     name, _, part = figure.partition(":")
     called = text(f"evaluation.figure.{name}", locale)
     return f"{called}: {part}" if part else called
 
 
 def as_text(rate: Rate) -> str:
-    """A rate with its interval and over how many."""
+    """Format a rate with its interval and its number of cases."""
     return f"{rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 
 
 def threshold_now(run: Run) -> str:
-    """The threshold of the relevance gate that the run was measured with."""
+    """Return the threshold of the relevance gate in the run."""
     return str(run.state.parameters.get("evaluate_retrieval", {}).get("threshold", "?"))
