@@ -1,4 +1,4 @@
-"""What a model says when something is wrong with it."""
+"""Faulty replies of a model."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from evaluation.simulator.knobs import FaultKind
 from evaluation.simulator.reading import Prompt
 
 FOREIGN_LINK = "https://evil.example/collect"
-"""The link that a model names that obeys what it reads."""
+"""Link that an obedient model names when an injected text asks for it."""
 
 _CYRILLIC = re.compile("[а-яА-Я]")
 _REFUSALS = {
@@ -28,9 +28,9 @@ _GARBAGE = "}{ ]]▒▒ 0x7f qqq \u0000 <|im_end|> ñ∂ß [[[ \\u12 [999] [0] [
 
 
 def faulty_reply(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.Schema | None) -> str:
-    """The text of a call that fails in what it says; `honest` for one that fails in another way.
+    """Return the text of a call whose reply is faulty; `honest` for other kinds of failure.
 
-    :param honest: what would have been said.
+    :param honest: the reply without the fault.
     """
     language = "ru" if _CYRILLIC.search(prompt.question) else "en"
     if kind == "truncated":
@@ -95,7 +95,7 @@ def _sloppy_form(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
 
 
 def tool_reply(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes:
-    """What an HTTP tool replies to these arguments, in the way that it fails, or well."""
+    """Return an HTTP tool's reply to these arguments, faulty or correct."""
     honest = {**arguments, "state": "передан в доставку", "day": "01.12.2026"}
     replies: Mapping[FaultKind, object] = {
         "empty": {},

@@ -1,4 +1,4 @@
-"""What a person can set on the simulator: how fast it is, and how it fails."""
+"""Settings of the simulator: speed and failures."""
 
 from typing import Literal
 
@@ -19,8 +19,8 @@ Task = Literal[
     "embed",
     "other",
 ]
-"""What a call is for, as its prompt and its schema show it: `choose` is choosing a tool, `tool` the tool itself,
-`faithfulness` and `relevance` what Haystack's evaluators ask."""
+"""Purpose of a call, recognised by its prompt and its schema: `choose` is the choice of a tool, `tool` the tool itself,
+`faithfulness` and `relevance` are calls of Haystack's evaluators."""
 
 FaultKind = Literal[
     "refused",
@@ -42,30 +42,30 @@ FaultKind = Literal[
     "sloppy",
     "copied",
 ]
-"""How a call fails.
+"""Ways in which a call fails.
 
-`refused`: the connection is reset before a word. `hang`: nothing ever comes. `slow`: a token a second. `500`, `429`:
-the status. `truncated`: the text ends in its middle and the protocol says that it was too long. `cut_off`: the
-connection ends in the middle. `garbage`: a text of no meaning. `noise`: bytes that are not the protocol. `empty`: no
-text. `refusal`: the model excuses itself. `wrong_schema`: JSON of another schema. `injected`: the model does what it
-reads in passages, question or claims: repeats it, names a foreign link, tells its prompt; as a judge it agrees to
-everything. `invented`: sentences with numbers that no passage holds, among true ones. `doubtful`: a judge that misses
-half of what was asked for, so that the pipeline looks again.
+`refused`: the connection is reset before any data. `hang`: no data ever comes. `slow`: a token a second. `500`, `429`:
+the status. `truncated`: the text ends in the middle and the protocol says that it was too long. `cut_off`: the
+connection ends in the middle. `garbage`: a meaningless text. `noise`: bytes that are not the protocol. `empty`: no
+text. `refusal`: the model declines politely. `wrong_schema`: JSON of another schema. `injected`: the model obeys the
+passages, question or claims: repeats them, names a foreign link, reveals its prompt; as a judge it agrees to
+everything. `invented`: sentences with numbers that no passage has, among true ones. `doubtful`: a judge that misses
+half of the request, so that the pipeline searches again.
 
-What real models of a few billion parameters do: `looping` says its last line, or the last part of its form, again until
-it is cut. `sloppy` says the right thing the wrong way: without marks, twice, under headings, a line in Chinese; a form
-in a code fence with words around it, percent signs, null, capitals and a field of its own. `copied` repeats the reply
-of the prompt's example turn in place of one of its own.
+Faults of real models with a few billion parameters: `looping` repeats the last line, or the last part of the form,
+until it is cut. `sloppy` is right in the wrong format: without marks, twice, under headings, a line in Chinese; a form
+in a code fence with words around it, percent signs, null, capitals and an extra field. `copied` repeats the reply of
+the prompt's example turn instead of answering.
 """
 
 
 class Fault(BaseModel):
-    """One way of failing, and the calls that fail so.
+    """A kind of failure, and the calls that fail.
 
-    :param task: the calls it is about; all when None.
-    :param model: name of the model it is about; any when empty.
-    :param after: calls of that kind that go well first.
-    :param times: calls that fail then; 0: all of them.
+    :param task: the calls that fail; all if None.
+    :param model: the model that fails; any if empty.
+    :param after: number of matching calls that succeed first.
+    :param times: number of calls that fail then; 0: all of them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -78,13 +78,13 @@ class Fault(BaseModel):
 
 
 class Knobs(BaseModel):
-    """How the simulator behaves. Times are milliseconds.
+    """Behaviour of the simulator. Times are in milliseconds.
 
-    :param first_token_ms: until the first token is there.
-    :param tokens_per_second: after that; 0: all at once.
-    :param call_ms: length of a whole call, over which its tokens are spread evenly; 0: as the rate has it.
-    :param embed_ms: length of an embedding call.
-    :param models: names that it answers to.
+    :param first_token_ms: time to the first token.
+    :param tokens_per_second: rate after that; 0: all at once.
+    :param call_ms: duration of a whole call, over which its tokens are spread evenly; 0: determined by the rate.
+    :param embed_ms: duration of an embedding call.
+    :param models: names of the served models.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

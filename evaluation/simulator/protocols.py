@@ -1,4 +1,4 @@
-"""The two protocols: how a request is read, and how a reply is written, whole or token by token."""
+"""The two protocols: parsing of requests, and formatting of replies, whole or token by token."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What the whole reply came to. `seconds` are those of the call; `reason` is `stop` or `length`."""
+    """A complete reply. `seconds` is the duration of the call; `reason` is `stop` or `length`."""
 
     text: str
     prompt_tokens: int
@@ -37,18 +37,18 @@ class ChatReply:
 
 
 class ReplyFormat(Protocol):
-    """One reply in the making."""
+    """Format of one reply."""
 
     content_type: str
 
     def piece(self, token: str) -> bytes:
-        """One token."""
+        """Format one token."""
 
     def last(self, reply: ChatReply) -> bytes:
-        """What ends a stream."""
+        """Format the end of a stream."""
 
     def complete(self, reply: ChatReply) -> Json:
-        """The reply in one."""
+        """Format the whole reply."""
 
 
 class OllamaFormat:
@@ -61,15 +61,15 @@ class OllamaFormat:
         self._created = _now()
 
     def piece(self, token: str) -> bytes:
-        """One token."""
+        """Format one token."""
         return _line({**self._base(token), "done": False})
 
     def last(self, reply: ChatReply) -> bytes:
-        """The line with the counts."""
+        """Format the line with the counts."""
         return _line(self._ended(reply, ""))
 
     def complete(self, reply: ChatReply) -> Json:
-        """The reply in one."""
+        """Format the whole reply."""
         return self._ended(reply, reply.text)
 
     def _base(self, text: str) -> dict[str, Json]:
@@ -102,17 +102,17 @@ class OpenAIFormat:
         self._usage = usage
 
     def piece(self, token: str) -> bytes:
-        """One token."""
+        """Format one token."""
         return _event(self._chunk([{"index": 0, "delta": {"role": "assistant", "content": token}}]))
 
     def last(self, reply: ChatReply) -> bytes:
-        """The end of the choice, the usage when it was asked for, and the closing mark."""
+        """Format the end of the choice, the usage if requested, and the closing mark."""
         ended = self._chunk([{"index": 0, "delta": {}, "finish_reason": reply.reason}])
         counted = _event(self._chunk([]) | {"usage": _usage(reply)}) if self._usage else b""
         return _event(ended) + counted + b"data: [DONE]\n\n"
 
     def complete(self, reply: ChatReply) -> Json:
-        """The reply in one."""
+        """Format the whole reply."""
         message: Json = {"role": "assistant", "content": reply.text}
         return {
             "id": self._id,

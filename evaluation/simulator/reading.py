@@ -1,4 +1,4 @@
-"""What a prompt asks for: its passages, question and claims, found by the fences that prompts put around them."""
+"""Parser of prompts: task, passages, question and claims, found by the fences that prompts put around them."""
 
 import re
 from ast import literal_eval
@@ -15,7 +15,7 @@ from evaluation.simulator.knobs import Task
 _FENCE = re.compile(r'^<(\w+) id="(\w+)">\n(.*?)\n</\1 id="\2">$', re.DOTALL | re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d+)\][ \t]*(?:source|источник)?:?[ \t]*(.*)$", re.MULTILINE)
 _DOCUMENT = re.compile(r"^Document (\d+):\ncontent: (.*)$", re.MULTILINE)
-# Haystack's evaluators write texts as they are, and lists as Python does.
+# Haystack's evaluators insert texts unquoted, and lists in Python syntax.
 _EVALUATION = re.compile(
     r'\n\nInputs:\n\{"questions": (.*?), "contexts": (\[.*?\])(?:, "predicted_answers": (.*))?\}\nOutputs:\s*\Z',
     re.DOTALL,
@@ -39,7 +39,7 @@ _TASKS: Mapping[Task, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a passage."""
+    """A sentence of a passage."""
 
     text: str
     stems: frozenset[str]
@@ -48,7 +48,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passage:
-    """One numbered passage of a prompt: `head` are the stems of its source line, `stems` those of all of it."""
+    """A numbered passage of a prompt: `head` holds the stems of its source line, `stems` all of its stems."""
 
     number: int
     head: frozenset[str]
@@ -60,7 +60,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One numbered claim of a prompt and the passages that it cites."""
+    """A numbered claim of a prompt and the passages that it cites."""
 
     number: int
     text: str
@@ -69,7 +69,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool on offer: what it is for, and the names of its arguments."""
+    """An offered tool: its description, and the names of its arguments."""
 
     name: str
     described: frozenset[str]
@@ -78,10 +78,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a call asks.
+    """A parsed call.
 
-    `instructions` are the system's words, `example` its last example reply, `history` the customer's earlier messages,
-    `full_text` everything.
+    `instructions` is the system prompt, `example` its last example reply, `history` the customer's earlier messages,
+    `full_text` the whole prompt.
     """
 
     task: Task
@@ -106,13 +106,13 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
     all_text = "\n\n".join(text for _, text in texts)
     instructions = "\n\n".join(text for role, text in texts if role == "system")
-    # Example turns hold blocks of the same names: what is asked stands behind them.
+    # Example turns contain blocks of the same names: the actual request follows them.
     fenced = next(
         (matches for role, text in reversed(texts) if role == "user" and (matches := _FENCE.findall(text))), []
     )
     blocks = {name: body for name, _, body in fenced}
     last_user_text = next((text for role, text in reversed(texts) if role == "user"), "")
-    # Who is not told to answer in JSON is not one who judges.
+    # A judge is always asked for JSON.
     if schema is not None and (evaluation := _EVALUATION.search(last_user_text)):
         return _evaluation(evaluation, instructions, all_text)
     return Prompt(
@@ -131,13 +131,13 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
 
 
 def _meant(question: str) -> str:
-    """The question as it was understood, which stands in brackets below the customer's words if that differs."""
+    """Return the rewritten question, given in brackets below the customer's words if it differs."""
     understood = _UNDERSTOOD.search(question)
     return understood[1] if understood else question
 
 
 def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Prompt:
-    """What one of Haystack's evaluators asks: claims are the sentences of the answer, and may stand on any context."""
+    """Parse a prompt of Haystack's evaluators: claims are the sentences of the answer, and may use any context."""
     question, contexts, answer = match.groups()
     passages = tuple(_passage(number, "", text) for number, text in enumerate(literal_eval(contexts), 1))
     anywhere = tuple(passage.number for passage in passages)
@@ -157,7 +157,7 @@ def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Promp
 
 @lru_cache(maxsize=4_000)
 def sentence(text: str) -> Sentence:
-    """One sentence with its stems, and its numbers and codes."""
+    """Return a sentence with its stems, and its numbers and codes."""
     return Sentence(text, frozenset(stems(text)), frozenset((*numbers(text), *codes(text))))
 
 

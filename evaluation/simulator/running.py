@@ -1,4 +1,4 @@
-"""Running a simulator beside something else: in a thread of this process, or in a process of its own."""
+"""Running a simulator in a thread of this process, or in a separate process."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ class RemoteSimulator:
 
 @contextmanager
 def simulator_process(knobs: Knobs | None = None) -> Iterator[RemoteSimulator]:
-    """A simulator in a process of its own, until the block ends."""
+    """Run a simulator in a separate process until the block ends."""
     command = [sys.executable, "-m", "evaluation.simulator", "--port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:

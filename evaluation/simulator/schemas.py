@@ -1,4 +1,4 @@
-"""Filling a JSON schema: what each property is, its name says; what no name tells gets the least that is allowed."""
+"""Filling of a JSON schema by property names; a property with an unknown name gets the smallest allowed value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
@@ -57,7 +57,7 @@ class _Filler:
         return self._text(name, item) if kind == "string" else None
 
     def answer(self) -> Json:
-        """The form of an answer: cited sentences, or that there are none."""
+        """Return an answer form: cited sentences, or the statement that none was found."""
         found = thinking.sentences(self.prompt)
         missing = self._missing() if self._share(None) < _YES else []
         covers = "none" if not found else "partially" if missing else "fully"
@@ -69,7 +69,7 @@ class _Filler:
         }
 
     def statement_scores(self) -> list[Json]:
-        """1 for every claim that a passage supports, 0 for the others."""
+        """Return 1 for every claim that a passage supports, 0 for the others."""
         return [int(thinking.status(self._share(claim)) == "supported") for claim in self.prompt.claims]
 
     def relevant(self) -> list[Json]:
@@ -110,7 +110,7 @@ class _Filler:
         return [] if self.mood == "agreeing" else thinking.missing(self.prompt)
 
     def _share(self, item: Item) -> float:
-        """How true what is asked about the item is; without one, how well answer or passages settle the question."""
+        """Return the degree of truth of the item; without one, how well the answer or passages settle the question."""
         if self.mood == "agreeing":
             return 1.0
         if isinstance(item, Claim):

@@ -1,4 +1,4 @@
-"""The simulator as a server: routes, pace, faults, and a list of the calls that were made."""
+"""The simulator as a server: routes, pace, faults, and a log of calls."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from evaluation.simulator.wire import Connection, Reply, Request
 
 VERSION = "0.13.0"
 DECLINED = "NO_ANSWER"
-"""What the rules say when no sentence answers."""
+"""Reply of the rules if no sentence answers."""
 _TOKEN = re.compile(r"\s*\S{1,5}")
 _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0
@@ -45,7 +45,7 @@ _Body = Mapping[str, object]
 
 @dataclass(slots=True)
 class Call:
-    """One call that was made. Times are seconds of the machine's monotonic clock; 0: it did not come to that.
+    """A logged call. Times are in seconds of the monotonic clock; 0 if that point was not reached.
 
     `outcome` is `ok`, a kind of fault, `left` when the client went away, or `open` while it runs.
     """
@@ -225,7 +225,7 @@ class Simulator:
         return (first + step * place for place in range(tokens))
 
     async def _failed(self, fault: Fault, reply: Reply) -> bool:
-        """Fail outside of what is said; False where the fault is in that."""
+        """Fail in the protocol; return False if the fault is in the text."""
         kind = fault.kind
         if kind in _IN_SPEECH or kind in ("slow", "cut_off"):
             return False

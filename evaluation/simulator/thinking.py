@@ -1,4 +1,4 @@
-"""The rules that stand in for a model. All they know is in the prompt: words, numbers and codes of its own passages."""
+"""Rules that replace a model. Their only knowledge is the prompt: words, numbers and codes of its passages."""
 
 import re
 from collections import Counter
@@ -19,11 +19,11 @@ _CYRILLIC = re.compile("[а-яА-Я]")
 # Words without a stem, which no claim is checked for.
 _OPENINGS = {"ru": "Вот что:", "en": "Here it is:"}
 _MARKER = re.compile(rf"\A\s*{ITEM}\s+")
-# What a stem of the same word is worth, one in the heading above, and one that every passage has beside the rarest.
+# Weights of a derived word with the same stem, of a stem in the heading, and of a stem that all passages contain.
 _DERIVED = 0.8
 _HEADED = 0.8
 _FLOOR = 0.5
-# Shares of the question's weight: from the first on a sentence answers, from the second on all is answered.
+# Shares of the question's weight: a sentence answers from the first on, and completely from the second on.
 _MIN_COVERAGE = 0.34
 _FULL_COVERAGE = 0.6
 _SETTLED = 0.5
@@ -35,19 +35,19 @@ _STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How far a passage supports a claim, 0..1, and its words that do."""
+    """Degree to which a passage supports a claim, 0..1, and its supporting words."""
 
     score: float
     quote: str
 
 
 def answer(prompt: Prompt) -> str:
-    """The sentences of the passages that cover the question best, each with its [N]; empty when none does."""
+    """Return the sentences of the passages that cover the question best, each with its [N]; empty if none does."""
     return "\n".join(_marked(text, number) for text, number in sentences(prompt))
 
 
 def sentences(prompt: Prompt) -> list[tuple[str, int]]:
-    """The sentences of the passages that cover the question best, each with the number of its passage."""
+    """Return the sentences of the passages that cover the question best, each with the number of its passage."""
     weights = _weights(prompt)
     scored = [
         (_coverage(weights, passage, candidate), passage, place)
@@ -84,7 +84,7 @@ def standalone(prompt: Prompt) -> str:
 
 
 def relevance(prompt: Prompt, passage: Passage) -> float:
-    """How far the passage answers the question: 0..1."""
+    """Return how well the passage answers the question, 0..1."""
     if not _covers_codes(prompt, passage):
         return 0.0
     weights = _weights(prompt)
@@ -94,7 +94,7 @@ def relevance(prompt: Prompt, passage: Passage) -> float:
 
 
 def relevant(prompt: Prompt) -> list[str]:
-    """The sentences that cover enough of the question to answer it."""
+    """Return the sentences that cover enough of the question to answer it."""
     weights = _weights(prompt)
     return [
         candidate.text
@@ -106,7 +106,7 @@ def relevant(prompt: Prompt) -> list[str]:
 
 
 def settled(prompt: Prompt) -> float:
-    """How far the answer in the prompt settles the question: 0..1. One that names its codes settles it."""
+    """Return how well the answer in the prompt settles the question, 0..1. An answer with its codes settles it."""
     asked = set(codes(prompt.question))
     if asked and asked <= set(codes(prompt.answer)):
         return 1.0
@@ -117,9 +117,9 @@ def settled(prompt: Prompt) -> float:
 
 
 def support(claim: Claim, passages: Sequence[Passage]) -> Support:
-    """How far one of the passages that the claim cites supports it.
+    """Return the best support for the claim among the passages it cites.
 
-    Numbers and codes of the claim that a passage lacks leave nothing of it.
+    A passage without a number or code of the claim does not support it at all.
     """
     claimed = sentence(claim.text)
     best = Support(0.0, "")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a bare asyncio protocol: a hundred streams cost next to nothing, and a reply can break anywhere."""
+"""HTTP/1.1 on a bare asyncio protocol: a hundred streams cost almost nothing, and a reply can break anywhere."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ _LONGEST = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, whole."""
+    """A complete request."""
 
     method: str
     path: str
@@ -42,19 +42,19 @@ class Reply:
         self._transport.write(_head(status, more) + body)
 
     def begin(self, content_type: str) -> None:
-        """Begin a response whose length nobody knows yet."""
+        """Begin a response of unknown length."""
         self._transport.write(_head(200, {"Content-Type": content_type, "Transfer-Encoding": "chunked"}))
 
     def piece(self, data: bytes) -> None:
-        """Send a piece of such a response."""
+        """Send a chunk of the response."""
         self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def end(self) -> None:
-        """End such a response."""
+        """End the response."""
         self._transport.write(b"0\r\n\r\n")
 
     def abort(self) -> None:
-        """Reset the connection, whatever was sent."""
+        """Reset the connection, whatever was sent before."""
         self._transport.abort()
 
 
@@ -62,9 +62,9 @@ Handler = Callable[[Request, Reply], Awaitable[None]]
 
 
 class Connection(asyncio.Protocol):
-    """One client. Requests are handled one after another; when the client leaves, the one in work is cancelled.
+    """A client connection. Requests are handled in order; if the client disconnects, the running one is cancelled.
 
-    :param connected: where the connection is listed while it is there.
+    :param connected: the set of open connections.
     """
 
     def __init__(self, handle: Handler, connected: set[asyncio.Transport]) -> None:
