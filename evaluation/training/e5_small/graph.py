@@ -23,10 +23,10 @@ _MICROSOFT = "com.microsoft"
 
 
 def encoder_graph(weights: Weights, columns: int, rows: Rows) -> onnx.ModelProto:
-    """The model: ids and attention mask of tokens (batch, length) to their vectors (batch, length, columns).
+    """Build the model: ids and attention mask of tokens (batch, length) to their vectors (batch, length, columns).
 
-    :param columns: numbers of a vector.
-    :param rows: which rows of the table of word vectors the ids stand for.
+    :param columns: size of a vector.
+    :param rows: the rows of the embedding table that the ids refer to.
     """
     return _Graph(weights, columns).model(rows)
 
@@ -142,7 +142,7 @@ class _Graph:
 
 
 def _scale(values: Floats, steps: int, *, axis: int) -> Floats:
-    """What a step stands for, so that the greatest value is `steps` of them."""
+    """Return the size of a quantisation step, so that the largest value is `steps` of them."""
     maximum = np.abs(values).max(axis=axis, keepdims=True)
     return np.where(maximum > 0, maximum, 1).astype(np.float32) / np.float32(steps)
 

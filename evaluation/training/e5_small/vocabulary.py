@@ -1,8 +1,8 @@
 """The model's vocabulary, reduced to the subwords of Russian and English texts.
 
-`tokenizers` holds all 250,000 of the model's in 282 MB, these 110,000 in 98. A text of Latin letters without accents,
-Cyrillic of the Russian alphabet, digits and punctuation is cut into the same pieces as before; other letters stand
-alone or become unknown.
+`tokenizers` needs 282 MB for all 250,000 pieces of the model, and 98 MB for these 110,000. A text of unaccented Latin
+letters, Cyrillic letters of the Russian alphabet, digits and punctuation is split into the same pieces as before; other
+letters become separate pieces or unknown.
 """
 
 import unicodedata

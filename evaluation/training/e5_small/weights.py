@@ -43,7 +43,7 @@ class Weights:
 
     @property
     def layers(self) -> int:
-        """How many layers the encoder has."""
+        """Return the number of layers of the encoder."""
         return len({name.split(".")[2] for name in self.decoders if name.startswith("encoder.layer.")})
 
     def _decoded(self, name: str, rows: Rows | None) -> Floats:
@@ -54,7 +54,7 @@ class Weights:
 
 
 def from_safetensors(data: memoryview) -> Weights:
-    """The weights of a `model.safetensors` of 32-bit floats. Raises `WeightsDamaged`."""
+    """Read the weights of a `model.safetensors` of 32-bit floats. Raises `WeightsDamaged`."""
     try:
         (length,) = struct.unpack_from("<Q", data)
         header = json.loads(bytes(data[8 : 8 + length]))
