@@ -1,4 +1,4 @@
-"""`opora evaluate answers` and `calibrate`: what answers are worth by a key, and the threshold that makes them so."""
+"""`opora evaluate answers` and `calibrate`: grade answers by an answer key, and choose a confidence threshold."""
 
 import json
 from pathlib import Path
@@ -141,7 +141,7 @@ def _claims_of_run(run: "Run | None") -> "list[GradedClaim]":
 
 
 def _claims_of_file(path: Path | None) -> "list[GradedClaim]":
-    """Answers that somebody has read: lines with `confidence` and `right`, as `--jsonl` writes them."""
+    """Read graded answers from a file: lines with `confidence` and `right`, as `--jsonl` writes them."""
     from evaluation.metrics.claims import GradedClaim
 
     claims = []
@@ -156,7 +156,7 @@ def _claims_of_file(path: Path | None) -> "list[GradedClaim]":
 
 
 def _claims_of_thumbs(tenant: str) -> "list[GradedClaim]":
-    """What people and editors of the tenant said of answers: right where every thumb is up."""
+    """Return the tenant's answers graded by users and editors: right if every thumb is up."""
     from evaluation.datasets.thumbs import graded_thumbs
 
     with acting_for(tenant):

@@ -1,4 +1,4 @@
-"""Putting the cases of a set to the product's own use case, one after another or several at once."""
+"""Running the cases of a set through the product's own use case, one by one or concurrently."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,15 +25,15 @@ from pipelines.ask.usecase import Ask, begin
 from tenants.insight import traces
 
 REJECTED = "rejected"
-"""What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""
+"""Outcome of a question that the contract does not admit, such as an empty one: HTTP 422."""
 MAX_PASSAGES = 10
 
 
 def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callable[[int, int], None]) -> list[Record]:
-    """The records of the cases, in their order, asked for the tenant in context.
+    """Ask the cases for the tenant in context; return their records in the same order.
 
-    :param concurrency: cases in work at once. Times are true of single questions only at 1.
-    :param progress: told how many are done, and of how many.
+    :param concurrency: number of cases at once. Times are those of single questions only at 1.
+    :param progress: called with the number of finished cases and the total.
     """
     finished = 0
     counting = Lock()
@@ -54,7 +54,7 @@ def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callabl
 
 
 def ask_case(ask: Ask, case: Case) -> Record:
-    """One case, after what was said before it in the same conversation. Nothing of it is kept in the records."""
+    """Ask one case after the earlier questions of its conversation. The records store nothing of it."""
     try:
         history, request = conversation(ask, case), _request(case.question, case.locale)
     except ValidationError:
@@ -87,7 +87,7 @@ def _request(question: str, locale: str) -> AskRequest:
 
 
 def recorded(case: Case, turn: Turn) -> Record:
-    """What evaluation keeps of a finished turn."""
+    """Convert a finished turn to the record of its case."""
     draft = turn.draft
     record = Record(
         case=case,
@@ -119,7 +119,7 @@ def recorded(case: Case, turn: Turn) -> Record:
 
 
 def _with_evidence(record: Record, turn: Turn) -> Record:
-    """The record with what an answer key is held against, of turns that show no answer too."""
+    """Add the evidence that an answer key is compared with, also for turns that show no answer."""
     draft = turn.draft
     record = replace(record, offered=tuple(map(_offer, turn.reply.articles)))
     if draft is None:
@@ -128,7 +128,7 @@ def _with_evidence(record: Record, turn: Turn) -> Record:
 
 
 def _cited(draft: Draft | None) -> tuple[Page, ...]:
-    """The passages that the text of a draft cites."""
+    """Return the passages cited by the text of a draft."""
     citations = draft.citations if draft else ()
     text = draft.text if draft else ""
     return tuple(

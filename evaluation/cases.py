@@ -1,4 +1,4 @@
-"""What is asked and what came back: the values that evaluation counts with."""
+"""Data types of evaluation: cases, answer keys and records."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class LabelledPassage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """What a right answer to a question is: the passages that give it and the facts that it holds.
+    """Answer key of a question: passages with the answer, and its facts.
 
-    `kind` is the kind of the question, such as `howto`. A key without `facts` is satisfied by a right passage alone.
+    `kind` is the kind of question, such as `howto`. A key without `facts` only requires a right passage.
     """
 
     kind: str
@@ -37,13 +37,13 @@ class AnswerKey:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question and what is known about its right answer.
+    """A question with the known properties of its right answer.
 
-    `answerable` is None when nobody knows whether the knowledge base holds the answer. `gold_docs` are the articles
-    that answer it, `gold_spans` equally good wordings of the answer. `outcome` and `reason` are what a fixture demands,
-    `must_contain` and `must_not_contain` what it demands of the shown text, `intents` the intents that are right.
-    `history` is what the visitor asked before in the same conversation, oldest first. `sealed` cases are left out of
-    everything that is tuned.
+    `answerable` is None if it is unknown whether the knowledge base has the answer. `gold_docs` are the articles that
+    answer it, `gold_spans` equally good wordings of the answer. `outcome` and `reason` are required by a fixture,
+    `must_contain` and `must_not_contain` its requirements on the visible text, `intents` the acceptable intents.
+    `history` holds the visitor's earlier questions in the same conversation, oldest first. `sealed` cases are never
+    used for tuning.
     """
 
     case_id: str
@@ -73,7 +73,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """One tenant's knowledge base. `documents` is called when it has to be indexed."""
+    """A tenant's knowledge base. `documents` is called when it has to be indexed."""
 
     name: str
     locale: str
@@ -82,7 +82,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions put to one knowledge base."""
+    """Questions for one knowledge base."""
 
     name: str
     corpus: Corpus
@@ -110,7 +110,7 @@ class PairSet:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One [N]: the quoted text, the document it is from, and whether it is in the passage word for word."""
+    """A quote behind an [N]: its text, its document, and whether the passage contains it word for word."""
 
     doc_id: str
     excerpt: str
@@ -119,7 +119,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer, without its [N], and the quotes it stands on."""
+    """A sentence of an answer, without its [N], and its supporting quotes."""
 
     text: str
     quotes: tuple[Quote, ...]
@@ -161,15 +161,15 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One asked question. `ranked` are document ids, best first, each once; `passages` the best of what was judged;
-    `codes` the identifiers in the question as it was understood.
+    """An asked question. `ranked` are document ids, best first, without duplicates; `passages` the best judged
+    passages; `codes` the identifiers in the understood question.
 
-    `score` is the relevance that the gate measured and `confidence` that the shown answer is right, both 0..1.
-    `checked` says that every claim shown was checked and found supported, `factuality` which percentage of the drafted
-    ones was. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls of a language model.
-    `trace_id` is empty where nothing was traced. `judged` is by figure what a judge's models said, -1..1, or how asking
-    them failed. Of a case that names its articles, `cited` are the passages that the answer cites and `offered` the
-    sections that were offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
+    `score` is the relevance measured by the gate and `confidence` the estimate that the visible answer is right, both
+    0..1. `checked` says that every visible claim was checked and found supported, `factuality` is the percentage of
+    supported claims in the draft. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls
+    of a language model. `trace_id` is empty without tracing. `judged` maps figures to the judge's scores, -1..1, or to
+    the kind of its failure. For a case that names its articles, `cited` are the passages cited by the answer and
+    `offered` the sections offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
     """
 
     case: Case
@@ -205,7 +205,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class PairRecord:
-    """One verified claim: whether the pipeline let it through, and how far the passage supports it, 0..1."""
+    """A verified claim: whether the pipeline accepted it, and how far the passage supports it, 0..1."""
 
     pair: Pair
     let_through: bool
@@ -215,7 +215,7 @@ class PairRecord:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A set that could not be measured here, and the file that is not there."""
+    """A set that could not be measured here, and the missing file."""
 
     name: str
     path: Path

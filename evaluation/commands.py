@@ -1,4 +1,4 @@
-"""`opora evaluate`: measure, compare, and read again what was measured."""
+"""`opora evaluate`: measure, compare, and show earlier measurements."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,7 +114,7 @@ def run(
 
 
 def _judge(path: Path | None) -> "Judge | None":
-    """Who judges, if anybody. Raises `Invalid`: `judge_unreadable`, `judge_empty`."""
+    """Return the judge, if configured. Raises `Invalid`: `judge_unreadable`, `judge_empty`."""
     if path is None:
         return None
     from evaluation.metrics.judging import read_judge

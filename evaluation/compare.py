@@ -1,12 +1,12 @@
-"""Two runs side by side, case by case: what changed, how sure that is, and whether it is a loss.
+"""Comparison of two runs, case by case: changes, their significance, and regressions.
 
 The same cases are asked in both runs, so each case is its own control. A change has a bootstrap interval over cases.
 Whether it is noise is asked otherwise: if the two runs were alike, swapping their results case by case would give such
 a change as easily (a paired permutation test). Many figures are looked at, so the level of 1% is shared among those
 that could reach it at all (Tarone 1990).
 
-A case that says how it has to end is no sample of anything but a promise. Where no language model spoke, so that a run
-repeats itself to the letter, what is lost of the promises is lost, however few they are.
+A case with a required outcome is no sample but a promise. Without a language model a run is deterministic, so each
+broken promise counts as a loss, however few they are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ from evaluation.run import timeless
 from evaluation.runs import Run, SetRun
 
 DROP = 0.03
-"""The least loss that fails a comparison: three points."""
+"""Smallest loss that fails a comparison: three points."""
 LEVEL = 0.01
-"""How often noise may fail a whole comparison, all of its figures together."""
+"""Probability that noise fails a whole comparison, all of its figures together."""
 _RESAMPLES = 4_000
 _SWAPS = 50_000
 _BLOCK = 2_500
@@ -37,12 +37,12 @@ Verdict: TypeAlias = Literal["same", "noise", "small", "better", "worse", "moved
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One figure of one set in both runs.
+    """A figure of one set in both runs.
 
-    `change` is after less before, with its 95% interval; `n` counts the cases that say something about it, `differing`
-    those whose results differ. `chance` is how often noise alone brings such a change. `verdict`: `worse` and
-    `better` are beyond noise and at least three points, `small` is beyond noise and less, `moved` has no
-    better side. `promised` figures have no noise.
+    `change` is after minus before, with its 95% interval; `n` counts the cases with a value for it, `differing` those
+    whose results differ. `chance` is the probability that noise causes such a change. `verdict`: `worse` and `better`
+    are beyond noise and at least three points, `small` is beyond noise and less, `moved` has no better direction.
+    `promised` figures have no noise.
     """
 
     set: str
@@ -62,11 +62,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from the run `before` to the run `after`.
+    """Changes from the run `before` to the run `after`.
 
-    `parameters` are the pipeline's settings that differ, as (step, parameter, before, after), and under `--judge` the
-    models that judged; `broken` the cases by set that ended as demanded before and do not now; `unpaired` how many
-    cases by set only one run has; `identical` says that every case of the shared sets came back the same to the letter.
+    `parameters` are the pipeline settings that differ, as (step, parameter, before, after), and with `--judge` the
+    models that judged; `broken` the cases by set that met their requirement before and do not now; `unpaired` counts
+    the cases by set that only one run has; `identical` says that every case of the shared sets has exactly the same
+    result.
     """
 
     before: str

@@ -1,9 +1,9 @@
-"""Phoenix, where traces are looked at: a process of its own, run by the Python it is installed for (`make phoenix`).
+"""Phoenix, the viewer of traces: a separate process, run by the Python it is installed for (`make phoenix`).
 
-Nothing of ours imports this, and this imports nothing of ours: Phoenix is no dependency of the service.
+Opora's modules and this one do not import each other: Phoenix is no dependency of the service.
 
-Phoenix 20.26 takes spans over gRPC from everybody who reaches any address of the machine, whatever `PHOENIX_HOST`
-says; here that listener keeps to the same address as the pages.
+Phoenix 20.26 accepts spans over gRPC on all addresses of the machine, whatever `PHOENIX_HOST` says; here that listener
+uses the same address as the pages.
 """
 
 import os
@@ -30,7 +30,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
         "PHOENIX_ALLOWED_SANDBOX_PROVIDERS": "NONE",
     }
 )
-"""What is set unless the environment says otherwise."""
+"""Defaults of the environment variables."""
 
 
 class _Listener(Protocol):
@@ -38,7 +38,7 @@ class _Listener(Protocol):
 
 
 def main() -> None:
-    """Serve until told to stop."""
+    """Serve until terminated."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     Path(os.environ["PHOENIX_WORKING_DIR"]).mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Measuring sets one after another through the product's own use cases."""
+"""Measurement of sets, one after another, through the product's own use cases."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ _YARDSTICK = ("evaluation/metrics/reference.py", "components/language/words.py")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to measure: where the public sets lie, the pipeline to ask, how many cases at once, and who judges."""
+    """Options of a measurement: folder of public sets, pipeline, number of cases at once, and judge."""
 
     data: Path = DATA
     pipeline: Path = YAML
@@ -45,7 +45,7 @@ class Plan:
 
 
 def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[SetRun | Skipped]:
-    """Measure the named data sets in order; what is absent comes as `Skipped`. Call `workspace.enter` before."""
+    """Measure the named data sets in order; absent ones come as `Skipped`. Call `workspace.enter` before."""
     with closing(Evaluation(plan, progress)) as evaluation:
         for name in names:
             for question_set in chosen_sets(name, plan.data):
@@ -53,13 +53,13 @@ def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[Se
 
 
 def measure_set(question_set: QuestionSet, plan: Plan, progress: Progress) -> SetRun:
-    """Put the questions of a set to a knowledge base of its own. Call `workspace.enter` before."""
+    """Ask the questions of a set in a separate knowledge base. Call `workspace.enter` before."""
     with closing(Evaluation(plan, progress)) as evaluation:
         return evaluation.run(question_set)
 
 
 def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, progress: Progress) -> SetRun:
-    """Put somebody's own cases to their own tenant, which is only read. Raises `NotFound`: there is no such tenant."""
+    """Ask a user's cases of the user's tenant, which is only read. Raises `NotFound` for an unknown tenant."""
     locale = registry.Registry().get(tenant).locale
     acting = acting_as(Tenant(tenant, subject=workspace.SUBJECT, scopes=SCOPES))
     with closing(Evaluation(plan, progress)) as evaluation, acting:
@@ -67,7 +67,7 @@ def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, 
 
 
 def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Run:
-    """The run that these sets are."""
+    """Combine these sets to a run."""
     moment = datetime.now(UTC)
     return Run(
         run_id=runs.new_id(names, moment),
@@ -165,7 +165,7 @@ def index_state() -> IndexState:
 
 
 def _digest(cases: Sequence[Case]) -> str:
-    """What the yardstick's answers depend on: its code, the knowledge base as it is, and the questions."""
+    """Return a digest of all inputs of the baseline's answers: its code, the knowledge base, and the questions."""
     digest = sha256(json.dumps(asdict(index_state())).encode())
     for place in _YARDSTICK:
         digest.update((ROOT / place).read_bytes())
@@ -181,7 +181,7 @@ def _by_reference(case: Case, reference: Reference) -> Record:
 
 
 def timeless(set_run: SetRun) -> SetRun:
-    """The set without its clock: what two runs of the same state have in common, to the letter."""
+    """Return the set without times, so that two runs of the same state are identical."""
     records = tuple(replace(record, milliseconds=0.0, steps={}) for record in set_run.records)
     pairs = tuple(replace(record, milliseconds=0.0) for record in set_run.pairs)
     return replace(set_run, seconds=0.0, records=records, pairs=pairs)

@@ -1,7 +1,7 @@
-"""What a run of the evaluation leaves behind: every case with what came back, and the state it was measured in.
+"""Stored runs of the evaluation: every case with its result, and the measured state.
 
-A run is one compressed JSON file under the data folder. Figures are worked out from its cases whenever somebody asks,
-so that two runs are always compared by the same arithmetic.
+A run is one compressed JSON file under the data folder. Figures are always computed from its cases, so that two runs
+are compared by the same code.
 """
 
 import gzip
@@ -41,7 +41,7 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True)
 class SetRun:
-    """One measured set: questions with the yardstick's answers to them, or verified claims."""
+    """A measured set: questions with the baseline's answers to them, or verified claims."""
 
     name: str
     locale: str
@@ -53,15 +53,15 @@ class SetRun:
 
     @property
     def n(self) -> int:
-        """How many cases it has."""
+        """Return the number of cases."""
         return len(self.records) + len(self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What was measured: the code's version and digest, the engines, the pipeline's digest and its text.
+    """The measured state: version and digest of the code, engines, and the pipeline's digest and text.
 
-    `parameters` are the pipeline's by step. `judge` names the models that judged, by their role; empty without any.
+    `parameters` are the pipeline's by step. `judge` names the judging models by role; empty without a judge.
     """
 
     code: str
@@ -74,7 +74,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the evaluation."""
+    """A run of the evaluation."""
 
     run_id: str
     created_at: datetime
@@ -85,7 +85,7 @@ class Run:
     schema: str = SCHEMA
 
     def by_name(self) -> dict[str, SetRun]:
-        """Its sets by their names."""
+        """Return its sets by name."""
         return {set_run.name: set_run for set_run in self.sets}
 
 

@@ -1,4 +1,4 @@
-"""What a run over a tenant's own knowledge base leaves with the tenant: figures for those who look after it."""
+"""Summaries of runs over a tenant's own knowledge base, stored with the tenant: figures for its administrators."""
 
 from dataclasses import asdict
 from math import isfinite

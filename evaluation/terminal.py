@@ -1,4 +1,4 @@
-"""What the commands of the evaluation share: their texts, their options, and showing a run."""
+"""Shared parts of the evaluation commands: texts, options, and the display of a run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

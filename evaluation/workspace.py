@@ -38,9 +38,8 @@ SUBJECT = "evaluation"
 def enter(shelf: Path) -> Path:
     """Point this process at a data folder on `shelf`, embedded engines included, and switch the question limits off.
 
-    The folder's name is a digest of the code that makes chunks and of the encoder that is installed, so a change there
-    starts afresh; folders that nobody used for a day are removed. Call while nothing of this process has the records or
-    the index open.
+    The folder's name is a digest of the chunking code and of the installed encoder, so a change there starts afresh;
+    folders that were not used for a day are removed. Call before this process opens the records or the index.
     """
     folder = shelf.resolve() / _code_digest()
     folder.mkdir(parents=True, exist_ok=True)
