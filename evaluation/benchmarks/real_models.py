@@ -1,4 +1,4 @@
-"""`python -m evaluation.benchmarks.real_models --url URL --set NAME`: measure profile_yaml turns with a real model.
+"""`python -m evaluation.benchmarks.real_models --url URL --set NAME`: measure whole turns with a real model.
 
 Questions of any data set of `opora evaluate` go through the profile `openai` to a server of OpenAI's protocol; without
 `--url` the simulator is asked. A queue that a person answers takes `--seconds 7000 --concurrent 40`. Every turn is a
