@@ -1,4 +1,4 @@
-"""Turns as the audit takes them in, made short for tests."""
+"""Short constructors of audit entries."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -41,6 +41,6 @@ def entry(
 
 
 def miss(question: str, *stems: str, reason: str = "no_relevant_context", doc_ids: tuple[str, ...] = ()) -> Miss:
-    """What a turn did not answer; its normal form is its stems, or the question where none are given."""
+    """Return an unanswered question; its normal form is its stems, by default the words of the question."""
     about = stems or tuple(question.lower().split())
     return Miss(reason, question, " ".join(about), tuple(sorted(about)), doc_ids)

@@ -1,4 +1,4 @@
-"""What tests of chats share."""
+"""Helpers for tests of chats."""
 
 from datetime import UTC, datetime
 from secrets import token_hex

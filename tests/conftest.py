@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures for all tests."""
 
 import gc
 import os
@@ -54,14 +54,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What importing made stays for good; without this the collector walks all of it again and again."""
+    """Exclude imported objects from garbage collection, which would scan them again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_BETWEEN_COLLECTIONS)
 
 
 def pytest_sessionfinish() -> None:
-    """Collect what clients of models left open when their call was given up.
+    """Collect connections that clients of models left open when a call was given up.
 
     Haystack 3.4 leaves the stream of an OpenAI client open, which refers to itself, so its socket is closed when
     garbage is collected, here at the latest. Any other resource that is left open still fails the run.
@@ -73,7 +73,7 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A test that was skipped for want of a server must not look like one that passed."""
+    """Report skipped tests whose server is missing, so that they do not look like passed ones."""
     skipped = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ())]
     missing = Counter(reason.removeprefix("Skipped: ") for reason in skipped if servers.MISSING in reason)
     if missing:
@@ -93,21 +93,21 @@ def password_hasher() -> Iterator[PasswordHasher]:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A PostgreSQL server's; the test is skipped where there is none."""
+    """URL of a PostgreSQL server; the test is skipped without one."""
     with servers.postgres() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """A Redis server's; the test is skipped where there is none."""
+    """URL of a Redis server; the test is skipped without one."""
     with servers.redis() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def nowhere() -> Iterator[str]:
-    """Host and port where connections are refused, and stay refused: the port is taken, and nobody listens."""
+    """Host and port that refuse connections for the whole session: the port is bound, but no socket listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
@@ -115,12 +115,12 @@ def nowhere() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def openai_url() -> str:
-    """A language model's server; the test is skipped where there is none."""
+    """URL of a language model's server; the test is skipped without one."""
     return servers.openai()
 
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Settings]:
-    """An installation of the test's own."""
+    """An installation for a single test."""
     with installed(tmp_path / "data") as settings:
         yield settings

@@ -1,4 +1,4 @@
-"""What tests of the desk share: a staff, and chats in every state."""
+"""Helpers for tests of the desk: users, and chats in every state."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -54,13 +54,13 @@ class Browser:
     def post(
         self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]] | None = None
     ) -> httpx.Response:
-        """What comes of a form that is sent from a page of the same session."""
+        """Submit a form from a page of this session."""
         fields = {"csrf": self.csrf, **form}
         return self.client.post(path, data=fields, files=files or None, headers={**self.cookie, **SAME_ORIGIN})
 
 
 def staff(tenant_id: str, people: Mapping[str, Role]) -> Mapping[str, Operator]:
-    """Operators of a tenant by name; a login is the name in the tenant. Those who are there already stay."""
+    """Add operators of a tenant by name; a login is the name in the tenant. Existing ones are kept."""
     with acting_as(Tenant(tenant_id, "admin")):
         known = {one.name: one for one in operators.all()}
         for name, role in people.items():

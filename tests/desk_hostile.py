@@ -1,4 +1,4 @@
-"""A tenant in which every text that a customer or an author can write is hostile, on every page that shows it."""
+"""A tenant with hostile content in every text that a customer or an author can write."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ Ingest = Callable[[str, list[dict[str, Json]]], object]
 
 
 def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
-    """Put it all there; what the names in `desk_views.VIEWS` stand for. The settings have to be this process's."""
+    """Fill the tenant; return values for the names in `desk_views.VIEWS`. Needs this process's settings."""
     registry = Registry(settings)
     registry.add(TENANT, name=WORST, locale="ru")
     registry.add("hostile-guest", name=WORST, locale="ru")
@@ -76,13 +76,13 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
 
 
 def operator() -> Operator:
-    """Who looks at it, and is called no better."""
+    """Return the user who views the pages, also with a hostile name."""
     with acting_as(Tenant(TENANT, "admin")):
         return operators.get("mallory@hostile")
 
 
 def _documents() -> list[dict[str, Json]]:
-    """Titles, ids, headings, tags, texts; a few are refused for their ids."""
+    """Return documents with hostile titles, ids, headings, tags and texts; some are refused for their ids."""
     text = "".join(f"## {one}\n\n{one}\n\n" for one in PAYLOADS)
     shelf: list[dict[str, Json]] = [
         {"doc_id": one, "title": one, "text": one, "tags": [one], "project_key": one, "source": one}

@@ -1,4 +1,4 @@
-"""A shop whose desk has something on every page, as a month of work leaves it."""
+"""A shop with content on every page of the desk, as after a month of work."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,7 +96,7 @@ _ANSWERED = (
 
 
 def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
-    """Put it all there; what the names in `desk_views.VIEWS` stand for. The settings have to be this process's."""
+    """Fill the shop; return values for the names in `desk_views.VIEWS`. Needs this process's settings."""
     registry = Registry(settings)
     registry.add(TENANT, name="Магазин «Пристань»", locale="ru")
     registry.add(NEW_TENANT, name="Новый магазин", locale="ru")
@@ -136,12 +136,12 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
 
 
 def operator(name: str = "Анна") -> Operator:
-    """One of its people."""
+    """Return a user of the shop."""
     return desk.staff(TENANT, {name: PEOPLE[name]})[name]
 
 
 def newcomer() -> Operator:
-    """The admin of the tenant that has only begun."""
+    """Return the admin of the new tenant."""
     return desk.staff(NEW_TENANT, {"Ольга": "admin"})["Ольга"]
 
 
@@ -243,7 +243,7 @@ def _entry(
 
 
 def _answer(shelf: int, excerpt: str) -> JsonObject:
-    """A turn that stands on a document of the shelf."""
+    """Return a turn whose answer cites a document of the shelf."""
     doc_id, title, text, _ = SHELF[shelf]
     cited, source = citation(1, title, excerpt, text)
     answered = desk.evidence(f"{excerpt} [1].", text, excerpt)

@@ -1,4 +1,4 @@
-"""Every page of the desk as a browser opens it: the list that all tests of how pages look, read and cost go through."""
+"""Every page of the desk in a browser: the list used by all tests of layout, reading and cost."""
 
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
@@ -60,7 +60,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     "/desk/settings/sign-in": ("",),
     "/desk/settings/changes": ("",),
 }
-"""Routes and what is asked of each, with names of what is stored. Behind `#` may stand an act of `ACTS`."""
+"""Routes with their queries, which may contain names of stored objects. `#` may be followed by an act of `ACTS`."""
 
 ERRORS = {
     "/desk/chat/{chat_id}": "/desk/chat/none",
@@ -74,7 +74,7 @@ ELSEWHERE = {"/desk/live": "a stream of events"}
 """Routes that show no page."""
 
 OF_INSTALLATION = frozenset({"/desk/tenants", "/desk/tenants/one?id={tenant_id}"})
-"""What only an admin of the installation opens."""
+"""Pages for admins of the installation only."""
 
 WIDE: ViewportSize = {"width": 1440, "height": 900}
 MIDDLE: ViewportSize = {"width": 1024, "height": 768}
@@ -103,32 +103,32 @@ def _try_tool(page: Page) -> None:
 
 
 ACTS: Mapping[str, Callable[[Page], None]] = {"asked": _ask, "refused": _save_what_does_not_fit, "tried": _try_tool}
-"""What is done on a page to see what it shows then."""
+"""Actions on a page that make it show more."""
 
 
 def names() -> list[str]:
-    """Every page, its address still with names in it: the ids of tests."""
+    """Return every page, with names in its address: the ids of tests."""
     return [f"{route}{one}" for route, asked in VIEWS.items() for one in asked]
 
 
 def address(name: str, stored: Mapping[str, str]) -> str:
-    """Where a browser goes to see it.
+    """Return the address of a page.
 
-    :param stored: what the names stand for.
+    :param stored: values for the names.
     """
     return name.format(**{key: quote(value, safe="") for key, value in stored.items()})
 
 
 def act(page: Page, name: str) -> None:
-    """Do on a page what is done there."""
+    """Perform the action of a page."""
     if done := ACTS.get(name.partition("#")[2]):
         done(page)
 
 
 def faults(page: Page) -> list[str]:
-    """What axe-core finds wrong on a page, wide and light or narrow and dark, and screens that it is too wide for.
+    """Return axe-core's violations, wide and light or narrow and dark, and screen sizes that the page overflows.
 
-    The page is dark and narrow then, and the content security policy has to be off for it.
+    The page is dark and narrow afterwards, and the content security policy must be off.
     """
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)

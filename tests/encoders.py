@@ -1,7 +1,7 @@
-"""Tiny models for ONNX Runtime, laid out on the disk as Hugging Face has them, so that tests load them as real ones.
+"""Tiny models for ONNX Runtime in the folder layout of Hugging Face, so that tests load them as real ones.
 
-Both look at whole words alone. The encoder gives each of `WORDS` a direction of its own, synonyms the same one; the
-cross-encoder adds one for every content word that a passage has in common with the question, less two.
+Both compare whole words only. The encoder maps each of `WORDS` to a separate dimension, synonyms to the same one; the
+cross-encoder counts the content words that a passage shares with the question, minus two.
 """
 
 import json
@@ -31,7 +31,7 @@ SYNONYMS = (
     ("доставка", "курьер", "delivery"),
     ("оплата", "карта", "деньги"),
 )
-"""Words of one meaning, each group with a dimension of its own."""
+"""Groups of synonyms, each with a separate dimension."""
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _WORDS = [*_SPECIAL, *(word for group in SYNONYMS for word in group)]
@@ -55,7 +55,7 @@ def lay_out(cache: Path, model: str, graph: onnx.ModelProto, file: str = FILE) -
 def with_embedder(yaml: str, block: str) -> str:
     """The ingest pipeline with another embedder at its writer.
 
-    :param block: of YAML, as it stands in the file; empty for none.
+    :param block: the YAML block as in the file; empty for none.
     """
     changed, count = re.subn(r"      embedder:.*?(?=      encoder:)", lambda _: block, yaml, flags=re.DOTALL)
     assert count == 1

@@ -1,4 +1,4 @@
-"""A fake of Qdrant's server: the part of its REST protocol that we use, over the client's own local mode, in memory.
+"""A fake of Qdrant's server: the part of its REST protocol that we use, backed by the client's local mode.
 
 For tests of several processes on one index where there is no real server (`OPORA_TEST_QDRANT_URL`). It shows nothing of
 how a real one performs or fails.

@@ -1,4 +1,4 @@
-"""A way to a server that can be blocked: between a service and its database, Redis or Qdrant in bad times."""
+"""A gateway that can be blocked, between a service and its database, Redis or Qdrant."""
 
 import socket
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ _GARBAGE = b"\x00\xffgarbage\r\n\r\n"
 
 
 class Gateway:
-    """Passes connections on from a port of its own to a socket of the machine.
+    """Forwards connections from its port to a socket of the machine.
 
-    :param target: a port, or the path of a Unix socket; None: there is nobody behind it.
-    :ivar mode: what it does now. `hangs` accepts and says nothing; `slow` takes 20 ms for each piece; `resets` ends
-        every connection, old and new, at its next piece; `garbles` answers nonsense.
+    :param target: a port, or the path of a Unix socket; None: no server.
+    :ivar mode: the current behaviour. `hangs` accepts and stays silent; `slow` takes 20 ms for each piece; `resets`
+        ends every connection, old and new, at its next piece; `garbles` answers nonsense.
     """
 
     def __init__(self, target: int | str | None = None) -> None:
@@ -119,9 +119,9 @@ class Gateway:
                 line.shutdown(socket.SHUT_RDWR)
 
     def _may_pass(self, line: socket.socket) -> bool:
-        """Whether a piece goes on, after as long as it takes."""
+        """Whether a piece may pass, after its delay."""
         while self.mode == "hangs" and not self._closing.is_set():
-            # Until the way is free again, or whoever waits gives up.
+            # Until the mode changes, or the client gives up.
             if _is_closed(line):
                 return False
             Event().wait(_SLOW_SECONDS)
@@ -130,7 +130,7 @@ class Gateway:
         return self.mode not in {"refuses", "resets"} and not self._closing.is_set()
 
     def _answer(self, client: socket.socket) -> None:
-        """What a server that nobody knows would say."""
+        """Answer like an unknown server."""
         while client.recv(_CHUNK) and self._may_pass(client):
             client.sendall(_GARBAGE)
 

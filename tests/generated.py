@@ -1,4 +1,4 @@
-"""Strategies for generated tests that more than one room uses."""
+"""Hypothesis strategies for several packages of tests."""
 
 from hypothesis import strategies as st
 
@@ -13,7 +13,7 @@ characters = st.one_of(
 )
 
 texts = st.text(characters, max_size=120)
-"""Text as nobody should write it: two alphabets, markup, invisible and combining characters."""
+"""Difficult text: two alphabets, markup, invisible and combining characters."""
 
 lines = st.lists(
     st.one_of(

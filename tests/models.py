@@ -1,4 +1,4 @@
-"""Language models that say what a test has written for them."""
+"""Language models with scripted replies."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ Said: TypeAlias = Callable[[Sequence[ChatMessage]], Reply] | Sequence[Reply] | R
 
 
 class ScriptedModels(ChatModels):
-    """Answers each step as it is told: by a function of the messages, one reply after the other, or always the same.
+    """Answers each step as scripted: by a function of the messages, with a list of replies, or always the same.
 
-    `asked` holds the steps in the order of their calls, `messages` what each was told, `prompts_used` their labels.
+    `asked` holds the steps in the order of their calls, `messages` their prompts, `prompts_used` the prompts' labels.
     """
 
     def __init__(self, **said: Said) -> None:
@@ -63,4 +63,4 @@ class ScriptedModels(ChatModels):
 
 
 DOWN = ModelFailed("server_error")
-"""What a provider answers that is out of order."""
+"""The failure of a provider that is out of order."""

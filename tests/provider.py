@@ -21,7 +21,7 @@ CLIENT, SECRET = "desk", "hush / hush"
 
 @dataclass
 class IdentityProvider:
-    """The provider. `person` are the claims of whoever signs in, `changed` what a token says wrongly."""
+    """An identity provider. `person` holds the claims of the user, `changed` wrong claims of a token."""
 
     issuer: str = ""
     person: dict[str, object] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class IdentityProvider:
         self.keys = [(f"key-{token_urlsafe(4)}", generate_private_key(65537, 2048))]
 
     def authorize(self, query: str) -> str:
-        """Where the browser is sent back to once somebody has signed in."""
+        """Return the redirect address after a successful sign-in."""
         given = dict(parse_qsl(query))
         code = token_urlsafe(16)
         self.codes[code] = given
@@ -44,7 +44,7 @@ class IdentityProvider:
         return f"{given['redirect_uri']}{joint}{urlencode({'code': code, 'state': given['state']})}"
 
     def token(self, authorization: str, form: dict[str, str]) -> dict[str, str] | None:
-        """The answer for a code, which works once; None: refused."""
+        """Return the response for a code, which works once; None: refused."""
         given = self.codes.pop(form.get("code", ""), None)
         client, _, secret = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
         challenge = base64.urlsafe_b64encode(sha256(form.get("code_verifier", "").encode()).digest()).rstrip(b"=")
@@ -69,7 +69,7 @@ class IdentityProvider:
         return {"access_token": "x", "token_type": "Bearer", "id_token": signed}
 
     def document(self, path: str) -> object:
-        """What it says of itself."""
+        """Return a public document of the provider."""
         if path == "/.well-known/openid-configuration":
             return {
                 "issuer": self.issuer,

@@ -1,4 +1,4 @@
-"""A server that takes what it is sent and answers as it is told: for code that sends traces and asks Phoenix."""
+"""A server that records requests and sends scripted responses, for code that sends traces and asks Phoenix."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from threading import Thread
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: `method path?query`, its body, and its headers by names in lower case."""
+    """A request: `method path?query`, its body, and its headers with lower-case names."""
 
     what: str
     body: bytes

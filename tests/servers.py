@@ -1,7 +1,8 @@
 """PostgreSQL and Redis for the tests that need one, started from the machine's own binaries and stopped by process id.
 
-Each listens on a Unix socket in a folder of its own, so that no port can be taken and nobody else gets in. Where the
-binaries are missing (Debian: `postgresql`, `redis-server`), those tests are skipped and the end of the run says so.
+Each listens on a Unix socket in a private folder, so that ports do not conflict and no other user has access. If the
+binaries are missing (Debian: `postgresql`, `redis-server`), the tests are skipped and the summary of the run reports
+that.
 """
 
 import os
@@ -23,14 +24,14 @@ from redis import Redis, RedisError
 from sqlalchemy import URL, create_engine, make_url, text
 
 MISSING = "no server: "
-"""How the reason of a test begins that was skipped for want of a server."""
+"""Prefix of the reason for a test skipped because its server is missing."""
 
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 
 def absent(backend: str, remedy: str) -> NoReturn:
-    """Skip a test whose backend is missing. Fail it where `CI` is `true`: a skip there would hide the whole backend.
+    """Skip a test whose backend is missing. Fail it if `CI` is `true`: a skip there would hide the whole backend.
 
     :param backend: its name in `OPORA_TEST_WITHOUT`, which lists backends that may be missing in CI.
     :param remedy: names the backend, and says how to get it.
@@ -42,7 +43,7 @@ def absent(backend: str, remedy: str) -> NoReturn:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or one that runs until the block ends."""
+    """Yield the URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or a server that runs until the block ends."""
     if url := os.environ.get("OPORA_TEST_POSTGRES_URL"):
         yield url
         return
@@ -77,7 +78,7 @@ def own_database(server: str, template: str = "template1") -> Iterator[URL]:
 
 @contextmanager
 def redis() -> Iterator[str]:
-    """The URL of a Redis server: `OPORA_TEST_REDIS_URL`, or one that runs until the block ends."""
+    """Yield the URL of a Redis server: `OPORA_TEST_REDIS_URL`, or a server that runs until the block ends."""
     if redis_url := os.environ.get("OPORA_TEST_REDIS_URL"):
         yield redis_url
         return
@@ -103,13 +104,13 @@ def _binary(name: str, *folders: Path) -> str | None:
 
 
 def _account() -> str | None:
-    """Whom a server runs as: PostgreSQL refuses root."""
+    """Return the account for a server: PostgreSQL refuses to run as root."""
     return "nobody" if os.geteuid() == 0 else None
 
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    # Not pytest's: nobody but its owner could enter that, and a socket's path may have 107 characters.
+    # Not pytest's folder: only its owner may enter that, and the path of a socket is limited to 107 characters.
     folder = Path(mkdtemp(prefix="opora-"))
     try:
         if account := _account():

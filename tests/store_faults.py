@@ -1,4 +1,4 @@
-"""How each store is made to fail: by what a machine can be made to do, else by what the store's client would say."""
+"""Fault injection for each store: real faults of the machine if possible, else errors as of the store's client."""
 
 import errno
 import os
@@ -125,12 +125,12 @@ def _written_to(store: Store, folder: Path, client: httpx.Client) -> Iterator[tu
     """Turns and jobs that are acknowledged, while the store has them alone, or is being written to."""
     with ExitStack() as stack:
         if store == "uploads":
-            # Who ingests is somebody else, so the files wait.
+            # Another owner holds the claim to ingest, so the files wait.
             stack.enter_context(acting_as(Tenant(TENANT, "elsewhere")))
             stack.enter_context(claims.ingesting(_PATIENCE_SECONDS))
         jobs = [_upload(client, number) for number in range(_KILLED_UPLOADS)]
         if store == "spool":
-            # The database takes nothing: the records are in the spool alone.
+            # The database is locked: the records are only in the spool.
             other = stack.enter_context(closing(sqlite3.connect(folder / "opora.db", isolation_level=None)))
             other.execute("BEGIN IMMEDIATE")
         elif store in {"sqlite", "edge"}:
@@ -140,7 +140,7 @@ def _written_to(store: Store, folder: Path, client: httpx.Client) -> Iterator[tu
 
 @contextmanager
 def _writing(store: Store, client: httpx.Client) -> Iterator[None]:
-    """Somebody writes again and again, until the service is gone."""
+    """Write again and again until the service is down."""
 
     def write() -> None:
         with suppress(httpx.HTTPError):

@@ -74,7 +74,7 @@ _BRIEF = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of a question, of an upload and of `/readyz`; see `stores.yaml`."""
+    """Outcomes of a question, of an upload and of `/readyz`; see `stores.yaml`."""
 
     ask: str
     write: str
@@ -159,14 +159,14 @@ class Stage:
                 yield stage
 
     def observe(self) -> Outcome:
-        """What becomes of a question, an upload, and readiness now."""
-        # What was in memory a moment ago is asked for again.
+        """Return the current outcomes of a question, an upload and readiness."""
+        # Cached values must expire first.
         Event().wait(2 * cache.FRESH_SECONDS)
         ready = self._ready()
         return Outcome(self.ask(), self.upload(), ready)
 
     def ask(self) -> str:
-        """How a question ends. A turn that is answered must never be lost."""
+        """Return the outcome of a question. An answered turn must never be lost."""
         reply = self.client.post("/ask/run", json={"question": QUESTION})
         answer = reply.json()
         if not reply.is_success:
@@ -175,7 +175,7 @@ class Stage:
         return str(answer["outcome"])
 
     def upload(self, content: str = "", name: str = "") -> str:
-        """How an upload is received. One that is acknowledged must never be lost."""
+        """Return the outcome of an upload. An acknowledged one must never be lost."""
         self._number += 1
         name = name or f"file-{self._number}.md"
         text = content or f"# Файл {self._number}\n\nТекст файла {self._number}.\n"
@@ -197,7 +197,7 @@ class Stage:
     """Ends what an upload hangs in, where it does."""
 
     def lost(self) -> list[str]:
-        """What was acknowledged and is not there, once the stores are back and everything had its time."""
+        """Return acknowledged data that is missing after the stores have recovered."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while (missing := self._missing()) and time.monotonic() < deadline:
             Event().wait(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""What becomes of a token."""
+"""Helpers for tests of tokens."""
 
 import asyncio
 

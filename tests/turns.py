@@ -1,4 +1,4 @@
-"""Documents, queries, drafts and judges as the steps of the ask pipeline see them, made short for tests."""
+"""Short constructors of documents, queries, drafts and judges for the steps of the ask pipeline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ EVALUATED = SelfEvaluation(95, "fully", 1.0, 0.9)
 
 
 def passage(text: str, chunk_id: str = "c1", *, doc_id: str = "", heading: str = "", title: str = "") -> Passage:
-    """A passage of its own document unless one is named, cut into sentences as ingest does, found with score 0.9."""
+    """Return a passage, by default of a separate document, split into sentences as in ingestion, with score 0.9."""
     return Passage(
         chunk_id=chunk_id,
         doc_id=doc_id or f"document of {chunk_id}",
@@ -91,7 +91,7 @@ def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
 
 
 class FixedJudge:
-    """Judges as it is told, in place of `LlmJudge`: claims by their text (supported unless named)."""
+    """Scripted replacement of `LlmJudge`: judges claims by their text (supported unless listed)."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ SECONDS = 60.0
 
 @dataclass
 class Received:
-    """What a receiver got, and how it answers."""
+    """Requests a receiver got, and its response."""
 
     url: str = ""
     status: int = 200

@@ -1,4 +1,4 @@
-"""Who attacks whom, and with what."""
+"""Attackers, targets and attacks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""An installation under attack: one tenant that does its worst, another one that only wants its answer.
+"""An installation under attack: one hostile tenant, and one that only asks questions.
 
-A test holds what the attacker has asked for open, so that what it shows does not depend on how fast the machine is.
+Each test keeps the attacker's requests open, so that the result does not depend on the speed of the machine.
 """
 
 import json
@@ -74,7 +74,7 @@ def slow_tool() -> Iterator[SlowTool]:
             self.wfile.write(body)
 
         def log_message(self, *arguments: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as far:
         tool.url = f"http://127.0.0.1:{far.server_port}/"

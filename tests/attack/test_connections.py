@@ -1,4 +1,4 @@
-"""Connections that send much, little or nothing, before any token."""
+"""Connections that send much, little or no data before any token."""
 
 import asyncio
 import socket
@@ -59,10 +59,10 @@ class Line(asyncio.Transport):
         self.answered.set()
 
     def pause_reading(self) -> None:
-        """Nothing is read by itself."""
+        """Ignore the call: the test reads explicitly."""
 
     def resume_reading(self) -> None:
-        """The same."""
+        """Ignore the call."""
 
 
 class Listener:

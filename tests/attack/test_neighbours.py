@@ -1,4 +1,4 @@
-"""What each attack that was called high costs a neighbour's questions, in the small form of the bench."""
+"""Effect of each high-severity attack on a neighbour's questions, in the small form of the benchmark."""
 
 import pytest
 

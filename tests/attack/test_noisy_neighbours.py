@@ -1,4 +1,4 @@
-"""What one tenant does to the questions of another."""
+"""Effects of one tenant on the questions of another."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -144,7 +144,7 @@ def test_the_doctor_sees_how_a_proxy_is_set_up(
             self.wfile.write(answer.content)
 
         def log_message(self, *arguments: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy, in_force(settings):
         Thread(target=proxy.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Requests that are made to break a route."""
+"""Malicious requests to single routes."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def test_files_are_their_owners(installation: Settings, answered: Callable[[], b
     assert answered()
     add = [sys.executable, "-m", "cli", "tenant", "add", ATTACKER]
     subprocess.run(add, cwd=ROOT, env={**os.environ, "OPORA_DATA_DIR": str(tmp_path)}, umask=0o022, check=True)
-    # The database of the service that is attacked was made by this process, which is no command of ours.
+    # The database of the attacked service was created by this process, not by a command under test.
     made = [path for path in installation.data_dir.rglob("*") if "opora.db" not in path.name]
     files = [path for path in (*made, *tmp_path.rglob("*")) if path.is_file()]
     assert {"opora.db", "edge_config.json"} <= {path.name for path in files}
@@ -55,7 +55,7 @@ def test_one_bad_number_does_not_spoil_the_other_files(attacker: httpx.Client, a
 
 
 def test_a_changed_address_is_not_sent_the_secret(attacker: httpx.Client, slow_tool: SlowTool) -> None:
-    """Whoever may change where a tool is must not learn what it is sent."""
+    """Changing a tool's address must not send its secret to the new address."""
     slow_tool.go.set()
 
     def ask_tool(number: int, **changes: object) -> None:

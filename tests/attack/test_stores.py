@@ -36,7 +36,7 @@ FORMS = (SENT, "916 555-12-34", "79165551234")
 
 @pytest.fixture(scope="module", params=["files", "servers"])
 def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
-    """Two services: that of the other attacks, and one of its own on servers."""
+    """Run two services: one on files, shared with the other attacks, and one on servers."""
     with ExitStack() as stack:
         stack.callback(claims.close_all)
         if request.param == "files":
@@ -79,7 +79,7 @@ def eventually(happens: Callable[[], bool]) -> bool:
 
 
 def found(attacked: Attacked, **query: str) -> int:
-    """How many turns the attacker's audit finds."""
+    """Count the turns that the attacker's audit finds."""
     return len(attacked.attacker.get("/audit", params=query).json()["records"])
 
 
@@ -115,7 +115,7 @@ def test_a_tenant_follows_so_many_jobs_at_once(attacked: Attacked) -> None:
         stream = events(attacked.victim, upload(attacked.victim))
         streams.callback(stream.close)
         assert any(line == "event: done" for line in stream.iter_lines())
-    # Whoever has gone is no longer counted, and the job goes on.
+    # A disconnected client is no longer counted, and the job goes on.
     assert eventually(lambda: attacked.attacker.get(path).status_code == 200)
 
 

@@ -1,4 +1,4 @@
-"""A real browser, the widget on a page of another origin, and a service whose answers the test decides."""
+"""A real browser, the widget on a page of another origin, and a service with scripted answers."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 
 
 def launched(playwright: Playwright) -> Browser:
-    """A browser; the test is skipped where there is none."""
+    """Launch a browser; skip the test if there is none."""
     binary = os.environ.get("OPORA_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if binary is None or not Path(binary).exists():
         servers.absent("chromium", "Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")
@@ -103,7 +103,7 @@ def ask(page: Page, question: str) -> None:
 
 
 def eventually(page: Page, read: Callable[[], T], expected: T) -> T:
-    """What is read once it is as expected, or what there is after the patience of all these tests."""
+    """Return the value once it is as expected, or the last value after the timeout of these tests."""
     deadline = monotonic() + _PATIENCE_MS / 1_000
     while (value := read()) != expected and monotonic() < deadline:
         page.wait_for_timeout(50)
@@ -111,5 +111,5 @@ def eventually(page: Page, read: Callable[[], T], expected: T) -> T:
 
 
 def last_answer(page: Page) -> Locator:
-    """The newest answer of the bot."""
+    """Return the newest answer of the bot."""
     return page.locator(".message.bot .answer").last

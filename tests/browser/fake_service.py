@@ -1,4 +1,4 @@
-"""The chat API with nothing behind it: what the bot says, and when, is the test's to decide. It has one visitor."""
+"""Fake chat API: the test decides what the bot says, and when. It has one visitor."""
 
 import asyncio
 import json
@@ -41,11 +41,11 @@ class FakeService:
         self.messages: list[Json] = []
         self.calls: list[tuple[str, str, Json]] = []
         self.answers: list[Json] = []
-        """What the bot answers, next first; nothing when it is empty."""
+        """Scripted answers of the bot, next first; without one it stays silent."""
         self.refusal: tuple[int, str] | None = None
         self.refused_paths: set[str] = set()
         self.held_paths: set[str] = set()
-        """Requests to these are answered once they are released."""
+        """Requests to these paths are answered once they are released."""
         self.most_streams = 0
         self._news = Condition()
         self._streams: set[asyncio.Queue[str | None]] = set()
@@ -96,7 +96,7 @@ class FakeService:
         }
 
     def add(self, author: str, text: str = "", *, kind: str = "text", **more: object) -> Json:
-        """Store a message and send it to whoever listens."""
+        """Store a message and send it to all listeners."""
         message: Json = {
             "message_id": f"m{len(self.messages) + 1}",
             "seq": len(self.messages) + 1,
@@ -119,13 +119,13 @@ class FakeService:
         return message
 
     def say(self, turn: Json) -> Json:
-        """The bot's answer, as it is stored."""
+        """Store the bot's answer."""
         answer = turn["answer"]
         assert isinstance(answer, dict)
         return self.add("bot", str(answer["text"]), turn_id=turn["turn_id"], body={"turn": turn})
 
     def change(self, **changes: object) -> None:
-        """The chat's state is another one."""
+        """Change the state of the chat."""
         assert self.chat is not None
         self.chat = {**self.chat, "version": int(str(self.chat["version"])) + 1, **changes}
         self.push("state", self.chat)
@@ -151,7 +151,7 @@ class FakeService:
         self._loop.call_soon_threadsafe(put)
 
     def wait_for(self, author: str) -> None:
-        """Wait until somebody has written and a stream is there to bring what follows."""
+        """Wait for a message of this author and for an open stream."""
         with self._news:
             heard = self._news.wait_for(
                 lambda: self._streams and any(one["author"] == author for one in self.messages), timeout=20
@@ -159,7 +159,7 @@ class FakeService:
         assert heard, f"nothing came from {author}"
 
     def called(self, ending: str) -> list[Json]:
-        """The bodies of all requests so far to a path that ends so."""
+        """Return the bodies of all requests so far to a path with this ending."""
         return [body for _, path, body in self.calls if path.endswith(ending)]
 
     def wait_for_call(self, ending: str, expected: Callable[[Json], bool] = lambda _: True) -> list[Json]:

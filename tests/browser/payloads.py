@@ -1,4 +1,4 @@
-"""Texts that run a script wherever somebody makes HTML of them. Each calls `hit()`."""
+"""Texts that run a script if they are rendered as HTML. Each calls `hit()`."""
 
 _SCRIPTS = (
     "<script>hit()</script>",

@@ -1,4 +1,4 @@
-"""What stands between a browser and the service in bad networks: it cuts streams, and it holds back what comes."""
+"""Proxy between a browser and the service that simulates a bad network: it cuts streams and buffers responses."""
 
 import re
 import socket
@@ -19,9 +19,9 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.port = port
         self.limits: Iterator[int | None] = repeat(None)
-        """After how many events the next streams are cut; None: they are not."""
+        """Number of events after which the next streams are cut; None: they are not."""
         self.buffered_bytes = 0
-        """What of a response is held back until there is so much more of it, or its end."""
+        """Size of the buffer: response data is held until it is full, or the response ends."""
         self.events: list[str] = []
         """The events that have passed."""
         self.on_event: Callable[[str], None] = lambda _: None
@@ -105,7 +105,7 @@ class Proxy:
 
 
 def _request(client: socket.socket) -> bytes:
-    """One whole request, which says that no other follows it by the same connection."""
+    """Read one request that announces the end of its connection."""
     data = b""
     while _HEAD_END not in data:
         if not (chunk := client.recv(_CHUNK)):

@@ -1,4 +1,4 @@
-"""The committed assets are what the sources give, small enough, and in every wheel."""
+"""The committed assets match their sources, are small enough, and are in every wheel."""
 
 import shutil
 import subprocess
@@ -34,10 +34,10 @@ def test_no_asset_makes_html_of_a_string_or_asks_anybody_else() -> None:
         assert "eval(" not in script
         assert "insertAdjacentHTML" not in script
         assert "document.write" not in script
-        # The template library's one place, for templates that stand in the source.
+        # The template library uses it once, for templates in the source.
         assert script.count("innerHTML") <= 1
         addresses = {part.split('"')[0].split("`")[0] for part in script.split("https://")[1:]}
-        # A text of a fault that the lexer never meets.
+        # An error message for a case that the lexer never meets.
         assert addresses <= {"github.com/markedjs/marked."}
 
 

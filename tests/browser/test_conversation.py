@@ -1,4 +1,4 @@
-"""What a customer does in the chat, and what a bad connection does to it."""
+"""A customer's conversation in the chat, also over a bad connection."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What each outcome looks like, and that everybody can read it."""
+"""The display of each outcome, and its accessibility."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def _dom(page: Page) -> str:
 
 
 def _faults(page: Page) -> list[str]:
-    """What axe-core finds wrong in the widget."""
+    """Return the violations that axe-core finds in the widget."""
     if not AXE.exists() and build.packages() is None:
         servers.absent("npm", "the npm packages of the widget cannot be installed")
     page.evaluate(AXE.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What the page around the widget can do to it, what it does to the page, and what texts can do to both."""
+"""Isolation between widget and page, and from hostile texts."""
 
 from collections import Counter
 from urllib.parse import urlsplit

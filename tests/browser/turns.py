@@ -1,4 +1,4 @@
-"""One turn of each outcome, as the service would send it."""
+"""A turn of each outcome, as the service sends it."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias

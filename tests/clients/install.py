@@ -1,6 +1,6 @@
-"""Installs the npm packages that tests read our streams with, into the virtual environment: `make test` runs it.
+"""Install the npm packages that read our streams in tests into the virtual environment; `make test` runs this.
 
-Without a registry of npm packages at hand it says so and the tests that need them are skipped.
+Without an npm registry it reports that, and the tests that need the packages are skipped.
 """
 
 import shutil
@@ -21,12 +21,12 @@ _SECONDS = 120
 
 
 def state() -> str:
-    """What is to be installed: another digest, another installation."""
+    """Return a digest of the required packages; a changed digest requires a new installation."""
     return sha256(b"".join((HERE / name).read_bytes() for name in FILES)).hexdigest()
 
 
 def is_installed() -> bool:
-    """Whether the packages are there as the lock file says."""
+    """Whether the packages of the lock file are installed."""
     return _DONE.is_file() and _DONE.read_text(encoding="utf-8") == state()
 
 

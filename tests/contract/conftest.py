@@ -1,6 +1,6 @@
-"""One suite, several engines: each test runs against every backend of the index or of the records.
+"""Contract tests: each test runs against every backend of the index or of the records.
 
-Qdrant's server runs where `OPORA_TEST_QDRANT_URL` names one, PostgreSQL where it is installed (`tests.servers`).
+Qdrant's server is used if `OPORA_TEST_QDRANT_URL` is set, PostgreSQL if it is installed (`tests.servers`).
 """
 
 import os

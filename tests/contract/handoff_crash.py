@@ -1,7 +1,7 @@
-"""Handoffs killed with SIGKILL before each statement, before the commit and after it, each in a process of its own.
+"""Handoffs killed with SIGKILL before each statement, and before and after the commit, each in a separate process.
 
-A program for `test_handoff_kill.py`. Imports are paid once: this process forks a child per handoff and never opens the
-database itself. It prints the chat of each child, one a line, until a child has lived through its handoff.
+A program for `test_handoff_kill.py`. Imports happen once: this process forks a child per handoff and never opens the
+database itself. It prints the chat of each child, one a line, until a child survives its handoff.
 """
 
 import os

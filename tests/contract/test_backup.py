@@ -1,4 +1,4 @@
-"""A backup taken while others write is restored elsewhere, on either database, with all acknowledged before it."""
+"""A backup taken during writes is restored elsewhere, on either database, with every acknowledged write."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def filled(records: Settings, tmp_path: Path) -> Settings:
 
 
 def contents(settings: Settings) -> dict[str, tuple[int, str]]:
-    """How many rows each table has, and a digest of them."""
+    """Return the number of rows and a digest for each table."""
     with database.engine(settings).connect() as connection:
         counts = Counter[str]()
         told = {}
@@ -298,7 +298,7 @@ def _cut(path: Path) -> None:
 
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
 class TestRefusals:
-    """What cannot be restored, or backed up, is refused with what to do, and leaves nothing behind."""
+    """An impossible restore or backup is refused with an instruction, and leaves no files."""
 
     @pytest.mark.parametrize(
         ("harm", "code"),

@@ -1,4 +1,4 @@
-"""Files of chats on every database: counted, sent once, reached by nobody else, exported, erased and pruned."""
+"""Chat files on every database: limits, single use, access, export, erasure and pruning."""
 
 from base64 import b64encode
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Chats on every database: one transaction per change, messages in order, and nobody answers out of turn."""
+"""Chats on every database: one transaction per change, messages in order, and no reply out of turn."""
 
 import asyncio
 from collections.abc import Callable, Iterator

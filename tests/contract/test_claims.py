@@ -1,4 +1,4 @@
-"""Claims: the same promises by locks on files and by locks of PostgreSQL."""
+"""Claims behave the same with file locks and with locks of PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ def on_server(url: str) -> PostgresClaims:
 
 @pytest.fixture
 def name(tmp_path: Path) -> str:
-    """One that no other test uses."""
+    """A name that no other test uses."""
     return tmp_path.name
 
 

@@ -1,4 +1,4 @@
-"""What every index backend does, seen through `tenants.index`."""
+"""Behaviour of every index backend, seen through `tenants.index`."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""A database that does not answer is waited for as long as the settings say, and then the caller may try again."""
+"""An unresponsive database causes a bounded wait, and then the caller may try again."""
 
 import socket
 from contextlib import ExitStack
@@ -51,7 +51,7 @@ def test_a_server_that_says_nothing_any_more_is_given_up(postgres_url: str, monk
 
 
 def test_every_thread_that_computes_has_a_connection(postgres_url: str) -> None:
-    """SQLAlchemy's own pool has fifteen, and whoever is the sixteenth would wait in vain."""
+    """SQLAlchemy's default pool has fifteen connections, so a sixteenth thread would wait in vain."""
     settings = Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 1, "workers": 20})
     with ExitStack() as held:
         connections = [held.enter_context(database.engine(settings).connect()) for _ in range(20)]

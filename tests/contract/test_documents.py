@@ -1,4 +1,4 @@
-"""What is kept of documents beside their chunks, on every database: records, versions, and looking through them."""
+"""Stored data of documents besides their chunks, on every database: records, versions, and search."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""What the embedded engine alone must do: keep others out, and compact without losing anything."""
+"""Features of the embedded engine: exclusive access, and compaction without loss."""
 
 import subprocess
 import sys

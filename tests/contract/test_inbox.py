@@ -1,4 +1,4 @@
-"""How the desk finds chats: in order, by words, page after page, without another tenant's, on every database."""
+"""The inbox on every database: order, search, pages, and tenant isolation."""
 
 from base64 import b64encode
 from collections.abc import Iterator

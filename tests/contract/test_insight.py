@@ -1,4 +1,4 @@
-"""Figures of chats, counted by hand beside what each chat has been through, on every database."""
+"""Statistics of chats match counts by hand on every database."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -130,7 +130,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class Clock(datetime):
-    """A clock that stands where it was set."""
+    """A clock that returns a fixed time."""
 
     moment = NOW
 

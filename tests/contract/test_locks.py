@@ -1,4 +1,4 @@
-"""Who waits for whom in the database, and who must not: with PostgreSQL, where rows are locked one by one."""
+"""Row locks with PostgreSQL: which transactions wait for each other, and which must not."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -56,7 +56,7 @@ def until_done_or_waiting(records: Settings, work: "Future[T]") -> None:
     """Wait until something is done, or waits for a lock."""
     waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     deadline = monotonic() + PATIENCE_SECONDS
-    # Within a transaction the server shows its activity as it was at the first look.
+    # Within a transaction the server shows its activity as of the first query.
     with database.engine(records).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         while not work.done() and not connection.scalar(waiting):
             assert monotonic() < deadline
@@ -111,7 +111,7 @@ def test_a_job_that_is_being_begun_is_cancelled_as_a_running_one(records: Settin
 
 
 def test_a_vocabulary_is_folded_without_a_lock(pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is counted while another one folds is neither lost nor held up."""
+    """Counts added during a fold are neither lost nor delayed."""
     monkeypatch.setattr(lexicon, "_FOLD_AFTER_RUN", 2)
     terms = ChunkTerms(frozenset({"вода"}), frozenset({"воды"}))
     for _ in range(4):
@@ -155,7 +155,7 @@ def test_a_fold_of_what_was_rebuilt_meanwhile_is_given_up(
 
 
 def plan(records: Settings, query: str) -> str:
-    """How PostgreSQL would answer a query over many rows."""
+    """Return PostgreSQL's plan for a query over many rows."""
     with database.engine(records).connect() as connection:
         connection.execute(text("SET LOCAL enable_seqscan = off"))
         connection.execute(text("SET LOCAL enable_sort = off"))

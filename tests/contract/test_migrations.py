@@ -1,4 +1,4 @@
-"""A database of an earlier version is upgraded without loss, and one of a later version is left alone."""
+"""A database of an earlier version is upgraded without loss, and one of a later version is not changed."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -34,13 +34,13 @@ STORED = Path(__file__).with_name("databases")
 VERSIONS = Path(migrations.__file__).with_name("versions")
 ANNA = Tenant("acme", "anna")
 BREAKING: Mapping[str, list[str]] = {"0002": ["tickets.chat_id is required"]}
-"""What migrations take away from replicas of the version before: all of those must stop for such an upgrade, and
-docs/deployment.md says so."""
+"""Changes of migrations that break replicas of the previous version: they must stop for such an upgrade, as
+docs/deployment.md says."""
 
 
 @pytest.fixture(params=["0001"])
 def old(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    """An installation of the first version, or of the one that a test names, on SQLite."""
+    """An installation of the first version, or of the version that a test names, on SQLite."""
     monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
     get_settings.cache_clear()
     with closing(sqlite3.connect(tmp_path / "opora.db")) as connection:

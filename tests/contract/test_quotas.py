@@ -1,4 +1,4 @@
-"""Rate limits that replicas share: what one admits counts for all, and nobody's calls count for another."""
+"""Rate limits shared by replicas: a call at one counts at all, and for its caller only."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -19,7 +19,7 @@ REPLICAS = 2
 async def replicas(
     request: pytest.FixtureRequest, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[list[RateLimiter]]:
-    """Those of two processes with one Redis, which allow three calls a minute, or a day."""
+    """Two limiters, as of two processes, with one Redis and a limit of three calls a minute, or a day."""
 
     async def load() -> Policy:
         return Policy.model_validate({})

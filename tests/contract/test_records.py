@@ -1,4 +1,4 @@
-"""What is kept about a tenant beside its chunks, on every database."""
+"""Stored data of a tenant besides its chunks, on every database."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -226,7 +226,7 @@ CHUNKS = st.lists(st.frozensets(st.sampled_from("абвгде"), min_size=1), ma
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(CHUNKS, st.integers(0, 3), st.booleans()), max_size=8))
 def test_any_history_counts_what_is_left(acme: Tenant, history: list[tuple[list[frozenset[str]], int, bool]]) -> None:
-    """Readers that followed every step and one that starts at the end agree with counting what is there."""
+    """Readers of every step and a reader of the final state agree with a fresh count."""
     lexicon.rebuild(())
     left: list[frozenset[str]] = []
     for added, leaving, look in history:

@@ -1,4 +1,4 @@
-"""A tenant is removed with everything of it, and of the others nothing is."""
+"""Removing a tenant removes all of its data and none of the others'."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -137,7 +137,7 @@ def test_what_redis_counted_of_its_people_goes(
     monkeypatch.setenv("OPORA_REDIS_URL", redis_url)
     monkeypatch.setenv("OPORA_RATE_LIMIT_PER_MINUTE", "60")
     get_settings.cache_clear()
-    # Somebody whom no other test has counted there.
+    # New people, whose calls no other test has counted.
     people = [Tenant(tenant_id, f"anna-{uuid4().hex}") for tenant_id in ("acme", "other")]
 
     async def ask() -> None:

@@ -1,4 +1,4 @@
-"""Secrets of tenants are encrypted at rest, under keys that change; tokens are refused before they expire."""
+"""Secrets of tenants are encrypted at rest, with key rotation; tokens can be revoked before they expire."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Settings on every database: what was changed is written down, noticed by those who had seen it before, and undone."""
+"""Settings on every database: changes are recorded, concurrent edits are noticed, and a change can be undone."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a tenant spends is counted to the cent, whoever spends it at the same time, and never on another's account."""
+"""Spending of a tenant is counted to the cent under concurrency, and never on another tenant's account."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

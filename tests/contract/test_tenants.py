@@ -1,4 +1,4 @@
-"""Tenants as whoever looks after an installation has them: suspended, counted, opened to a first admin."""
+"""Administration of tenants: suspension, counts, and the invitation of a first admin."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

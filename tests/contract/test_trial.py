@@ -1,4 +1,4 @@
-"""A document on trial is searched exactly as it is once it is stored, on every engine, and customers see none of it."""
+"""A document on trial is found exactly as after it is stored, on every engine, and customers do not see it."""
 
 from collections.abc import Mapping
 
@@ -45,7 +45,7 @@ def articles(tenant: Tenant, ingest: Ingest) -> ArticleIngest:
 def searched(
     collection: Collection, question: str, conditions: Conditions | None = None
 ) -> dict[str, list[tuple[float, str]]]:
-    """What is found, with scores; those that are equal in any order."""
+    """Search; return the hits with scores, equal ones in any order."""
     hits = collection.search({"text-sparse": encode_query(question, STANDARD)}, limit=5, conditions=conditions)
     return {name: sorted((round(hit.score, 3), hit.id) for hit in found) for name, found in hits.items()}
 

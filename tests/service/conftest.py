@@ -1,4 +1,4 @@
-"""One real server process for all service tests, with a few tenants, and knowledge bases sent to it over HTTP."""
+"""A real server process for all service tests, with a few tenants, and knowledge bases uploaded over HTTP."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""A service process to test against, what it is given, and the form its problems must have."""
+"""A service process for tests, its environment, and a check of problem responses."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ ARTICLES = [
 
 
 class Server:
-    """A service process of its own. `log` grows while it runs."""
+    """A service process. `log` grows while it runs."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.port = _free_port()

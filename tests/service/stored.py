@@ -1,4 +1,4 @@
-"""What an installation holds before its service starts: tenants, and of `acme` and `globex` one of everything."""
+"""Data of an installation before its service starts: tenants, and one object of each kind for `acme` and `globex`."""
 
 import json
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def finished_job(tenant_id: str) -> JobRow:
 
 
 def tool_of(tenant_id: str) -> dict[str, object]:
-    """A tool of the tenant's, as somebody would put it."""
+    """Return a tool of the tenant, as sent by a client."""
     number = {"type": "string", "pattern": r"\b\d{7}\b"}
     return {
         "name": f"orders-of-{tenant_id}",
@@ -128,14 +128,14 @@ def tool_of(tenant_id: str) -> dict[str, object]:
 
 
 def kept_tool(tenant_id: str) -> ToolRow:
-    """The same, as it is kept."""
+    """Return the same tool as stored."""
     tool = parsed(tool_of(tenant_id))
     definition = tool.model_dump(mode="json", exclude={"name", "headers"})
     return ToolRow(tenant_id=tenant_id, name=tool.name, definition=definition, headers=dict(tool.secrets))
 
 
 def stored_chat(tenant_id: str) -> ChatRow:
-    """A chat of the tenant's that nobody has written to."""
+    """Return a chat of the tenant without messages."""
     moment = datetime.now(UTC)
     return ChatRow(
         tenant_id=tenant_id,

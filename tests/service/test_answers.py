@@ -1,4 +1,4 @@
-"""What comes back over HTTP: the whole `turn.v1` object, whatever the outcome."""
+"""Answers over HTTP: the complete `turn.v1` object for every outcome."""
 
 from collections.abc import Callable
 

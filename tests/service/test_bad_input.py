@@ -1,4 +1,4 @@
-"""Input that nobody means well by, or nobody thought of: a typed 4xx that says what to do, or a proper answer."""
+"""Malicious and unexpected input gets a typed 4xx with an instruction, or a proper answer."""
 
 import json
 from pathlib import Path

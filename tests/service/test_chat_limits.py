@@ -1,4 +1,4 @@
-"""How often one address, one site and one chat may ask, where the installation sets limits; and consent over HTTP."""
+"""Rate limits by address, site and chat, as set by the installation; and consent over HTTP."""
 
 from collections.abc import Iterator
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Chats over HTTP: visitors of sites, who may see what, and a conversation with the assistant and a person."""
+"""Chats over HTTP: visitors of sites, access, and conversations with the assistant and a person."""
 
 import json
 from base64 import b64decode
@@ -26,7 +26,7 @@ WAIT = 60
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody on a page of a site."""
+    """A visitor on a page of a site."""
 
     client: httpx.Client
     token: str
@@ -43,7 +43,7 @@ class Visitor:
 
 @pytest.fixture(scope="module")
 def shops(installation: Settings, anybody: httpx.Client) -> dict[str, Site]:
-    """Sites of two tenants, and one that takes nobody whom it does not know."""
+    """Sites of two tenants, and one that accepts only identified visitors."""
     theme = {"accent": "#0a7d4b"}
     config = SiteConfig(welcome="Здравствуйте!", suggested=("Что значит код E20?",), theme=theme)
     with in_force(installation):
@@ -94,9 +94,9 @@ def begun(who: Visitor) -> str:
 def events(
     who: Visitor, chat_id: str, until: str, after: int = 0, once_open: Callable[[], object] = lambda: None
 ) -> list[tuple[str, dict[str, object]]]:
-    """The events of a chat up to the first one that is called so; for messages also by author: `message:bot`.
+    """Return the events of a chat up to the first one with this name; messages are named with author: `message:bot`.
 
-    :param once_open: called after the snapshot, so that what it brings about comes as events and not in the snapshot.
+    :param once_open: called after the snapshot, so that its effects come as events and not in the snapshot.
     """
     read: list[tuple[str, dict[str, object]]] = []
     headers = {"Authorization": f"Bearer {who.token}"}
@@ -358,7 +358,7 @@ def test_a_question_is_answered_as_a_stream_and_then_stored(ivan: Visitor) -> No
     turn = stored["body"]["turn"]
     assert (turn["outcome"], turn["turn_id"], stored["seq"]) == ("answered", stored["turn_id"], 2)
     assert "meant" not in stored["body"]
-    # Whoever was there in time has read it as it came, and what comes last is what is stored.
+    # A client that connected in time has read the tokens, and the last event equals the stored answer.
     if "accepted" in names:
         told = "".join(str(data["text"]) for name, data in read if name == "token")
         assert told == stored["text"]
@@ -443,7 +443,7 @@ def test_who_is_there_is_shown_both_ways_and_gone_when_the_connection_is(
         with following(operator, f"{desk}/events?name=Ольга", olga) as seen_by_olga:
             until(seen_by_olga, "snapshot")
             with following(ivan.client, f"/chats/{chat_id}/events", ivan.token) as seen_by_ivan:
-                # Whoever comes later learns at once who is there.
+                # A late watcher learns at once who is present.
                 shown = until(seen_by_ivan, "presence", active=True)
                 assert shown == {"who": "operator", "name": "Ольга", "active": True}
                 customer = {"who": "customer", "subject": ivan.subject}

@@ -1,7 +1,7 @@
 """Our streams as the AI SDK's own code reads them: the message that a chat would show, against golden files.
 
-A golden file holds all of it but ids and times. After a change on purpose delete the file: the next run writes it anew
-and fails, so that somebody looks at it.
+A golden file holds everything but ids and times. After an intended change delete the file: the next run writes it again
+and fails, so that the change is reviewed.
 """
 
 import json
@@ -28,7 +28,7 @@ def golden_token(token: Callable[..., str], ingest: Callable[..., httpx.Response
 
 
 def shown(server: Server, token: str, question: str) -> dict[str, object]:
-    """The message that the AI SDK makes of the answer."""
+    """Return the message that the AI SDK builds from the answer."""
     done = node(
         ["ui_messages.mjs", server.url, token, question],
         return_completed_process=True,

@@ -1,4 +1,4 @@
-"""The demo as somebody sees it who has followed the README: `opora demo`, then the shop's page, without a mouse."""
+"""The demo from the README: `opora demo`, then the shop's page, by keyboard only."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A data folder that `opora demo` has filled, which ends with the page's address."""
+    """A data folder filled by `opora demo`, whose output ends with the page's address."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
     command = [sys.executable, "-m", "cli", "demo"]
     done = subprocess.run(

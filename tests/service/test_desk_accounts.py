@@ -1,4 +1,4 @@
-"""Who gets to which page of the desk, by which session, and what others can make of one. Generated from the routes."""
+"""Access to the pages of the desk by role and session, and attacks on sessions. Generated from the routes."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ ROLES: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Browser(desk.Browser):
-    """One that opens whatever a route is."""
+    """A browser that opens any route."""
 
     def send(self, route: tuple[str, str], case: PageCase, ids: Mapping[str, str]) -> httpx.Response:
         method, path = route

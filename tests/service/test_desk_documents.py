@@ -1,4 +1,4 @@
-"""The pages of documents: found, described over what the source says, gone back to, tied, removed."""
+"""Pages of documents: search, overrides, versions, links, removal."""
 
 from collections.abc import Callable, Iterator
 from threading import Event
@@ -44,7 +44,7 @@ def editor(server: Server) -> Iterator[Editor]:
 
 @pytest.fixture
 def pump(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> dict[str, object]:
-    """A document as it was first given."""
+    """A document as first ingested."""
     given: dict[str, object] = {"doc_id": PUMP, "title": "Насос", "text": TEXT, "tags": ["насос"], "priority": 2}
     acme.delete(f"/documents/{PUMP}")
     assert ingest("acme", [given]).json()["added"] == 1

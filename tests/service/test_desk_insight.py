@@ -1,4 +1,4 @@
-"""The pages of figures and of the audit: what they show, find and hand out."""
+"""Pages of statistics and of the audit: display, search and downloads."""
 
 import csv
 import io
@@ -63,14 +63,14 @@ def _set_outcome(session: Session, turn_id: str, outcome: str) -> None:
 
 
 def found(response: httpx.Response) -> list[str]:
-    """The questions in the list."""
+    """Return the questions in the list."""
     assert response.status_code == 200, response.text
     links = html.fromstring(response.text).iterfind(".//ul[@class='records card']//a")
     return ["".join(str(piece) for piece in link.itertext()) for link in links]
 
 
 def links(page: str) -> list[str]:
-    """Where its links lead to."""
+    """Return the targets of the page's links."""
     return [str(link.get("href")) for link in html.fromstring(page).iter("a")]
 
 

@@ -1,4 +1,4 @@
-"""The desk in a real browser against the real service: two people at work, and what customers can do to their pages."""
+"""The desk in a real browser against the real service: two people at work, and effects of customers on their pages."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ MOVED = """() => {
     }
   }).observe({ type: 'layout-shift' });
 }"""
-"""Notes what moves on a page, other than rows of the lists that change."""
+"""Records layout shifts, except those of rows in changing lists."""
 
 
 @pytest.fixture

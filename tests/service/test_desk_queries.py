@@ -1,4 +1,4 @@
-"""What a page of the desk costs: queries, whatever the number of chats and messages."""
+"""Number of queries of a desk page, independent of the number of chats and messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ def prepared_apart(
 
 @pytest.fixture
 def apart(prepared_apart: Settings) -> Iterator[Settings]:
-    """An installation of its own: an index belongs to one process, and the other tests' service has theirs."""
+    """A separate installation: an index belongs to one process, and the service of the other tests has theirs."""
     with in_force(prepared_apart):
         yield prepared_apart
     index.close_all()

@@ -1,4 +1,4 @@
-"""Settings in the desk: what is saved is in force, what is refused stays typed with the reason beside its field."""
+"""Settings in the desk: a saved form takes effect, and a refused one keeps the input with the reason at its field."""
 
 from collections.abc import Callable, Iterator
 
@@ -53,13 +53,13 @@ def parsed(response: httpx.Response) -> html.HtmlElement:
 
 
 def latest() -> Policy:
-    """What is in force, the service's own changes included."""
+    """Return the current policy, including the service's own changes."""
     sites.expire()
     return policy.latest()
 
 
 def values(page: html.HtmlElement, form: str) -> dict[str, str]:
-    """What stands in the fields of a form, as a browser would send it."""
+    """Return the values of a form as a browser would send them."""
     return dict(page.get_element_by_id(form).form_values())
 
 
@@ -86,7 +86,7 @@ def test_what_is_saved_is_in_force_and_shown(admin: Browser, now: Callable[[], P
     assert (shown["answer_threshold"], shown["top_k"]) == ("0.45", "7")
     assert shown["allowed_domains"].split() == ["shop.example", "help.example"]
     assert page.get_element_by_id("answers").find_class("done")
-    # What was read can be sent as it is, and changes nothing.
+    # The values that were read can be sent back, and change nothing.
     for group in GROUPS:
         before = now()
         assert admin.post(f"{ROOT}/policy/{group}", values(page, group)).status_code in (303, 409)

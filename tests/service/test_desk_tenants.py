@@ -1,4 +1,4 @@
-"""Who looks after an installation: adds tenants, lets their first admins in, suspends and removes them."""
+"""Administration of an installation: adding tenants, inviting their first admins, suspension and removal."""
 
 from collections.abc import Callable, Iterator, Mapping
 

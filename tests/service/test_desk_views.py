@@ -1,4 +1,4 @@
-"""Every page of the desk in a real browser: everybody can read it, it fits, and no text runs anything."""
+"""Every page of the desk in a real browser: accessible, responsive, and safe against scripts in texts."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -22,10 +22,10 @@ READ = """() => {
   document.querySelectorAll('time, [data-needs-script], #link, .later').forEach(one => one.remove());
   return document.body.innerText;
 }"""
-"""What people read on a page, without moments, which scripts write anew, and what is there for scripts alone."""
+"""Returns the visible text of a page, without times, which scripts rewrite, and without elements for scripts only."""
 
 CLEAN = {"/desk/sign-in", "/desk/sso", "/desk/documents/add", "/desk/playground", "/desk/settings/models"}
-"""Routes that show nothing that a customer or an author has written."""
+"""Routes without texts of customers or authors."""
 
 FORBIDDEN = {"script", "img", "iframe", "object", "embed", "style", "link", "video", "audio", "base", "meta", "math"}
 TYPED = ".//textarea | .//input[not(@type) or @type='text' or @type='search' or @type='url' or @type='password']"
@@ -36,7 +36,7 @@ NUMBER = re.compile(r"\d+([.,\xa0 ]\d+)*")
 def browsing(
     browser: Browser, server: Server, who: Operator, *, scripts: bool = True, bypass_csp: bool = True
 ) -> Iterator[BrowserContext]:
-    """A browser of somebody who has signed in."""
+    """Open a browser with a signed-in user."""
     with browser.new_context(
         locale="ru-RU",
         timezone_id="Europe/Moscow",
@@ -52,7 +52,7 @@ def browsing(
 
 
 def who_opens(name: str) -> Operator:
-    """Who of the shop sees a page."""
+    """Return the user of the shop who may see a page."""
     return desk.root() if name in desk_views.OF_INSTALLATION else desk_shop.operator()
 
 
@@ -70,12 +70,12 @@ def hostile(installation: Settings, ingest: Callable[..., httpx.Response]) -> Ma
 
 @pytest.fixture(scope="module")
 def reading(browser: Browser, server: Server, shop: Mapping[str, str]) -> Iterator[Callable[[str, bool], Page]]:
-    """A page at one of `desk_views`, of somebody who may see it, with scripts or without them."""
+    """Return a function that opens a page of `desk_views` for a user with access, with or without scripts."""
     with ExitStack() as stack:
         opened: dict[tuple[str, bool], Page] = {}
 
         def read(name: str, scripts: bool) -> Page:
-            # All at once: a list of sessions is the same on all of them then.
+            # All at once: then a list of sessions is the same on all of them.
             for who in () if opened else (desk_shop.operator(), desk.root()):
                 for with_scripts in (True, False):
                     context = stack.enter_context(browsing(browser, server, who, scripts=with_scripts))
@@ -90,7 +90,7 @@ def reading(browser: Browser, server: Server, shop: Mapping[str, str]) -> Iterat
 
 
 def test_every_page_is_looked_at(installation: Settings) -> None:
-    """Whoever adds a page adds it to `desk_views`; axe, queries, hostile texts and reading then go through it."""
+    """Every page must be listed in `desk_views`; axe, queries, hostile texts and reading then cover it."""
     shown = {route.path for route in app.routes(installation) if route.page and route.method == "GET"}
     assert shown == {*desk_views.VIEWS, *desk_views.ERRORS, *desk_views.ELSEWHERE}
 
@@ -108,12 +108,12 @@ def test_everybody_can_read_a_page_with_scripts_or_without_on_any_screen(
 
 
 def lines(page: Page) -> list[str]:
-    """What stands on a page, in no order: which of two sessions is one's own differs."""
+    """Return the lines of a page, sorted: which of two sessions is the current one differs."""
     return sorted(NUMBER.sub("0", str(page.evaluate(READ))).splitlines())
 
 
 class Attacked:
-    """A page and what has run on it that should not."""
+    """A page, and the hostile scripts that have run on it."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.hits = page, list[str]()
@@ -127,7 +127,7 @@ class Attacked:
 
 @pytest.fixture(scope="module")
 def attacked(browser: Browser, server: Server, hostile: Mapping[str, str]) -> Iterator[Callable[[str], Attacked]]:
-    """A page with hostile texts, of somebody who may see it, and what has run on it."""
+    """Return a function that opens a page with hostile texts for a user with access."""
     with ExitStack() as stack:
         opened: dict[str, Attacked] = {}
 
@@ -165,7 +165,7 @@ def test_no_text_of_a_customer_or_an_author_runs_anything(attacked: Callable[[st
 
 
 def test_whatever_is_typed_into_a_form_comes_back_as_text(server: Server, hostile: Mapping[str, str]) -> None:
-    """Every form of every page, each of its fields filled with what is HTML elsewhere."""
+    """Submit every form of every page with HTML in each of its fields."""
     secret = desk.secret_of(desk_hostile.operator())
     headers = {"Cookie": f"{pages.COOKIE}={secret}", **desk.SAME_ORIGIN}
     sent, reflected = set[str](), 0

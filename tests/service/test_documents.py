@@ -1,4 +1,4 @@
-"""Documents over HTTP: listed, read, changed, gone back to, removed, and what that means for answers."""
+"""Documents over HTTP: list, read, change, roll back, remove, and the effects on answers."""
 
 from collections.abc import Callable
 from urllib.parse import quote
@@ -24,7 +24,7 @@ def path(doc_id: object = FILTER["doc_id"]) -> str:
 
 @pytest.fixture
 def document(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> str:
-    """The document as it was first given, without an operator's word or an earlier version."""
+    """The document as first ingested, without overrides or earlier versions."""
     acme.delete(path())
     assert ingest("acme", [FILTER]).json()["added"] == 1
     return str(FILTER["doc_id"])

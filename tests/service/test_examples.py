@@ -1,4 +1,4 @@
-"""The examples of docs/examples against a real service, as somebody runs them who has copied them."""
+"""The examples of docs/examples against a real service, as copied by a user."""
 
 import importlib.util
 import json
@@ -118,7 +118,7 @@ def test_react_shows_an_answer_by_use_chat(service: Server, home: Settings, page
     (tmp_path / "index.html").write_text('<div id="root"></div><script src="chat.js"></script>', encoding="utf-8")
 
     def pass_on(route: Route) -> None:
-        """What the server of the page does."""
+        """Forward the request as the server of the page does."""
         route.continue_(url=f"{service.url}/ask/ui-messages", headers={**route.request.headers, **bearer(home, "ask")})
 
     page.route("**/api/chat", pass_on)

@@ -1,4 +1,4 @@
-"""Uploading files and following their jobs, over HTTP."""
+"""Uploads and their jobs over HTTP."""
 
 import json
 import os
@@ -151,7 +151,7 @@ def test_jobs_are_listed_and_cancelled_by_their_tenant_only(client: httpx.Client
 
 @pytest.fixture
 def own(tmp_path: Path) -> tuple[Settings, str]:
-    """An installation of its own, and a token of its tenant `acme`."""
+    """A separate installation, and a token of its tenant `acme`."""
     settings = Settings(
         data_dir=tmp_path / "data", watch_dir=tmp_path / "watched", max_files_bytes=100_000, rate_limit_per_minute=0
     )
@@ -220,7 +220,7 @@ def test_a_service_that_leaves_answers_on_ends_its_streams_and_leaves_its_job(ow
                 # The second signal ends the wait.
                 leaving.process.send_signal(signal.SIGTERM)
                 assert "event: done" in list(turn.iter_lines())
-            # It ends of its own accord, whatever the job does.
+            # The stream ends by itself, whatever the state of the job.
             list(lines)
         assert leaving.stop() == 0
         with pytest.raises(httpx.ConnectError):

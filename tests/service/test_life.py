@@ -1,4 +1,4 @@
-"""Start, health and the end of a service process."""
+"""Start, health and shutdown of a service process."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(
         answers[0].result()
         assert first.stop() == 0
         for answer in answers:
-            # A request that had not reached the process may find the door closed; one that had gets its answer.
+            # A request that had not reached the process may be refused; any other gets its answer.
             if answer.exception() is None:
                 assert answer.result().status_code == 200
             else:
@@ -97,15 +97,15 @@ def test_a_second_service_says_so_and_takes_over_and_repairs_what_it_finds(tmp_p
             assert _eventually(lambda: client.post("/ask/run", json=question).status_code == 503)
             problem(client.post("/ask/run", json=question), 503, "data_in_use")
             assert first.stop() == 0
-            # Damaged while nobody has it: the service that opens it next notices.
+            # Damaged while no process has it open: the next service to open it notices.
             for file in (tmp_path / "index").rglob("segment.json"):
                 file.write_bytes(b"")
 
             def answered() -> bool:
-                # Taking over is what `/readyz` does, asked again and again.
+                # `/readyz` takes the index over, if it is called repeatedly.
                 client.get("/readyz")
                 answer = client.post("/ask/run", json=question).json()
-                # Never as if nothing were known.
+                # Never an answer as from an empty knowledge base.
                 assert answer.get("outcome", "failed") in {"failed", "answered"}, answer
                 return bool(answer.get("outcome") == "answered")
 

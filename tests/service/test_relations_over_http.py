@@ -1,4 +1,4 @@
-"""Documents that hang together, over HTTP: set, seen in answers, and nobody else's."""
+"""Related documents over HTTP: stored, visible in answers, and isolated by tenant."""
 
 from collections.abc import Callable
 

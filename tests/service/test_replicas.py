@@ -1,4 +1,4 @@
-"""Two replicas on one PostgreSQL, Redis and Qdrant: whatever was begun at one goes on at the other."""
+"""Two replicas on one PostgreSQL, Redis and Qdrant: work begun at one continues at the other."""
 
 import os
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_an_open_stream_continues_at_the_other_replica(installation: Installatio
     assert "event: result" in reply.text
     assert reply.text.rstrip().splitlines()[-3:].count("event: done") <= 1
     assert "event: retract" not in reply.text
-    # Somebody else's request does not get it, nor another question.
+    # A request of another user does not get it, nor does another question.
     other = client.post(f"{second.url}/ask/stream", json={"question": "Другое?"}, headers={"Last-Event-ID": last})
     assert other.status_code in (200, 404)
 

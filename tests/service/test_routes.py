@@ -1,4 +1,4 @@
-"""Which routes exist for whom. The list is read from the application, so a new route without its case fails here."""
+"""Access to routes by role. The list comes from the application, so a new route without a case fails here."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from ui.api.api_docs import is_desk
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a route takes: its scope, a body, and for each template in its path an id of `acme` and one of `globex`."""
+    """Case of a route: its scope, a body, and for each path parameter an id of `acme` and one of `globex`."""
 
     scope: str
     body: dict[str, object] | None = None
@@ -34,7 +34,7 @@ class Case:
     own: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, str] = field(default_factory=dict)
     may_answer: str = ""
-    """A code that shows the route open as well as a success does."""
+    """A code that also proves that the route is open."""
 
 
 def chat_case(scope: str, body: dict[str, object] | None = None, *, may_answer: str = "") -> Case:
@@ -353,7 +353,7 @@ CLOSED = {
     ("GET", "/models"), ("POST", "/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
     ("POST", "/files"), ("POST", "/v1/files"),
 }  # fmt: skip
-"""What Hayhooks brings along and nobody may reach."""
+"""Routes of Hayhooks that must not be reachable."""
 
 GUESSES = (
     "/", "/docs/oauth2-redirect", "/redoc", "/status", "/draw/ask", "/traces", "/traces/1", "/deploy", "/deploy_files",

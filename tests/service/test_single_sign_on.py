@@ -1,4 +1,4 @@
-"""Signing in by a tenant's identity provider, as people do it and as attackers try to."""
+"""Signing in by a tenant's identity provider, normally and under attack."""
 
 import re
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def begin(client: httpx.Client, next: str = "") -> tuple[str, str]:
 
 
 def come_back(client: httpx.Client, target: str, *cookies: str) -> httpx.Response:
-    """What the service answers when the browser comes back from the provider."""
+    """Return the service's response when the browser comes back from the provider."""
     back = httpx.get(target).headers["location"]
     parts = urlsplit(back)
     assert parts.path == CALLBACK
@@ -80,7 +80,7 @@ def come_back(client: httpx.Client, target: str, *cookies: str) -> httpx.Respons
 
 
 def signed_in(response: httpx.Response) -> str:
-    """The secret of the session that has begun."""
+    """Return the secret of the new session."""
     assert response.status_code == 303, response.text
     found = re.search(rf"{pages.COOKIE}=([^;]+)", response.headers["set-cookie"])
     assert found is not None
@@ -107,7 +107,7 @@ def test_a_new_person_of_the_domain_comes_in_with_the_role_that_the_token_says(
     assert (operator.login, operator.tenant_id, operator.role, operator.name) == (EMAIL, "signed", "editor", "Вера")
     assert f"{COOKIE}=" in response.headers["set-cookie"]
     assert changes.latest("person")[0].about == EMAIL
-    # Nobody can sign in by a password that there is none of.
+    # Without a password there is no sign-in by password.
     for password in ("", "x", desk.PASSWORD):
         form = {"login": EMAIL, "password": password}
         assert client.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code == 401

@@ -1,4 +1,4 @@
-"""Streams over HTTP: the same answer as the object, in pieces, for our own clients, OpenAI's and the AI SDK's."""
+"""Streams over HTTP equal the complete answer, for our own clients, OpenAI's and the AI SDK's."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Many tenants at once on one process: what one of them owns shows up nowhere else."""
+"""Many tenants at once on one process: data of one never appears at another."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from tests.service.serving import CROWD, Server
 
 CANARY = {tenant_id: f"ZQ{number}X7{number}" for number, tenant_id in enumerate(CROWD)}
-"""A code that one tenant's documents hold, and nobody else's."""
+"""A code that only one tenant's documents contain."""
 PLACE = {tenant_id: f"канарейка{number}{'абвгде'[number]}" for number, tenant_id in enumerate(CROWD)}
 
 

@@ -1,7 +1,7 @@
-"""A whole data folder of an earlier version is served by this one, with all that is in it; a newer one is refused.
+"""A data folder of an earlier version is served completely by this one; a newer one is refused.
 
-The folder is that of a service of the first database with chats, as it was killed: an upload waits, and the record of
-the last answer is in the spool alone. Its index is whole; nothing in it is written anew.
+The folder belongs to a service of the first database version with chats, after a kill: an upload waits, and the record
+of the last answer is only in the spool. Its index is intact, so it is not rebuilt.
 """
 
 import sqlite3

@@ -1,4 +1,4 @@
-"""The walk through the product, by keyboard alone: from an empty data folder to an article that closes a gap."""
+"""A walk through the product, by keyboard only: from an empty data folder to an article that closes a gap."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def reach(page: Page, target: Locator) -> None:
 
 
 def reload_until_shown(page: Page, target: Locator) -> None:
-    """Records are written a moment after the answer."""
+    """Reload: records are written a moment after the answer."""
     until = monotonic() + 30
     while monotonic() < until:
         try:
@@ -80,8 +80,8 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
 def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot = lambda name, page: None) -> None:
     """The walk itself.
 
-    :param folder: for the files that are uploaded.
-    :param shoot: is told where a picture would be taken.
+    :param folder: for the files to upload.
+    :param shoot: called where a screenshot would be taken.
     """
     with browser.new_context(locale="ru-RU") as inside, browser.new_context(locale="ru-RU") as outside:
         for context in (inside, outside):
@@ -111,7 +111,7 @@ def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot
         expect(state).to_contain_text("файл повреждён")
         shoot("upload", page)
 
-        # The first answer, with what it stands on.
+        # The first answer, with its sources.
         page.reload()
         write(page, "Вопрос, как его задал бы клиент", QUESTION)
         page.keyboard.press("Enter")
@@ -122,7 +122,7 @@ def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot
         expect(answer.locator("mark")).to_contain_text("14 дней")
         shoot("answer", page)
 
-        # Where the widget stands.
+        # The site of the widget.
         write(page, "Адрес сайта", "https://shop.example")
         page.keyboard.press("Enter")
         expect(page.locator("#widget code").nth(1)).to_have_text("https://shop.example")
@@ -137,7 +137,7 @@ def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot
         reach(shop, shop.locator("textarea"))
         shop.keyboard.type("Чините ли вы холодильники?")
         shop.keyboard.press("Enter")
-        # Whoever calls a person before the answer is there has it come to nothing, and leaves no gap.
+        # Calling a person before the answer arrives cancels it, and leaves no gap.
         expect(shop.locator(".message.bot").last).to_contain_text("Не нашёл точного ответа")
         press(shop, "Позвать сотрудника")
         expect(shop.locator(".status")).to_contain_text("сотрудник")
@@ -159,7 +159,7 @@ def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot
         expect(shop.locator(".message").last).to_contain_text("мастер приедет завтра")
         shoot("reply", page)
 
-        # What nobody could answer becomes an article.
+        # An unanswered question becomes an article.
         page.keyboard.press("Escape")
         reach(page, page.get_by_role("link", name="Знания").first)
         page.keyboard.press("Enter")

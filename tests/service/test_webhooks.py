@@ -26,12 +26,12 @@ from tests.webhooks import Received, receiving, wait_until
 
 @dataclass(frozen=True)
 class Shop:
-    """A tenant of its own for each test, in context, and a customer of it."""
+    """A separate tenant for each test, in context, and a customer of it."""
 
     client: httpx.Client
 
     def begin(self) -> str:
-        """Begin a chat, which is an event."""
+        """Begin a chat, which causes an event."""
         response = self.client.post("/chats", json={})
         assert response.status_code == 201, response.text
         return str(response.json()["chat_id"])

@@ -1,4 +1,4 @@
-"""The widget behind bad networks and a service that dies: the thread afterwards is the one of an undisturbed chat."""
+"""The widget over bad networks and service crashes: the final thread equals that of an undisturbed chat."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,12 +27,12 @@ QUESTION = "Что означает код E20?"
 SITE = "pristan"
 SLOW = Knobs(tokens_per_second=3)
 RESTART_MS = 90_000
-"""How long a restart and the pause between two tries may take together on a busy machine."""
+"""Longest time of a restart plus the pause between two retries, on a busy machine."""
 NO_LOCKS = "delete Navigator.prototype.locks;"
 BRISK = """const later = window.setTimeout;
 window.setTimeout = (work, ms, ...rest) => later(work, Number.isInteger(ms) ? ms : ms / 10, ...rest);
 """
-"""Pauses between two tries, of which there are dozens here, take a tenth. They alone have a length that is drawn."""
+"""Shortens the pauses between retries, of which there are dozens here, to a tenth. Only they have a random length."""
 HIDE = """hidden => {
   Object.defineProperty(document, 'visibilityState', {configurable: true, value: hidden ? 'hidden' : 'visible'});
   document.dispatchEvent(new Event('visibilitychange'));
@@ -110,7 +110,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @contextmanager
 def brisk(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser of its own that tries again soon."""
+    """A separate browser context with short retry pauses."""
     with browser.new_context(locale="ru-RU") as context:
         context.add_init_script(BRISK)
         yield context

@@ -1,4 +1,4 @@
-"""Answers that a model writes, over HTTP: told as they are checked, counted, and ended when nobody listens."""
+"""Answers written by a model, over HTTP: streamed as checked, counted, and cancelled without a listener."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: imports, annotations, what tests owe, texts, what no file may hold."""
+"""Machine-checked rules of the code base: imports, annotations, tests, texts, and file contents."""
 
 import ast
 import os
@@ -78,7 +78,7 @@ def _within(name: str, package: str) -> bool:
 
 
 def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
-    """What the module's text imports against the rules."""
+    """Return the module's imports that break the rules."""
     rule = max((room for room in MAY_IMPORT if _within(module, room)), key=len)
     wrong = []
     for name in _imported(ast.parse(source), module, is_package=is_package):
@@ -133,7 +133,7 @@ def test_a_wrong_import_is_seen(module: str, source: str) -> None:
 
 
 def loaded_with(module: str) -> Iterator[tuple[str, str]]:
-    """What importing a module of ours imports, and which module does. What functions import comes later."""
+    """Yield the imports caused by importing a module, each with the importing module. Imports in functions are lazy."""
     files = {_module(path): path for path in PRODUCT}
     waiting, known = [module], {module}
     while waiting:
@@ -222,7 +222,7 @@ def test_a_test_without_an_assertion_is_seen() -> None:
 
 
 def sleeps(tree: ast.AST) -> bool:
-    """Whether somebody sleeps for longer than a turn of the event loop instead of waiting for what is to come."""
+    """Whether a test sleeps longer than a turn of the event loop instead of waiting for an event."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "sleep" in _called(ast.Expr(node))]
     return any(not (isinstance(zero := call.args[0], ast.Constant) and zero.value == 0) for call in calls if call.args)
 

@@ -1,4 +1,4 @@
-"""compose.yaml against the Compose Specification, and against our own rules."""
+"""compose.yaml follows the Compose Specification and our own rules."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""Each guide of docs/authors.md, followed to the letter in a copy of the product that runs in a process of its own."""
+"""Each guide of docs/authors.md, followed exactly in a copy of the product that runs in a separate process."""
 
 import json
 import os
@@ -71,7 +71,7 @@ Path("found.json").write_text(json.dumps(found), encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """What the product does once all guides have been followed."""
+    """Return the product's answers after all guides were followed."""
     copy = tmp_path_factory.mktemp("copy")
     for room in ROOMS:
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))

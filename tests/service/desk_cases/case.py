@@ -1,11 +1,11 @@
-"""What a page of the desk takes: its scope, the fields of its form, and ids of `acme` and of `globex`."""
+"""Case of a desk page: its scope, the fields of its form, and ids of `acme` and of `globex`."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class PageCase:
-    """`own` and `foreign` fill what the path or the form names. `answers` are the statuses of an operator who may."""
+    """`own` and `foreign` fill the path or the form. `answers` are the statuses for an operator with access."""
 
     scope: str | None
     form: dict[str, str] = field(default_factory=dict)

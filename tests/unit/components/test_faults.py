@@ -1,4 +1,4 @@
-"""A step that goes on without its judge, its model or its records says so in the turn and in the log."""
+"""A step that continues without its judge, model or records reports that in the turn and in the log."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What tests of evaluation share."""
+"""Fixtures for tests of evaluation."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`opora evaluate` as somebody uses it on their own tenant."""
+"""`opora evaluate` on a user's own tenant."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def evaluate(*arguments: str) -> Result:
 
 
 def kept(tenant_id: str) -> EvaluationRun:
-    """The newest run that the tenant's people see."""
+    """Return the newest stored run of the tenant."""
     with acting_as(Tenant(tenant_id, "anna")):
         return evaluations.newest()[0]
 

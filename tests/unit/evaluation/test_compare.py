@@ -1,4 +1,4 @@
-"""Losses are caught, gains and noise are not, and the same is the same."""
+"""Comparison detects losses, not gains or noise, and equal runs are equal."""
 
 import random
 from collections.abc import Sequence

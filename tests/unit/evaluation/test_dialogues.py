@@ -1,4 +1,4 @@
-"""The written dialogues: a follow-up finds the article that the same question, asked first and in full, finds."""
+"""Written dialogues: a follow-up finds the same article as the complete question."""
 
 import json
 

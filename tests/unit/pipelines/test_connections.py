@@ -1,4 +1,4 @@
-"""What a connection may do to the log."""
+"""Effects of connections on the log."""
 
 import logging
 

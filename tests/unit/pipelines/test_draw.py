@@ -1,4 +1,4 @@
-"""Pipelines drawn as Mermaid text: every step and threshold is there, and the documents show them as they are."""
+"""Pipelines drawn as Mermaid text show every step and threshold, and the documents show the current ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Nothing waits for the database on the event loop: one slow query there would hold up everybody."""
+"""No database query runs on the event loop, where a slow one would block all requests."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What Prometheus is told: it names nobody, its token guards it, and dashboard and alerts ask for what there is."""
+"""Prometheus metrics name no person, a token guards them, and dashboard and alerts use existing metrics only."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Problem objects: every error of the tree has its texts, and traces quote nobody."""
+"""Problem objects: every error of the tree has its texts, and traces quote no user."""
 
 import json
 from collections.abc import Iterator

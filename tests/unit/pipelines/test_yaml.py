@@ -1,4 +1,4 @@
-"""The linter of pipeline YAML: our own files pass, and each rule sees the fault that it is for."""
+"""The linter of pipeline YAML: our own files pass, and each rule detects its fault."""
 
 import re
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_parameter_that_is_commented_out_is_sound_too(name: str, tmp_path: Pat
 
 
 def faults_of_profile(text: str, folder: Path, base: str | None = None) -> list[Finding]:
-    """What is found in a profile over the deployed pipeline, or over one of this text."""
+    """Return the findings in a profile over the deployed pipeline, or over the given one."""
     path = folder / "ask" / "profiles" / "own.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     (folder / "ask" / "ask.yaml").write_text(base or YAML.read_text(encoding="utf-8"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What browsers fetch of the widget."""
+"""The widget's files as fetched by browsers."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Answers by a model: its form as a draft, what the prompt holds, and a quotation if no model answers."""
+"""Answers by a model: parsing of its form, contents of the prompt, and the extractive fallback."""
 
 import pytest
 from haystack import Pipeline

@@ -1,4 +1,4 @@
-"""An optimistic stream tells each sentence once the model has written it, held to the answer rules."""
+"""An optimistic stream sends each sentence once it is complete, subject to the answer rules."""
 
 import json
 
@@ -27,7 +27,7 @@ REPLY = json.dumps(
 
 
 def told(streaming: str, size: int) -> list[str]:
-    """What is sent while a reply arrives in pieces of so many characters."""
+    """Return the pieces sent while a reply arrives in parts of this size."""
     pieces: list[str] = []
     rules = Policy.model_validate({"streaming": streaming})
     with policy.overridden(rules), token_sink(lambda piece, _: pieces.append(piece)):

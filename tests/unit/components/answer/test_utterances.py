@@ -1,4 +1,4 @@
-"""A reply with marks is cut into what stands under them, the same wherever its pieces were torn."""
+"""A reply with marks is split into the sections under them, wherever its pieces were cut."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What leaves in an answer is held to the tenant's policy, the conversation and the evidence."""
+"""An answer is checked against the tenant's policy, the conversation and the evidence."""
 
 from collections.abc import Iterator
 from dataclasses import replace

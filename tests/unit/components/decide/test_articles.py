@@ -1,4 +1,4 @@
-"""What is offered to read where there is no answer."""
+"""Articles offered instead of an answer."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a reader is told beside an answer, in both languages, and the citations that go with it."""
+"""Notices beside an answer, in both languages, with their citations."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The outcome table: exactly one outcome for every turn, its reason, and words in both languages."""
+"""The outcome table: exactly one outcome for every turn, with a reason and texts in both languages."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Supported answers are accepted, what is open is searched for while the budget lasts, the best pass wins."""
+"""Supported answers are accepted, open questions are searched again within the budget, the best pass wins."""
 
 from dataclasses import replace
 from typing import Any

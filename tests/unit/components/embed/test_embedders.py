@@ -1,4 +1,4 @@
-"""Embedders by their real loading path, offline: models on the disk, a server that answers, both failing."""
+"""Embedders by their real loading path, offline: models on disk, a server, and failures of both."""
 
 import ast
 import json
@@ -185,7 +185,7 @@ def test_no_secret_is_kept_with_the_index(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_model_libraries_are_imported_only_when_a_model_is_loaded() -> None:
-    """What has no vectors pays nothing for them, and runs without the extra."""
+    """A service without vectors does not load these libraries, and runs without the extra."""
     heavy = {"fastembed", "onnxruntime", "tokenizers", "huggingface_hub"}
     at_once = {
         f"{path.relative_to(ROOT)} imports {name}"

@@ -1,4 +1,4 @@
-"""Workers that hostile files have taken over. What they do stands in the file's name or the document's title."""
+"""Workers taken over by hostile files. The file's name or the document's title selects their behaviour."""
 
 import ctypes
 import json
@@ -15,7 +15,7 @@ _KEPT: list[bytearray] = []
 
 
 def read(name: str, data: bytes) -> Parsed:
-    """What a reader should do, for `good`; anything but that otherwise."""
+    """Read correctly for `good`; misbehave otherwise."""
     text = data.decode()
     match name:
         case "good":
@@ -73,7 +73,7 @@ class _Touch:
 
 
 def answer(request: str, data: bytes, memory: int) -> bytes:
-    """What a worker answers to texts, with one thing wrong that the first of them names."""
+    """Return a worker's answer with the fault that the first text names."""
     payload = json.loads(data)
     title = payload["documents"][0]["title"] if "documents" in payload else payload["texts"][0][1]
     name, _, parameter = title.partition(" ")

@@ -1,4 +1,4 @@
-"""A website on the loopback interface, for tests of what fetches pages."""
+"""A website on the loopback interface, for tests of fetching pages."""
 
 import ssl
 import threading
@@ -23,7 +23,7 @@ def moved(target: str) -> Answer:
 
 @dataclass
 class Site:
-    """What the site answers by path, and what it was asked."""
+    """Responses of the site by path, and the requests it received."""
 
     url: str
     pages: dict[str, Answer | Callable[[], Answer]]

@@ -1,4 +1,4 @@
-"""What customers send: known by its content, refused where it cannot be read, and saved under a harmless name."""
+"""Customers' attachments: recognised by content, refused if unreadable, and saved under a safe name."""
 
 from collections.abc import Iterator
 from io import BytesIO

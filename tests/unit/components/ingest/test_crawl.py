@@ -1,4 +1,4 @@
-"""A site is read by its sitemap or its links, as far as it lets us and no further."""
+"""A site is crawled by its sitemap or its links, as far as it permits."""
 
 import gzip
 
@@ -26,7 +26,7 @@ def sitemap(site: Site, *paths: str, kind: str = "urlset") -> Answer:
 
 
 def read(site: Site, path: str, one: Crawl | None = None) -> tuple[list[str], dict[str, str]]:
-    """The paths of the pages that were read, and the codes of those that were refused."""
+    """Return the paths of the pages read, and the codes of those refused."""
     results = list((one or crawl()).articles(site.url + path))
     pages = [article.source.removeprefix(site.url) for article in results if isinstance(article, RawArticle)]
     refused = {each.source.removeprefix(site.url): each.error.code for each in results if isinstance(each, Refusal)}

@@ -1,4 +1,4 @@
-"""What documents declare of others: one form for every way to write it, and refusals that name the field."""
+"""Declarations of relations in documents: one normal form, and refusals that name the field."""
 
 import pytest
 from hypothesis import given

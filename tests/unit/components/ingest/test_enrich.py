@@ -1,4 +1,4 @@
-"""Metadata of chunks: the document's own first, then the pipeline's, never anybody else's."""
+"""Metadata of chunks: the document's values first, then the pipeline's, never those of another document."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Files made to harm: generated ones in a small size, and public ones where they are."""
+"""Hostile files: small generated ones, and public ones if available."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def outcome(one: Sandbox, name: str, data: bytes) -> str:
-    """The code of the refusal; empty for a document."""
+    """Return the code of the refusal; empty for a document."""
     try:
         one.read(name, data)
     except CallerError as refused:

@@ -1,4 +1,4 @@
-"""Clean text: what a customer may be shown, and nothing that only an editor needs."""
+"""Cleaned text keeps everything for customers, and nothing that only an editor needs."""
 
 import re
 
@@ -130,7 +130,7 @@ def test_plain_text_is_left_alone() -> None:
 @given(lines)
 def test_no_word_is_invented(text: str) -> None:
     text = clean(text)
-    if "&" in text or "\\" in text:  # entities and escapes stand for other characters
+    if "&" in text or "\\" in text:  # entities and escapes represent other characters
         return
     markdown = re.sub(r"[\W_\d]", "", text)
     position = 0

@@ -1,4 +1,4 @@
-"""What the chunks of a document leave out is found again in its text, and nothing that they hold."""
+"""Omitted parts of a document are listed, and none of them is in its chunks."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
     assert ("picture", "![Снимок экрана](images/shot.png)", 1) in pieces
     assert ("script", "<script>track()</script>", 1) in pieces
     assert {("tag", "<b>", 2), ("tag", "</b>", 2)} <= set(pieces)
-    # The name of an icon is read out, code is kept to the letter.
+    # The name of an icon is read out, code is kept verbatim.
     text = " ".join(text for _, text, _ in pieces)
     for kept in ("значок", "<i>", "остаётся", "имя"):
         assert kept not in text

@@ -1,4 +1,4 @@
-"""What disagrees between records, index and lexicon, made by hand, and how it is put right."""
+"""Disagreements between records, index and lexicon, made by hand, and their repair."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ def write_document(doc_id: str) -> tuple[str, ...]:
 
 
 def mended() -> Findings:
-    """What was found, after it was put right and everything agrees."""
+    """Return the findings after repairing them and checking the result."""
     result = compare(count=True)
     repair(result, write)
     assert compare(count=True).clean

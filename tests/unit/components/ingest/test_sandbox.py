@@ -1,4 +1,4 @@
-"""The sandbox outlives every file, and what comes back is a document or a typed error."""
+"""The sandbox survives every file and returns a document or a typed error."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""Chunks: nothing lost, nothing cut that must stay whole, ids that last."""
+"""Chunks: no text is lost, no unit is split, ids are stable."""
 
 import re
 from collections import Counter
@@ -98,7 +98,7 @@ def test_chunk_ids_are_unique_and_stable(text: str, where: int) -> None:
     ids = [chunk.chunk_id for chunk in chunks]
     assert len(set(ids)) == len(ids)
     assert [chunk.chunk_id for chunk in split(text)] == ids
-    # A new section leaves the chunks of all sections that it does not touch as they are.
+    # A new section does not change the chunks of other sections.
     appended = split(f"{text}\n\n# Новый раздел\n\n{paragraph(12)}")
     assert len({chunk.chunk_id for chunk in appended} & set(ids)) >= len(ids) - 1
 

@@ -1,4 +1,4 @@
-"""Text comes back the same from worker processes as from this one, and none of it holds up the rest for ever."""
+"""Worker processes return the same results as this process, and none of them blocks the others for ever."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is worked out of documents before they are written, and that it changes nothing of what is written."""
+"""Precomputation for documents before they are written does not change the stored result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def _acme(installation: Settings) -> Iterator[None]:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The titles and headings of chunks as they are analysed."""
+    """The titles and headings of chunks in the order of analysis."""
     seen: list[str] = []
 
     class Watched(TextProcesses):
@@ -48,7 +48,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The titles and headings of chunks as they are stored, each by what it is found by and by nothing else."""
+    """The titles and headings of chunks in the order of storage; each is checked against a fresh analysis."""
     seen: list[str] = []
 
     def checked(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Mapping[Text, Dense]) -> Point:

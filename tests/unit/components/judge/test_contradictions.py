@@ -1,4 +1,4 @@
-"""Contradictions: one fact differs between sentences about the same thing; anything less clear is none."""
+"""A contradiction is one differing fact between sentences about the same thing; anything less clear is ignored."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Grading documents: YES and NO, the best hit's privilege, codes, and a model that fails."""
+"""Grading of documents: YES and NO, the privilege of the best hit, codes, and a failing model."""
 
 from typing import Any
 

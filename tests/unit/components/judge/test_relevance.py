@@ -1,4 +1,4 @@
-"""The judge of relevance: nearer and better covered passages are likelier, identifiers are exact."""
+"""The relevance judge: nearer and better covered passages are more likely, identifiers are exact."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is left of a message without the words that only say that somebody asks."""
+"""Removal of words that only mark a message as a question."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which captions announce a solution."""
+"""Captions that announce a solution."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Personal data goes, everything else stays as it was written."""
+"""Personal data is masked, all other text is unchanged."""
 
 import pytest
 from hypothesis import given

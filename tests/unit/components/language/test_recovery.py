@@ -1,4 +1,4 @@
-"""Questions typed wrongly, against the demo knowledge base and a small vocabulary."""
+"""Repair of mistyped questions, with the demo knowledge base and a small vocabulary."""
 
 import json
 from collections import Counter

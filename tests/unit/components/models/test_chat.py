@@ -1,4 +1,4 @@
-"""Calls of models over HTTP: every fault has its outcome, other models step in, and nothing takes too long."""
+"""Calls of models over HTTP: every fault has its outcome, other models take over, and time is bounded."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,7 @@ OUTCOMES: dict[FaultKind, set[str]] = {
     "noise": {"malformed", "empty", "server_error"},
     "empty": {"empty"},
 }
-"""What a call comes to. Other faults are of the reply, which only who reads it can tell."""
+"""Outcomes of a call. Other faults are in the reply, where only its parser can detect them."""
 
 Make = Callable[..., Generator]
 
@@ -89,7 +89,7 @@ def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module", params=["ollama", "openai"])
 def make(request: pytest.FixtureRequest, server: tuple[Simulator, str]) -> Iterator[Make]:
-    """Gives generators of either protocol, the same one for the same model: each makes a client of its own."""
+    """Create generators of either protocol, cached by model: each creates its own client."""
     url, made = server[1], ExitStack()
 
     @cache

@@ -1,4 +1,4 @@
-"""Prompts are files with versions, and what is put into them can neither compute nor leave its block."""
+"""Prompts are versioned files, and inserted text can neither compute nor leave its block."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What providers are asked and how their replies are read; `test_chat` asks a server."""
+"""Requests to providers and parsing of their replies; `test_chat` asks a server."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Searches are known again by those who ask the same of the same chunks, and by nobody else."""
+"""Cached searches are reused only for the same query over the same chunks."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Near duplicates and the surplus of one source document; documents of earlier passes stay."""
+"""Near duplicates and surplus passages of a document are removed; documents of earlier passes stay."""
 
 from haystack import Document, Pipeline
 from hypothesis import given

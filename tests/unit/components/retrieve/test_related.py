@@ -1,4 +1,4 @@
-"""Contradictions of the evidence: located in its sections, the trusted side first, never past a filter."""
+"""Contradictions of the evidence: located in its sections, the trusted side first, subject to filters."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Trust settles near ties and never drowns relevance."""
+"""Trust decides near ties and never outweighs relevance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args

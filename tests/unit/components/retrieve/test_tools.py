@@ -1,4 +1,4 @@
-"""Looking something up elsewhere: asked only when it fits, bounded, and its answer a passage like any other."""
+"""Tool calls: only if they fit, bounded, and the result is a passage like any other."""
 
 import json
 import socket

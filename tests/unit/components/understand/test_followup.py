@@ -1,4 +1,4 @@
-"""Questions that lean on the conversation: which do, what is added, and what is left as it was asked."""
+"""Follow-up questions: detection, completion, and questions that are not changed."""
 
 import json
 from typing import get_args

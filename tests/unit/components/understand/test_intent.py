@@ -1,4 +1,4 @@
-"""Intent: how-to questions are answerable, demands about one's own case go to a person, in doubt answerable."""
+"""Intent: how-to questions are answerable, claims about one's own case go to a person, doubt means answerable."""
 
 import json
 import subprocess
@@ -56,7 +56,7 @@ PROMISED: dict[str, list[str]] = {
         "аааааа",
     ],
 }
-# Nothing like these to the letter is among the utterances that the model learnt from.
+# None of these exact texts is in the training data of the model.
 HELD_OUT: dict[str, list[str]] = {
     "answerable": [
         "E45 горит",

@@ -1,4 +1,4 @@
-"""One standalone query: follow-ups completed, typing repaired, synonyms applied, codes kept to the letter."""
+"""A standalone query: follow-ups completed, typos repaired, synonyms applied, codes unchanged."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ def known_terms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Stored(EmptyCollection):
-    """An index of so many chunks; None: one that cannot be reached."""
+    """An index with this number of chunks; None: an unreachable one."""
 
     def __init__(self, chunks: int | None) -> None:
         self._chunks = chunks

@@ -1,4 +1,4 @@
-"""A small form of the bench: under load backed up, elsewhere restored, the same answers, nobody back who was erased."""
+"""Small form of the benchmark: a backup under load, restored elsewhere: same answers, and no erased person."""
 
 import os
 from pathlib import Path

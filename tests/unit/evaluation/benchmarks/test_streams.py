@@ -1,4 +1,4 @@
-"""What a client finds wrong with a stream of events."""
+"""Faults that a client finds in a stream of events."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The bench of the widget: one round of it, for what it measures to be there."""
+"""A single round of the widget benchmark, to check that its measurements exist."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ def test_a_click_opens_the_chat_in_both_ways(monkeypatch: pytest.MonkeyPatch) ->
     browser = os.environ.get("OPORA_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         servers.absent("chromium", "Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")
-    monkeypatch.setenv("OPORA_DATA_DIR", "")  # put back afterwards: the bench has a folder of its own
+    monkeypatch.setenv("OPORA_DATA_DIR", "")  # restored afterwards: the benchmark uses a separate folder
     measured = measure(1, browser)
     get_settings.cache_clear()
     assert set(measured) == set(WAYS)

@@ -1,4 +1,4 @@
-"""What people said of answers, as graded answers."""
+"""Verdicts as graded answers."""
 
 import json
 from dataclasses import replace

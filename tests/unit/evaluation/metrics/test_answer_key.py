@@ -1,4 +1,4 @@
-"""A turn by its answer key, on cases made by hand."""
+"""Grading of turns by an answer key, on cases made by hand."""
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_a_fact_needs_most_of_its_words_and_all_of_its_numbers(text: str, recall
         # A part of the answer is cited, and half of the facts are there.
         (turn("Нужен чек.", ("receipt", PART)), True),
         (turn("Чек можно распечатать.", ("receipt", PART)), False),
-        # The right page is cited and nothing of it is said.
+        # The right page is cited, but the answer does not use it.
         (turn("Позвоните нам.", ("returns", WHOLE)), False),
         (turn(WHOLE, ("delivery", OTHER)), False),
         (turn(WHOLE), False),

@@ -1,4 +1,4 @@
-"""What models say of a run: asked rightly, kept, counted, and told where they fail."""
+"""Judgement of a run by models: correct requests, stored and counted scores, reported failures."""
 
 import json
 import subprocess
@@ -150,7 +150,7 @@ def test_the_models_are_asked_about_what_was_shown_and_found() -> None:
 
 
 class Directions:
-    """An embedder of ours: texts that name a direction, and one that has none."""
+    """A custom embedder: texts that name a direction, and one without."""
 
     dimensions = 2
     model = "compass"

@@ -1,4 +1,4 @@
-"""What is shown, held against the passages it cites, as a stranger would who has only the answer and those."""
+"""The visible answer is compared with the passages it cites, without knowledge of the pipeline."""
 
 import pytest
 

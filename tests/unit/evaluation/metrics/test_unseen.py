@@ -1,4 +1,4 @@
-"""A judge on a vendor that it never saw, by hand."""
+"""Cross-validation of a judge over vendors, computed by hand."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def test_the_figures_by_hand_and_read_back(tmp_path: Path) -> None:
     vendor = unseen_vendor("shop", probabilities, answers, (0.5, 0.95))
     assert vendor.questions == 4
     assert (vendor.first, vendor.in_three) == pytest.approx((2 / 3, 1.0))
-    # Said 0.9, 0.6, 0.7, 0.2; right, wrong, wrong, right: each in a tenth of its own.
+    # Probabilities 0.9, 0.6, 0.7, 0.2; right, wrong, wrong, right: each in a separate tenth.
     assert vendor.calibration_error == pytest.approx((0.1 + 0.6 + 0.7 + 0.8) / 4)
     assert vendor.claims == (UnseenClaims(0.5, 0.75, 1 / 3, 1.0), UnseenClaims(0.95, 0.0, 0.0, 0.0))
     save([vendor], tmp_path / "unseen.json")

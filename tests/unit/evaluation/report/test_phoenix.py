@@ -1,4 +1,4 @@
-"""A run on its way into Phoenix: cases, answers, figures, and the trace of each."""
+"""Publication of a run to Phoenix: cases, answers, figures, and the trace of each."""
 
 import json
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_every_case_is_linked_to_its_trace_and_scored(phoenix: Receiver) -> None
     assert [(run["dataset_example_id"], run["trace_id"]) for run in runs] == [("N1", "a" * 32), ("N2", None)]
     scores = [(body["name"], body["result"]) for what, body in requests if what == "POST /v1/experiment_evaluations"]
     assert ("hit@5", {"score": 1.0}) in scores
-    # A number that is none would be refused.
+    # NaN would be refused.
     assert [name for name, _ in scores].count("relevance") == 1
 
 

@@ -1,4 +1,4 @@
-"""The profiles with models, answered by a simulator."""
+"""Profiles with models, adapted to a simulator."""
 
 from pathlib import Path
 

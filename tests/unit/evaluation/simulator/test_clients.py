@@ -1,4 +1,4 @@
-"""The simulator as the real clients of both protocols see it."""
+"""The simulator as seen by the real clients of both protocols."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The encoder's converter: weights of both formats become a model that fastembed loads, complete or not at all."""
+"""The encoder's converter: weights of both formats become a complete model for fastembed, or none at all."""
 
 import json
 import math
@@ -231,7 +231,7 @@ def test_a_package_with_another_file_is_refused(tmp_path: Path, monkeypatch: pyt
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """The files that Hugging Face would answer with, by name, as they were published."""
+    """The files published on Hugging Face, by name."""
     tokenizer = json.dumps(own_tokenizer(PIECES)).encode()
     files = {"model.safetensors": bytes(safetensors(tensors())), "tokenizer.json": tokenizer}
 

@@ -1,4 +1,4 @@
-"""The ways in which models fail a turn, generated: every fault at every task, on the first pass and on a later one.
+"""Generated model failures: every fault at every task, on the first pass and on a later one.
 
 Each trial has one declared end. A turn may lose its judge and its writer, its vectors, its ranker or its tool; what it
 shows is what the passages bear out, and `meta.degraded` names what it had to do without.
@@ -17,7 +17,7 @@ SEARCHING: frozenset[Task] = frozenset({"embed", "rank", "tool"})
 """The tasks of what finds evidence. No other model does them."""
 QUESTION = "Ошибка E20, что делать?"
 DOUBT = Fault(kind="doubtful", task="evaluate", times=1)
-"""What sends a turn into a second pass: its first answer is found wanting."""
+"""Sends a turn into a second pass: the evaluation rejects its first answer."""
 
 _DEGRADED: Mapping[Task, str] = {
     "answer": "answer",
@@ -37,7 +37,7 @@ _PARTIAL: frozenset[tuple[FaultKind, Task]] = frozenset(
 )
 """Faults that leave a part of the answer: a writer or judge that misses something, or dropped sentences."""
 _KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema", "doubtful"})
-"""To a tool's sentences a reply without their fields is one that knows nothing."""
+"""Replies without the expected fields, which to a tool's sentences mean that no answer is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Return the name in reports."""
         return f"{self.kind}/{self.task}/{'second' if self.later else 'first'}"
 
     @property
@@ -60,13 +60,13 @@ class Trial:
 
     @property
     def knobs(self) -> Knobs:
-        """What makes the simulator fail so. Its honest answers to the question of the trial are good."""
+        """Return settings that make the simulator fail so. Its honest answers to the trial's question are good."""
         fault = Fault(kind=self.kind, task=self.task, after=int(self.later and self.task != "rewrite"))
         return Knobs(faults=(DOUBT, fault) if self.later else (fault,))
 
     @property
     def degraded(self) -> str:
-        """What the turn has to say that it did without; empty where the reply was of the form that was asked for."""
+        """Return the step that the turn must report as degraded; empty if the reply had the requested form."""
         if self.task == "embed":
             # Numbers neither obey nor invent: a fault of words is a vector of another length.
             return _DEGRADED[self.task]

@@ -1,4 +1,4 @@
-"""Any pipeline that ends in a turn is run by Haystack, and any tracer of Haystack sees its steps."""
+"""Haystack runs any pipeline that ends in a turn, and any tracer of Haystack sees its steps."""
 
 import logging
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The ask pipeline where documents hang together: what replaces what, what belongs together, what was rejected."""
+"""The ask pipeline with related documents: replacements, dependencies, rejected approaches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -56,7 +56,7 @@ FILLERS = [
         )
     )
 ]
-"""What else a knowledge base is about, so that the words of a question are rarer than others."""
+"""Further topics of the knowledge base, so that the words of a question are comparatively rare."""
 
 
 @pytest.fixture(scope="module")

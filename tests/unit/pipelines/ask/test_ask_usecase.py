@@ -1,4 +1,4 @@
-"""The use case with a pipeline of our making: what it does when things go right, wrong, and slowly."""
+"""The use case with a fake pipeline: success, failure, and slow turns."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ REQUEST = AskRequest(question="Где мой секретный заказ?")
 
 
 class FakeEngine:
-    """Finishes turns as it is told."""
+    """Finishes turns as scripted."""
 
     digest = "fake"
 

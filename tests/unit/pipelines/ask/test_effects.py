@@ -1,4 +1,4 @@
-"""What follows a turn, and what does not when nobody waits for it any more."""
+"""Effects of a turn, and their absence after the client has given up."""
 
 import asyncio
 import json
@@ -58,7 +58,7 @@ def test_what_follows_a_turn_depends_on_who_waits(client: ClientState) -> None:
     assert bool(handoffs.latest()) is awaited
     assert bool(conversations.recall("s-1")) is awaited
     assert bool(gaps.all(None)) is awaited
-    # Whoever gives a turn up records that in its place.
+    # The side that gives a turn up records that instead.
     assert len(records) == (0 if client == "given_up" else 1)
 
 
@@ -88,7 +88,7 @@ async def test_a_turn_out_of_time_is_recorded_once_and_opens_no_ticket() -> None
     assert (record.turn_id, record.outcome) == ("t-1", "failed")
     assert not handoffs.latest()
     assert not conversations.recall("s-1")
-    # The late answer is nobody's: the key is free for another try.
+    # The late answer is discarded: the key is free for another try.
     again = Runner(Ask(FakeEngine(handed_over)), workers=1, budget=30)
     assert json.loads(await again.answer(TALK, "t-3", "k-1"))["turn_id"] == "t-3"
     again.close()

@@ -185,7 +185,7 @@ class Searcher(Patient):
         return next(one.breaker for key, one in breaker._UPSTREAMS.items() if key[-1] == f"{self.url}/tool")
 
     def met(self, task: Task) -> list[str]:
-        """How the calls of a task ended, since the knobs were set."""
+        """Return the outcomes of a task's calls since the knobs were set."""
         return [call.outcome for call in self.simulator.calls if call.task == task]
 
 

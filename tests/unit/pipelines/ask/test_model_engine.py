@@ -1,4 +1,4 @@
-"""The profiles with models, as they are deployed and as the authors' guide edits them, over a real index.
+"""Profiles with models, as deployed and as edited in the authors' guide, over a real index.
 
 The model server is simulated.
 """

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("installation")
 
 @pytest.fixture
 def acme(installation: Settings) -> Iterator[Tenant]:
-    """A tenant; providers that nobody has called yet."""
+    """A tenant; no provider was called yet."""
     Registry(installation).add("acme", name="Acme", locale="en")
     breaker._UPSTREAMS.clear()
     with acting_as(Tenant("acme", "admin")) as tenant:
@@ -49,7 +49,7 @@ class _Ollama(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

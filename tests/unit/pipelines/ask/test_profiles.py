@@ -1,4 +1,4 @@
-"""Every profile is a pipeline file, and a tenant's turns go through the one that it has chosen."""
+"""Every profile is a pipeline file, and a tenant's turns use the chosen profile."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the audit keeps of a turn: all that happened, nothing personal, and never at the visitor's expense."""
+"""Audit records of turns: complete, without personal data, and never at the visitor's expense."""
 
 import json
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
         assert item in answer.encoded
     assert record.question == "Ошибка E20, заказ № 89161234567. Мои данные: [phone], [email], [card]"
     assert search.find(TurnQuery(text="ivan@mail.ru")) == ()
-    # Numbers and ids that look like nothing personal are as they were.
+    # Numbers and ids that do not look personal are unchanged.
     answered, left = json.loads(answer.encoded), part(record, "answer")
     assert {name: answered[name] for name in ("turn_id", "scores", "verdict")} == {
         name: left[name] for name in ("turn_id", "scores", "verdict")

@@ -1,4 +1,4 @@
-"""Replay against brute force: what it lists is exactly what changes."""
+"""Replay lists exactly the changed turns, compared with brute force."""
 
 import json
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def run(tried: Trial, records: tuple[Record, ...]) -> list[ReplayedTurn]:
 
 
 def outcomes(engine: AskEngine, records: tuple[Record, ...]) -> dict[str, str]:
-    """What each question comes to when it is simply asked, masks being no words of anybody."""
+    """Ask each question afresh and return the outcomes; masks are removed first."""
     ask = Ask(engine)
     requests = {record.turn_id: AskRequest(question=without_masks(record.question or "")) for record in records}
     return {turn_id: str(ask.turn(request).outcome) for turn_id, request in requests.items()}
@@ -158,7 +158,7 @@ def test_a_faulty_pipeline_or_policy_is_said(tmp_path: Path, shop: Tenant) -> No
 
 @pytest.fixture(scope="module")
 def edited(shared_installation: None) -> Iterator[tuple[Record, ...]]:
-    """A tenant of its own, whose article on returns is changed after its turns were recorded."""
+    """A separate tenant whose article on returns changed after its turns were recorded."""
     Registry().add("edited")
     with context.acting_as(Tenant("edited", "anna", SCOPES)):
         few = [document for document in read_path(DEMO / "ru") if document.doc_id in FEW]

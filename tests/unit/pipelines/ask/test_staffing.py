@@ -1,4 +1,4 @@
-"""What a customer reads about when a person will answer: true now, and still true when it is read later."""
+"""The notice about when a person will answer is true now and still true when it is read later."""
 
 from datetime import datetime
 

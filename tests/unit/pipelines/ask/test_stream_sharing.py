@@ -1,4 +1,4 @@
-"""Streams that replicas share: nothing missing, nothing twice, whichever replica goes and whenever it does."""
+"""Streams shared by replicas: no event is missing or repeated, whichever replica dies and whenever."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ def _acme(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 @pytest.fixture
 def replica() -> Iterator[Callable[[], tuple[Runner, FakeEngine]]]:
-    """Starts runners, each with an engine of its own."""
+    """Start runners, each with a separate engine."""
     runners: list[Runner] = []
 
     def start() -> tuple[Runner, FakeEngine]:

@@ -1,4 +1,4 @@
-"""Streams of events: nothing lost, nothing mixed, resumed where they were, and the same answer as the object."""
+"""Streams of events: none lost, none mixed, resumed at their position, and equal to the complete answer."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A tenant of its own for each test, on disk as in production."""
+"""A separate tenant for each test, on disk as in production."""
 
 from collections.abc import Iterator
 

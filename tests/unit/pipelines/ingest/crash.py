@@ -1,8 +1,8 @@
-"""Ingest runs, rebuilds, rollbacks and operators' changes killed with SIGKILL, each in a process of its own.
+"""Ingest runs, rebuilds, rollbacks and operators' changes killed with SIGKILL, each in a separate process.
 
-A program for `test_kill.py`. Imports are paid once: this process forks one child per run and never opens the index or
-the database itself.
-Arguments: data folder, seed, number of moments for ingest runs, for rebuilds, and for operators' changes.
+A program for `test_kill.py`. Imports happen once: this process forks one child per run and never opens the index or the
+database itself.
+Arguments: data folder, seed, number of kills for ingest runs, for rebuilds, and for operators' changes.
 """
 
 import os
@@ -59,7 +59,7 @@ _STEPS: tuple[tuple[type | ModuleType, tuple[str, ...]], ...] = (
 
 
 def ingest(pipe: int, tenant_id: str, expected: list[SourceDocument], prune: bool) -> None:
-    """One run in small batches. Writes `.` around each durable step and `+` for each document that is acknowledged."""
+    """Ingest in small batches. Writes `.` around each durable step and `+` for each acknowledged document."""
     acknowledged = 0
 
     def acknowledge(progress: Progress) -> None:
@@ -87,7 +87,7 @@ def rollback(pipe: int, tenant_id: str) -> None:
 
 
 def change(pipe: int, tenant_id: str) -> None:
-    """What an operator does. Writes `+` for each change that is acknowledged."""
+    """Apply an operator's changes. Writes `+` for each acknowledged change."""
     _announce_steps(pipe)
     with acting(tenant_id):
         for work, _ in CHANGES:
@@ -112,7 +112,7 @@ CHANGES: tuple[tuple[Callable[[], object], Callable[[], bool]], ...] = (
 
 
 def check_changes(_: int, tenant_id: str, promised: int) -> None:
-    """What holds once the next one has come: every acknowledged change, whole."""
+    """Check after the next change: every acknowledged change is complete."""
     with acting(tenant_id):
         records = documents.all()
         present = {hit.id for hit in open_collection().scan()}
@@ -153,7 +153,7 @@ def acting(tenant_id: str) -> Iterator[None]:
 def check_kept(
     _: int, tenant_id: str, before: list[SourceDocument], expected: list[SourceDocument], promised: int
 ) -> None:
-    """What holds right after a kill: every document of before is whole in one version, and so is what was promised."""
+    """Check right after a kill: every earlier document is complete in one version, and so is every acknowledged one."""
     with acting(tenant_id):
         present = {hit.id for hit in open_collection().scan()}
         records = {record.doc_id: record for record in documents.all()}
@@ -175,7 +175,7 @@ def check_healed(_: int, tenant_id: str, expected: list[SourceDocument]) -> None
 
 
 def check_answers(_: int, tenant_id: str, expected: list[SourceDocument]) -> None:
-    """What holds right after a rebuild was killed: one generation is in force, whole, and found in."""
+    """Check right after a killed rebuild: one complete generation is in force and searchable."""
     with acting(tenant_id):
         check_consistent()
         assert {record.doc_id for record in documents.all()} == {document.doc_id for document in expected}
@@ -183,7 +183,7 @@ def check_answers(_: int, tenant_id: str, expected: list[SourceDocument]) -> Non
 
 
 def check_tidy(_: int, tenant_id: str) -> None:
-    """After the next run nothing is left over: each generation is known, and has its folder."""
+    """Check after the next run: each generation is known and has its folder, and nothing is left over."""
     with acting(tenant_id):
         check_consistent()
         placement = registry.current().placement

@@ -1,4 +1,4 @@
-"""What a tenant holds, seen from outside of ingestion, and whether all of it fits together."""
+"""Consistency checks of a tenant's stored data, independent of ingestion."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

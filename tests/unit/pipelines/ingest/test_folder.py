@@ -1,4 +1,4 @@
-"""Watched folders: documents follow their files, and nothing is taken while it is being written."""
+"""Watched folders: documents follow their files, and a file that is being written is left alone."""
 
 import os
 from pathlib import Path
@@ -19,14 +19,14 @@ from tests.unit.pipelines.ingest.stored import check_consistent
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What `acme` has under the watched folder."""
+    """The watched folder of `acme`."""
     home = tmp_path / "watched" / "acme"
     home.mkdir(parents=True)
     return home
 
 
 def write(file: Path, text: str, at: int = 1) -> None:
-    """A file with a time of its own, so that no test depends on how fine the file system's clock is."""
+    """Write a file with an explicit time, so that tests do not depend on the resolution of the file system's clock."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     os.utime(file, (at, at))

@@ -1,4 +1,4 @@
-"""Jobs: worked off in turn, whatever happens to the process, and each tenant's own."""
+"""Jobs run in turn, survive crashes of the process, and belong to a tenant."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

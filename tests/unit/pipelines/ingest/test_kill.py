@@ -1,6 +1,6 @@
-"""`kill -9` in the middle of a run, a rebuild or a change: nothing acknowledged is lost, and whatever is next heals.
+"""`kill -9` in the middle of a run, a rebuild or a change: no acknowledged write is lost, and the next run repairs.
 
-A few moments here; the same program takes as many as it is told to: `python -m tests.unit.pipelines.ingest.crash`.
+A few kills here; the same program takes any number: `python -m tests.unit.pipelines.ingest.crash`.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Looking after documents: what an operator sets wins and stays, and nothing is encoded for it."""
+"""Maintenance of documents: an operator's values win and persist, and are stored without encoding again."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -282,7 +282,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        # A tenant of its own for each run of the machine.
+        # A separate tenant for each run of the machine.
         Life.number += 1
         tenant_id = f"life-{Life.number}"
         Registry().add(tenant_id)

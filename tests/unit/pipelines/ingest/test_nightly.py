@@ -1,4 +1,4 @@
-"""The check that comes by itself: when, whom it reaches, and what it leaves alone."""
+"""The nightly check: schedule, tenants, and limits."""
 
 import logging
 from contextvars import Context
@@ -50,7 +50,7 @@ def test_every_tenant_is_put_right(tenant: Tenant, ingest: Ingest, caplog: pytes
 
 
 class _Watched(Library):
-    """Notes whom it checks, waits for nobody, and fails for one tenant."""
+    """Records the checked tenants, never waits, and fails for one tenant."""
 
     def __init__(self, ingest: Ingest) -> None:
         super().__init__(ingest.rewrite)

@@ -1,4 +1,4 @@
-"""Rebuilding an index and going back: nothing is lost, nothing is left over, and questions never notice."""
+"""Rebuild and rollback of an index: no loss, no leftovers, and no effect on questions."""
 
 import json
 from contextvars import Context

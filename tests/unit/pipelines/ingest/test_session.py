@@ -1,4 +1,4 @@
-"""Changes in the middle of ingest runs, and what is left when either is cut off."""
+"""Changes during ingest runs, and the state after either is interrupted."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -53,7 +53,7 @@ def test_changes_that_wait_hold_few_of_the_threads_that_serve_everybody(
 
 
 class Begun:
-    """A run between two of its batches, in a context of its own as a service has it."""
+    """A run between two of its batches, in a separate context as in a service."""
 
     def __init__(self, steps: Generator[Progress, None, None]) -> None:
         self._steps = steps
@@ -179,7 +179,7 @@ def test_a_change_is_turned_away_while_another_process_ingests(library: Library,
     ingest.run([article("a")])
 
     def elsewhere() -> None:
-        # Another process's run: its claim is taken, but nobody here knows of it.
+        # A run of another process: its claim is taken, but unknown to this process.
         with acting_as(Tenant("acme", "elsewhere")), claims.ingesting(), pytest.raises(Busy, match="documents_busy"):
             Context().run(attempt)
 

@@ -1,4 +1,4 @@
-"""Ingesting: what changes when a document does, and that nothing else does."""
+"""Ingestion: effects of a changed document, and no other effects."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Dense vectors through ingest and rebuild: written with the chunks, never half, never computed twice."""
+"""Dense vectors in ingestion and rebuild: written with the chunks, complete, and computed only once."""
 
 import logging
 from collections.abc import Sequence
@@ -224,7 +224,7 @@ def test_an_operator_may_change_documents_while_others_are_embedded(
 
 
 class Failing:
-    """Fails as often as it is told, then works as `then`."""
+    """Fails a number of times, then works as `then`."""
 
     def __init__(self, times: int, then: FastEmbedder) -> None:
         self.times = times

@@ -1,4 +1,4 @@
-"""How often one person may ask: never more than the limit in any minute or day, and told exactly how long to wait."""
+"""Rate limits: never more calls than the limit in any minute or day, with the exact waiting time."""
 
 from collections.abc import Awaitable, Callable, Iterator
 

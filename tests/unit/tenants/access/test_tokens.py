@@ -1,4 +1,4 @@
-"""What a token must be to speak for a tenant. Everything else is refused with one of four codes."""
+"""Requirements on a token. Any other token is refused with one of four codes."""
 
 import base64
 import hashlib

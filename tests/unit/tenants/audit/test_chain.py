@@ -1,4 +1,4 @@
-"""The chain of the audit: whatever is done to it is found."""
+"""The audit chain detects every manipulation."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def seal(new_link: Link) -> Link:
 
 
 def note(previous: Link, kind: str, note_body: object) -> Link:
-    """A link that says what was erased or pruned."""
+    """Return a link that records an erasure or a pruning."""
     fields = {"kind": kind, "turn_id": None, "outcome": None, "digest": None, "content": None}
     return link(previous, previous.sequence + 1, note=json.dumps(note_body), **fields)
 

@@ -1,4 +1,4 @@
-"""Tokens of visitors: renewed for whoever comes back, and what a rotation of the site's secret does to them."""
+"""Visitor tokens: renewed for returning visitors, and affected by a rotation of the site's secret."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ async def test_after_a_rotation_tokens_of_before_are_good_until_they_expire(site
         assert (await gate.verify(raw)).site == site.key
     with pytest.raises(jwt.InvalidSignatureError):
         jwt.decode(new, site.secrets[0], ["HS256"], audience="opora-visit")
-    # Whoever comes back with the old token stays the same visitor, under the new secret.
+    # A visitor who returns with the old token stays the same visitor, under the new secret.
     renewed = gate.begin(rotated, identity=None, visitor=old)
     assert renewed.subject == (await gate.verify(old)).subject
     jwt.decode(renewed.token, rotated.secrets[0], ["HS256"], audience="opora-visit")

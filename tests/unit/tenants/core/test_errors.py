@@ -1,4 +1,4 @@
-"""What the log may hold of an exception."""
+"""Log output of exceptions holds no message text."""
 
 from tenants.core.errors import InternalFault, trail
 

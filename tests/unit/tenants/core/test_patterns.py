@@ -1,4 +1,4 @@
-"""Patterns that somebody configures: no match takes long, and what cannot be matched so is refused."""
+"""Configured patterns: matching takes bounded time, and unsupported patterns are refused."""
 
 from time import monotonic
 

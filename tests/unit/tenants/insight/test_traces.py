@@ -1,4 +1,4 @@
-"""Traces of a tenant: their names, and how somebody's are found and erased in Phoenix."""
+"""Traces of a tenant: their names, and finding and erasing a person's traces in Phoenix."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Everything about a person, out and gone: a canary is looked for in every byte of the data folder."""
+"""Export and erasure of a person: every byte of the data folder is searched for a canary."""
 
 import json
 from base64 import b64decode
@@ -41,7 +41,7 @@ def _tenants(installation: Settings) -> Iterator[None]:
 
 
 def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: str) -> None:
-    """Somebody asks, is handed over, repeats a request; one record is still on its way, one was put aside."""
+    """Ask, hand over and repeat a request; leave one record pending, and one set aside."""
     person_digest = persons.digest(tenant.tenant_id, tenant.subject)
     turns = [
         entry(
@@ -72,7 +72,7 @@ def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: 
 
 
 def holding(folder: Path, word: str) -> list[str]:
-    """The files that hold the word, as it is or as JSON escapes it."""
+    """Return the files that contain the word, plain or as escaped in JSON."""
     forms = (word.encode(), json.dumps(word)[1:-1].encode())
     return [
         path.name for path in folder.rglob("*") if path.is_file() and any(form in path.read_bytes() for form in forms)

@@ -1,4 +1,4 @@
-"""Turns at work: a wait holds no seat, tenants take turns, and none of them takes everything."""
+"""Scheduling of turns: waits hold no seat, tenants take turns, and none of them takes everything."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
@@ -22,7 +22,7 @@ def go() -> Iterator[Event]:
 
 
 def held(go: Event) -> tuple[Callable[[], bytes], Event]:
-    """A turn that computes until `go`, and what is set once it has begun."""
+    """Return a turn that computes until `go`, and an event set once it has begun."""
     begun = Event()
 
     def work() -> bytes:
@@ -34,7 +34,7 @@ def held(go: Event) -> tuple[Callable[[], bytes], Event]:
 
 
 def away(go: Event) -> tuple[Callable[[], bytes], Event]:
-    """The same, of a turn that waits for somebody else."""
+    """Return the same for a turn that waits for another server."""
     work, begun = held(go)
 
     def waits() -> bytes:

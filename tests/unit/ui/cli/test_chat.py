@@ -1,4 +1,4 @@
-"""`opora chat`, `opora site` and `opora webhook`, as somebody at a terminal meets them."""
+"""`opora chat`, `opora site` and `opora webhook` in the terminal."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`opora document` and `opora index check`, as a person and as a script see them."""
+"""`opora document` and `opora index check`, for people and for scripts."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ PUMP = (
 
 @pytest.fixture(autouse=True)
 def shop(installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose documents are in the knowledge base of the tenant that nobody needs to name."""
+    """A folder whose documents are in the knowledge base of the default tenant."""
     monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
     folder = tmp_path / "kb"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""`opora feedback`, as somebody at a terminal meets it, and the cases that it makes."""
+"""`opora feedback` in the terminal, and the cases it exports."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.audits import entry
 
 @pytest.fixture(autouse=True)
 def _judged(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenant with two judged turns and one that nobody has judged."""
+    """A tenant with two judged turns and one without a verdict."""
     monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
     monkeypatch.setenv("COLUMNS", "250")
     Registry().add("shop")

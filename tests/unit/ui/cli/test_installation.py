@@ -1,4 +1,4 @@
-"""Backups and the end of a tenant from the command line."""
+"""Backups and removal of tenants from the command line."""
 
 import json
 from collections.abc import Iterator

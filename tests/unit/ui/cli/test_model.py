@@ -1,4 +1,4 @@
-"""The encoder on the command line: fetched once, asked for on first start, and one line where it cannot be had."""
+"""The encoder on the command line: fetched once, on first start, with a one-line error if it is unavailable."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("installation")
 
 @pytest.fixture
 def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterator[list[Path]]:
-    """First starts may fetch; nothing can be had."""
+    """The first start may fetch models; no source is available."""
     requests: list[Path] = []
 
     def nothing(models: Path, source: str = "") -> Installed:

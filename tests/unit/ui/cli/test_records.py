@@ -1,4 +1,4 @@
-"""`opora audit`, `gap`, `person` and `replay`, as somebody at a terminal meets them."""
+"""`opora audit`, `gap`, `person` and `replay` in the terminal."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What changed between two texts, and how a document sees its edges."""
+"""Difference of two texts, and a document's view of its edges."""
 
 from components.ingest.properties import PROPERTIES
 from components.language.texts import text

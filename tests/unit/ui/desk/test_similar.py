@@ -1,4 +1,4 @@
-"""Which ended chats are shown beside an open one."""
+"""Ended chats shown beside an open one."""
 
 from collections.abc import Mapping, Sequence
 

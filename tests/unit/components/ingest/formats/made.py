@@ -1,4 +1,4 @@
-"""Office files made for tests, small and as their programs write them."""
+"""Small office files for tests, as written by office programs."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -32,13 +32,13 @@ def pdf(*pages: Callable[[Canvas], None], title: str = "", password: str = "") -
 
 
 def write(canvas: Canvas, text: str, x: float, top: float, size: float = 11, font: str = REGULAR) -> None:
-    """One line of text, `top` points below the top of the page."""
+    """Draw a line of text, `top` points below the top of the page."""
     canvas.setFont(font, size)
     canvas.drawString(x, HEIGHT - top, text)
 
 
 def lines(*texts: str, top: float = 200, step: float = 14) -> Callable[[Canvas], None]:
-    """A page of lines of plain text under each other."""
+    """Return a page with lines of plain text."""
 
     def draw(canvas: Canvas) -> None:
         for at, text in enumerate(texts):

@@ -1,4 +1,4 @@
-"""FAQ files: every pair is found, and becomes a chunk of its own under its question."""
+"""FAQ files: every pair is found, and becomes a separate chunk under its question."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""PDF files: paragraphs, headings and tables from where the words stand; scans and hidden text are reported."""
+"""PDF files: paragraphs, headings and tables from the positions of words; scans and hidden text are reported."""
 
 from collections.abc import Callable, Sequence
 from io import BytesIO

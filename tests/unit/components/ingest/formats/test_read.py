@@ -1,4 +1,4 @@
-"""Any bytes under any name are a document or an error of ours; content counts for more than the name."""
+"""Any bytes under any name give a document or a typed error; content matters more than the name."""
 
 import random
 from collections.abc import Callable
@@ -38,7 +38,7 @@ COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def harmless(read: Callable[[], Parsed]) -> bool:
-    """Whether text comes out of it that can be stored, or an error of ours."""
+    """Whether the result is storable text or a typed error."""
     try:
         read().text.encode()
     except CallerError:

@@ -1,4 +1,4 @@
-"""What is written as Markdown reads as the same text again."""
+"""Text written as Markdown is read back unchanged."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""From a gap to an article that closes it: what a preview promises is what customers get."""
+"""From a gap to an article that closes it: customers get what the preview has shown."""
 
 from collections.abc import Iterator, Mapping
 
@@ -75,7 +75,7 @@ def test_a_gap_becomes_an_article_and_is_closed_by_it(written: Articles, shop: A
     assert {one.gap_id for one in of_gaps} == {gap.gap_id for gap in group.gaps}
     assert all(one.effect(article.doc_id) in ("answers", "offers") for one in of_gaps)
     assert not any(one.effect(article.doc_id) == "worse" for one in result.questions)
-    # Nobody sees it yet.
+    # It is not visible yet.
     assert documents.get(article.doc_id) is None
     assert preview.stored(articles.get(article.article_id)) == result
     published = written.publish(article.article_id, article.version)

@@ -1,4 +1,4 @@
-"""What was asked and answered in a chat becomes a draft, which knows where it is from."""
+"""A chat becomes a draft article, which refers to it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

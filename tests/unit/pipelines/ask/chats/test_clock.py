@@ -1,4 +1,4 @@
-"""Chats that were put off come back; those that nobody takes go back to the assistant, by their own tenant's rule."""
+"""Snoozed chats come back; chats that wait too long return to the assistant, by their own tenant's rule."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A customer talks: the assistant answers while the chat is its own, a person takes over, and gives it back."""
+"""A conversation: the assistant answers while it has the chat, a person takes over, and gives it back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -1,4 +1,4 @@
-"""Webhooks: signed as receivers check it, tried again under the same id, and nobody waits for one that hangs."""
+"""Webhooks: signed for verification by receivers, retried under the same id, and independent of hanging ones."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Who is at a chat: shown while they say so, gone when they leave, fall silent, or their process ends."""
+"""Presence in a chat ends when people leave or fall silent, or when their process ends."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ TYPES = replace(ANNA, kind="typing", stream="")
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

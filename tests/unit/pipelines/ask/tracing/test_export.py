@@ -1,4 +1,4 @@
-"""Spans as a collector receives them."""
+"""Exported spans as received by a collector."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -39,7 +39,7 @@ def read(encoded: Sequence[KeyValue]) -> Pairs:
 
 
 def export_traces(collector: Receiver, *traces: Spans) -> Mapping[str, ResourceSpans]:
-    """What the collector receives of these, by the project."""
+    """Export traces; return the collector's spans by project."""
     export = SpanExport(collector.url, {}, 10)
     export.begin()
     for trace in traces:

@@ -1,4 +1,4 @@
-"""Traces on their way: what is taken, what waits, what gives way, and that nobody else ever does."""
+"""Sending of traces: accepted, queued and dropped ones, without delaying any caller."""
 
 import json
 import logging
