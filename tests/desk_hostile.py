@@ -195,8 +195,8 @@ def whole_turn(text: str) -> Body:
     assert isinstance(meta, dict)
     query = {"original": text, "search": text, "hyde": False, "recovery": "none"}
     meta |= {"latency_ms_by_step": {text: 1.0}, "query": query, "model": text, "provider": text, "degraded": [text]}
-    whole: Body = json.loads(json.dumps(made))
-    return whole
+    copied: Body = json.loads(json.dumps(made))
+    return copied
 
 
 def _recorded(settings: Settings) -> None:

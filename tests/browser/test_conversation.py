@@ -15,22 +15,22 @@ def _shows(page: Page, *texts: str) -> None:
     expect(page.locator(".message .text")).to_have_text(list(texts))
 
 
-def _turn_events(whole: Json) -> list[tuple[str, Json]]:
+def _turn_events(full_turn: Json) -> list[tuple[str, Json]]:
     """The events of an answer, as the service sends them while it is being written."""
-    answer = whole["answer"]
+    answer = full_turn["answer"]
     assert isinstance(answer, dict)
     pieces = [f"{piece}. " for piece in str(answer["text"]).split(". ")]
     pieces[-1] = pieces[-1].removesuffix(". ")
     events: list[tuple[str, Json]] = [
         ("accepted", {}),
         ("stage", {"node": "retrieve", "iteration": 1}),
-        ("sources-early", {"citations": whole["citations"], "provisional": True}),
+        ("sources-early", {"citations": full_turn["citations"], "provisional": True}),
         *(("token", {"text": piece, "provisional": False}) for piece in pieces),
         ("claim", {"index": 1, "status": "supported"}),
         ("verdict", {"route": "auto"}),
-        ("result", whole),
+        ("result", full_turn),
     ]
-    return [(name, {**data, "turn_id": whole["turn_id"]}) for name, data in events]
+    return [(name, {**data, "turn_id": full_turn["turn_id"]}) for name, data in events]
 
 
 def _three_sentences() -> Json:
@@ -41,14 +41,14 @@ def test_an_answer_appears_sentence_by_sentence_and_ends_as_it_is_stored(opened:
     ask(opened, "Вопрос")
     service.wait_for("customer")
     expect(opened.locator(".live .stage")).to_be_visible()
-    whole = _three_sentences()
-    events = _turn_events(whole)
+    full_turn = _three_sentences()
+    events = _turn_events(full_turn)
     for name, data in events[:4]:
         service.push(name, data)
     expect(opened.locator(".live .text")).to_have_text("Первое предложение.")
     for name, data in events[4:]:
         service.push(name, data)
-    service.say(whole)
+    service.say(full_turn)
     expect(opened.locator(".live")).to_have_count(0)
     expect(last_answer(opened).locator(".text")).to_have_text(
         "Первое предложение. Второе предложение. Третье предложение."
@@ -77,12 +77,12 @@ def test_a_connection_cut_after_any_event_changes_nothing_in_the_end(
 ) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")
-    whole = _three_sentences()
-    for place, (name, data) in enumerate(_turn_events(whole)):
+    full_turn = _three_sentences()
+    for place, (name, data) in enumerate(_turn_events(full_turn)):
         service.push(name, data)
         if place == cut:
             service.cut()
-    service.say(whole)
+    service.say(full_turn)
     expect(last_answer(opened).locator(".text")).to_have_text(
         "Первое предложение. Второе предложение. Третье предложение."
     )

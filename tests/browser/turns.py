@@ -60,7 +60,7 @@ def turn(outcome: str, text: str, **changes: object) -> Json:
     """A whole `turn.v1`, in which only what is given differs from the plainest one."""
     answer: Json = {"text": text, "notice": changes.pop("notice", None), "verified": False, "missing": []}
     answer |= {name: changes.pop(name) for name in ("verified", "missing") if name in changes}
-    whole: Json = {
+    full_turn: Json = {
         "schema": "turn.v1",
         "turn_id": f"turn-{outcome}",
         "trace_id": "",
@@ -105,7 +105,7 @@ def turn(outcome: str, text: str, **changes: object) -> Json:
         },
         **changes,
     }
-    return TurnAnswer.model_validate(whole).model_dump(mode="json")
+    return TurnAnswer.model_validate(full_turn).model_dump(mode="json")
 
 
 def _ticket() -> Json:

@@ -181,7 +181,7 @@ def test_a_backup_of_sqlite_is_restored_into_postgresql_and_back(
                 assert [ticket.question for ticket in handoffs.latest()] == ["Позовите человека"]
 
 
-def test_what_is_acknowledged_before_is_in_it_however_much_is_written_meanwhile(
+def test_a_backup_under_writes_holds_everything_acknowledged_before(
     records: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     get_settings.cache_clear()
@@ -448,7 +448,7 @@ class TestRefusals:
 
 
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
-def test_a_passphrase_does_and_whoever_has_the_public_key_alone_cannot_read(
+def test_a_backup_opens_by_passphrase_and_not_by_public_key(
     records: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     pair = x25519.Identity.generate()

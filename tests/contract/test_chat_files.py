@@ -45,7 +45,7 @@ def test_a_file_is_sent_with_one_message(chat: Chat) -> None:
     assert len(store.messages(chat.chat_id)) == 1
 
 
-def test_a_file_without_words_is_answered_at_once_while_the_assistant_has_the_chat(chat: Chat) -> None:
+def test_the_assistant_answers_a_file_without_text_at_once(chat: Chat) -> None:
     for name in ("a.pdf", "b.pdf"):
         file = files.add(chat.chat_id, name, PDF, b"%PDF-")
         store.post(chat.chat_id, name, file_id=file.file_id, unread_reply="Файл принят.")

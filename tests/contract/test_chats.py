@@ -182,7 +182,7 @@ def test_the_hours_of_a_site_go_before_those_of_its_tenant(chat: Chat) -> None:
     assert sites.hours(site.key) == weekly
 
 
-def test_an_operators_reply_takes_the_chat_over_and_customers_see_who_joined(chat: Chat) -> None:
+def test_an_operators_reply_takes_over_and_shows_who_joined(chat: Chat) -> None:
     store.hand_over(chat.chat_id, WANTED)
     with acting_as(ANNA):
         replied = store.reply(chat.chat_id, "Здравствуйте!", seen=1, name="Анна")

@@ -130,7 +130,7 @@ def test_a_draft_of_a_collection_is_none(tmp_path: Path) -> None:
     assert not edge.EdgeFolder(tmp_path / "shards").exists(Placement("acme"))
 
 
-def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_writes_and_allows_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     with acting_as(ACME):
         collection = open_collection(create=True)
         collection.upsert(points(range(5)))
@@ -146,7 +146,7 @@ def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(mon
         assert open_collection().count() == 4
 
 
-def test_a_second_service_is_told_that_the_index_is_taken_until_the_first_ends() -> None:
+def test_a_second_service_is_refused_until_the_first_ends() -> None:
     look = "from settings import get_settings; from tenants.work import claims; claims.hold_index(get_settings())"
     claims.hold_index(get_settings())
     claims.hold_index(get_settings())

@@ -104,17 +104,17 @@ def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: None
     same = datetime.now(UTC) - timedelta(minutes=30)
     for chat in chats[:6]:
         _set(chat, waiting_since=same, updated_at=same)
-    whole = _ids(view)
+    all_ids = _ids(view)
     first = inbox.page(view, limit=4)
     assert first.following is not None
-    store.resolve(whole[0])
+    store.resolve(all_ids[0])
     seen = [row.chat.chat_id for row in first.rows]
     cursor: str | None = first.following
     while cursor is not None:
         following = inbox.page(view, after=cursor, limit=4)
         seen += [row.chat.chat_id for row in following.rows]
         cursor = following.following
-    assert seen == whole
+    assert seen == all_ids
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_site_and_the_reason_narrow_a_view(acme: None) -> None:
     assert inbox.reasons() == ("high_risk", "user_request")
 
 
-def test_what_customers_asked_in_chats_that_a_person_ended_is_found_by_stems(acme: None) -> None:
+def test_questions_of_chats_resolved_by_a_person_are_found_by_stems(acme: None) -> None:
     solved, unsolved = (desk.asked("acme", f"v:{number}", "Не Сливает воду") for number in range(2))
     store.reply(solved.chat_id, "Очистите фильтр.", seen=1, name="Анна")
     store.resolve(solved.chat_id)

@@ -239,7 +239,7 @@ def test_an_empty_period_has_no_rates(acme: None) -> None:
     assert list(chats.lines(NOVEMBER, NOW)) == []
 
 
-def test_another_tenants_chats_and_those_that_nobody_wrote_in_are_not_counted(acme: None, clock: type[Clock]) -> None:
+def test_empty_chats_and_other_tenants_chats_are_not_counted(acme: None, clock: type[Clock]) -> None:
     clock.moment = NOW
     with acting_as(CUSTOMER):
         store.start()
@@ -317,7 +317,7 @@ def turn(number: int, outcome: str, reason: str | None, *cited: str, asked: str 
     return Entry("acme", f"t{number}", at, outcome, reason, "", "", misses, canonical(body))
 
 
-def test_turns_are_counted_by_outcome_with_what_they_cite_and_what_they_miss(acme: None, records: Settings) -> None:
+def test_turns_are_counted_by_outcome_citation_and_gap(acme: None, records: Settings) -> None:
     entries = [
         turn(1, "answered", None, "returns.md", "delivery.md"),
         turn(2, "answered", None, "returns.md"),

@@ -57,7 +57,7 @@ def differences(settings: Settings) -> list[object]:
         return list(compare_metadata(migration, Base.metadata))
 
 
-def test_a_database_of_the_first_version_is_upgraded_with_all_that_is_in_it(old: Settings) -> None:
+def test_a_database_of_the_first_version_is_upgraded_without_loss(old: Settings) -> None:
     assert database.migrate(old) == ("0001", database.HEAD)
     assert database.migrate(old) == (database.HEAD, database.HEAD)
     assert differences(old) == []
@@ -125,7 +125,7 @@ def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> No
         assert len(handoffs.latest()) == 1
 
 
-def test_a_database_of_a_later_version_serves_who_has_it_open_and_is_refused_to_who_starts(records: Settings) -> None:
+def test_a_later_database_serves_running_services_only(records: Settings) -> None:
     Registry(records).add("acme")
     with database.writing(records) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))

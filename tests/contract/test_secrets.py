@@ -67,7 +67,7 @@ def test_every_column_for_a_secret_is_encrypted() -> None:
     assert named <= {(table.name, column) for table in tables for column in resealing.columns(table)}
 
 
-def test_what_is_encrypted_goes_under_a_new_key_while_the_old_one_still_opens(records: Settings) -> None:
+def test_resealing_uses_the_new_key_while_the_old_one_still_opens(records: Settings) -> None:
     site = fill()
     before = stored("question", "tickets"), stored("headers", "tools"), stored("secrets", "sites")
     own = records.data_dir / "keys" / "data.key"

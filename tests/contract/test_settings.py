@@ -67,7 +67,7 @@ def test_undoing_gives_back_only_the_fields_of_that_change() -> None:
     assert (undone.before, undone.after) == ({"top_k": 8}, {"top_k": 5})
 
 
-def test_sites_are_changed_by_parts_and_their_secrets_are_never_written_down() -> None:
+def test_site_changes_are_partial_and_never_record_secrets() -> None:
     site = sites.add("Магазин", ["https://shop.example"], identity_required=True)
     seen = sites.version_of(site)
     changed = sites.update(site.key, version=seen, config={"welcome": "Здравствуйте!"})

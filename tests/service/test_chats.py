@@ -157,8 +157,8 @@ def test_a_site_that_nobody_knows(anybody: httpx.Client, shops: dict[str, Site])
 
 def claims(**changes: object) -> dict[str, object]:
     now = int(time())
-    whole = {"iss": "opora", "aud": "opora-visit", "sub": "v:1", "tenant": "acme", "iat": now, "exp": now + 900}
-    return {**whole, **changes}
+    defaults = {"iss": "opora", "aud": "opora-visit", "sub": "v:1", "tenant": "acme", "iat": now, "exp": now + 900}
+    return {**defaults, **changes}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_tokens_that_are_none(
     problem(response, 401, code)
 
 
-def test_a_visitor_token_opens_nothing_else_and_works_on_its_own_pages_only(
+def test_a_visitor_token_works_for_chats_on_its_own_site_only(
     anybody: httpx.Client, acme: httpx.Client, ivan: Visitor, shops: dict[str, Site]
 ) -> None:
     problem(ivan.send("POST", "/ask/run", question="Что значит код E20?"), 403, "scope_missing")
@@ -199,12 +199,12 @@ def test_a_visitor_token_opens_nothing_else_and_works_on_its_own_pages_only(
 
 
 def identity(site: Site, **changes: object) -> str:
-    whole = {"aud": "opora", "sub": "client-7", "exp": int(time()) + 600}
+    defaults = {"aud": "opora", "sub": "client-7", "exp": int(time()) + 600}
     assert site.identity_secret
-    return jwt.encode({**whole, **changes}, site.identity_secret, "HS256")
+    return jwt.encode({**defaults, **changes}, site.identity_secret, "HS256")
 
 
-def test_who_has_signed_in_is_known_and_others_stay_out_where_the_site_says_so(
+def test_a_site_that_requires_identity_refuses_anonymous_visitors(
     anybody: httpx.Client, acme: httpx.Client, shops: dict[str, Site]
 ) -> None:
     known = shops["known"]

@@ -202,7 +202,7 @@ def _submit(
     return role.client.post(path, data=sent, files=case.files or None, headers=known)
 
 
-def test_a_session_opens_the_interface_of_its_role_with_the_pages_token_only(
+def test_a_session_opens_the_api_of_its_role_with_a_csrf_token_only(
     signed_in: Callable[[str], Browser],
 ) -> None:
     operator, admin = signed_in("operator"), signed_in("admin")

@@ -101,7 +101,7 @@ def test_chunks_are_shown_as_they_are_searched(editor: Editor, ingest: Callable[
     assert words(second, ".doc-pages .number")[0].startswith("21–")
 
 
-def test_what_an_operator_sets_stands_over_the_source_and_can_be_left_to_it_again(
+def test_an_operators_values_override_the_source_until_reset(
     editor: Editor, acme: httpx.Client, pump: dict[str, object]
 ) -> None:
     path = f"/documents/{PUMP}"

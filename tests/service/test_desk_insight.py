@@ -35,8 +35,8 @@ def entry(name: str, question: str, answer: str = "!", *, outcome: str = "answer
     """A recorded turn of acme's."""
     body = {"answer": {"answer": {"text": answer}, "citations": []}, "found": [], "request": {"question": question}}
     person = persons.digest("acme", subject) if subject else ""
-    whole = replace(recorded("acme"), turn_id=name, outcome=outcome, reason=None, person=person, misses=())
-    return replace(whole, body=canonical(body), at=datetime.now(UTC) - timedelta(days=3))
+    base = replace(recorded("acme"), turn_id=name, outcome=outcome, reason=None, person=person, misses=())
+    return replace(base, body=canonical(body), at=datetime.now(UTC) - timedelta(days=3))
 
 
 @pytest.fixture(scope="module")
@@ -240,9 +240,9 @@ def test_an_editors_verdict_counts_and_the_answer_is_not_shown_again(
     installation: Settings,
 ) -> None:
     read = turn("answered", "Очистите фильтр [1].")
-    whole = entry("read-me", "Как очистить фильтр?", subject="v:reader")
+    base = entry("read-me", "Как очистить фильтр?", subject="v:reader")
     body = canonical({"answer": read, "found": [], "request": {"question": "Как очистить фильтр?"}})
-    store.append([replace(whole, body=body, at=datetime.now(UTC))], installation)
+    store.append([replace(base, body=body, at=datetime.now(UTC))], installation)
     page = get("/desk/reading").text
     assert "Как очистить фильтр?" in page
     assert post("/desk/reading/judge", {"turn_id": "read-me", "verdict": "partly"}).status_code == 303

@@ -131,7 +131,7 @@ def test_a_customer_calls_a_person_who_replies_and_hands_back(
         expect(shop.locator(".status")).not_to_contain_text("Анна")
 
 
-def test_two_send_at_once_and_the_second_keeps_the_text_and_sees_the_newer_message(
+def test_a_conflicting_reply_keeps_its_text_and_shows_the_newer_one(
     browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
 ) -> None:
     path = f"/desk/chat/{chat.chat_id}"
@@ -156,7 +156,7 @@ def test_two_send_at_once_and_the_second_keeps_the_text_and_sees_the_newer_messa
         expect(early.locator(".message.operator .bubble")).to_have_count(2)
 
 
-def test_a_half_typed_reply_keeps_text_caret_and_focus_through_twenty_events(
+def test_an_unfinished_reply_keeps_text_caret_and_focus_during_events(
     browser: Browser,
     server: Server,
     staff: Mapping[str, Operator],
@@ -310,7 +310,7 @@ def test_a_canned_reply_goes_in_at_the_caret_and_keys_are_explained(
         expect(page.locator(".row a").first).to_be_focused()
 
 
-def test_an_editor_begins_an_article_from_a_chat_and_both_lead_to_each_other(
+def test_an_article_from_a_chat_and_the_chat_link_to_each_other(
     browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
 ) -> None:
     path = f"/desk/chat/{chat.chat_id}"
@@ -358,7 +358,7 @@ def test_a_suggested_reply_is_inserted_changed_and_sent_by_keys(
         expect(page.locator(".event").last).to_contain_text("Подсказка помощника отклонена.")
 
 
-def test_what_was_done_is_undone_by_a_key_and_ended_chats_like_this_one_are_shown(
+def test_a_key_undoes_an_action_and_similar_ended_chats_are_shown(
     browser: Browser, server: Server, staff: Mapping[str, Operator]
 ) -> None:
     words = f"Барабан скрипит после доставки {uuid4().hex[:6]}"

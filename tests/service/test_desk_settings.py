@@ -254,9 +254,7 @@ TOOL = {
 }
 
 
-def test_a_tool_is_described_tried_switched_off_and_keeps_its_secret_to_itself(
-    admin: Browser, now: Callable[[], Policy]
-) -> None:
+def test_a_tool_is_edited_tried_and_disabled_without_showing_secrets(admin: Browser, now: Callable[[], Policy]) -> None:
     path = f"{ROOT}/tools/orders"
     broken = admin.post(f"{ROOT}/tools", {**TOOL, "parameters": "{"})
     assert broken.status_code == 422

@@ -53,7 +53,7 @@ def link_in(response: httpx.Response) -> str:
     return str(page.get_element_by_id("invitation-link").text)
 
 
-def test_a_tenant_is_added_and_its_first_admin_comes_in_by_a_link_that_works_once(
+def test_a_new_tenants_first_admin_signs_in_by_a_one_time_link(
     root: Root, added: Callable[..., httpx.Response]
 ) -> None:
     page = added("daisy", "Ромашка")
@@ -80,7 +80,7 @@ def test_a_tenant_is_added_and_its_first_admin_comes_in_by_a_link_that_works_onc
     assert root.act("invite", {"id": "daisy"}).status_code == 409
 
 
-def test_who_has_the_installation_cannot_let_themselves_into_what_is_in_use(root: Root) -> None:
+def test_no_invitation_is_created_for_a_tenant_in_use(root: Root) -> None:
     refused = root.act("invite", {"id": "acme"})
     assert (refused.status_code, "invitation-link" in refused.text) == (409, False)
 

@@ -35,11 +35,11 @@ def test_a_document_is_returned_with_the_requested_parts(acme: httpx.Client, doc
     assert bare["doc_id"] == document
     assert (bare["status"], bare["version"], bare["chunk_count"], bare["tags"]) == ("active", 1, 1, ["насос"])
     assert [bare[part] for part in ("text", "chunks", "versions", "edges")] == [None] * 4
-    whole = acme.get(path(), params={"include": "text,chunks,versions,edges"}).json()
-    assert whole["text"] == FILTER["text"]
-    assert whole["edges"] == []
-    assert [(version["version"], version["in_force"]) for version in whole["versions"]] == [(1, True)]
-    (chunk,) = whole["chunks"]
+    full = acme.get(path(), params={"include": "text,chunks,versions,edges"}).json()
+    assert full["text"] == FILTER["text"]
+    assert full["edges"] == []
+    assert [(version["version"], version["in_force"]) for version in full["versions"]] == [(1, True)]
+    (chunk,) = full["chunks"]
     assert (chunk["heading"], chunk["index"], chunk["overlap"]) == ("Очистка", 0, 0)
     assert chunk["text"][slice(*chunk["sentences"][1])] == "Сначала слейте воду."
     assert "фильтр" in {term["stem"] for term in chunk["terms"]}

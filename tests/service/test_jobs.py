@@ -196,7 +196,7 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
 
 
 @pytest.mark.chaos
-def test_a_service_that_leaves_answers_on_ends_its_streams_and_leaves_its_job(own: tuple[Settings, str]) -> None:
+def test_a_draining_service_ends_its_streams_and_leaves_its_job(own: tuple[Settings, str]) -> None:
     settings, raw = own
     leaving = Server({**environment(settings), "OPORA_DRAIN_SECONDS": "300"})
     headers, question = {"Authorization": f"Bearer {raw}"}, {"question": "Как вернуть зонт?"}

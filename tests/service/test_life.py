@@ -46,7 +46,7 @@ def test_cross_origin_requests_are_refused(anybody: httpx.Client, token: Callabl
 
 
 @pytest.mark.chaos
-def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(tmp_path: Path) -> None:
+def test_a_stopping_service_finishes_work_and_keeps_data_consistent(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, rate_limit_per_minute=0)
     Registry(settings).add("acme", locale="ru")
     raw = issue(settings, "acme", scopes=("ask", "ingest"), subject="anna", ttl_seconds=600)

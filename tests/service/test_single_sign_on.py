@@ -93,7 +93,7 @@ def refused(response: httpx.Response, title: str, status: int = 403) -> None:
     assert EMAIL not in {one.login for one in operators.all()}
 
 
-def test_a_new_person_of_the_domain_comes_in_with_the_role_that_the_token_says(
+def test_a_new_person_of_the_domain_gets_the_role_of_the_token(
     client: httpx.Client, provider: IdentityProvider
 ) -> None:
     provider.person["groups"] = ["cooks", "editors"]

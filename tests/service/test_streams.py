@@ -87,8 +87,8 @@ def chat(acme: httpx.Client) -> openai.OpenAI:
 
 def test_openais_client_gets_an_answer(chat: openai.OpenAI) -> None:
     assert [model.id for model in chat.models.list()] == ["ask"]
-    whole = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ANSWERABLE}])
-    text = whole.choices[0].message.content
+    completion = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ANSWERABLE}])
+    text = completion.choices[0].message.content
     assert text is not None
     assert "сливается" in text
     assert "[1] Коды ошибок стиральной машины" in text
@@ -99,7 +99,7 @@ def test_openais_client_gets_an_answer(chat: openai.OpenAI) -> None:
 
 
 def test_openais_client_keeps_the_conversation(chat: openai.OpenAI) -> None:
-    whole = chat.chat.completions.create(
+    completion = chat.chat.completions.create(
         model="ask",
         messages=[
             {"role": "system", "content": "Be brief."},
@@ -108,7 +108,7 @@ def test_openais_client_keeps_the_conversation(chat: openai.OpenAI) -> None:
             {"role": "user", "content": [{"type": "text", "text": "а если E10?"}]},
         ],
     )
-    assert "вода не поступает" in str(whole.choices[0].message.content)
+    assert "вода не поступает" in str(completion.choices[0].message.content)
 
 
 def test_openais_client_gets_readable_refusals(chat: openai.OpenAI) -> None:

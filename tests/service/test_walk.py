@@ -64,9 +64,7 @@ def press(page: Page, name: str | re.Pattern[str]) -> None:
     page.keyboard.press("Enter")
 
 
-def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
-    browser: Browser, begun: tuple[Server, str], tmp_path: Path
-) -> None:
+def test_the_whole_walk_works_by_keyboard_only(browser: Browser, begun: tuple[Server, str], tmp_path: Path) -> None:
     server, link = begun
     with browser.new_context(bypass_csp=True, locale="ru-RU") as context:
         page = context.new_page()

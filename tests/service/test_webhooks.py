@@ -143,7 +143,7 @@ def test_a_receiver_that_hangs_delays_nobody(shop: Shop) -> None:
     assert len(set(ids(hanging))) == len(set(ids(quick))) == 10
 
 
-def test_addresses_of_the_own_network_are_refused_but_for_those_that_are_named(shop: Shop) -> None:
+def test_private_addresses_are_refused_unless_they_are_allowed(shop: Shop) -> None:
     with receiving() as received:
         webhooks.add(received.url.replace("127.0.0.1", "10.0.0.1"))
         webhooks.add(received.url.replace("127.0.0.1", "[::1]"))

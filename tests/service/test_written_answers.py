@@ -58,10 +58,10 @@ def test_usage_is_what_the_turn_spent(written: httpx.Client, models: Simulator) 
         models.set_knobs(Knobs())
         response = written.post("/v1/chat/completions", json={"model": "ask", "messages": messages, "stream": streamed})
         lines = response.text.strip().split("\n\n")
-        whole = json.loads(lines[-2].removeprefix("data: ")) if streamed else response.json()
+        final = json.loads(lines[-2].removeprefix("data: ")) if streamed else response.json()
         assert not streamed or lines[-1] == "data: [DONE]"
         prompt, completion = (sum(getattr(call, f"{kind}_tokens") for call in models.calls) for kind in TOKENS)
-        assert whole["usage"] == {
+        assert final["usage"] == {
             "prompt_tokens": prompt,
             "completion_tokens": completion,
             "total_tokens": prompt + completion,

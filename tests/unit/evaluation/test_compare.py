@@ -40,9 +40,9 @@ def test_a_run_is_equal_to_itself() -> None:
 
 
 def test_a_loss_is_detected_and_reversed_it_is_a_gain() -> None:
-    whole = run(records_of([True] * 600))
+    good = run(records_of([True] * 600))
     lossy = run(records_of([n % 10 != 1 for n in range(600)]), threshold=0.9)
-    lost, won = compare(whole, lossy), compare(lossy, whole)
+    lost, won = compare(good, lossy), compare(lossy, good)
     assert lost.regressed
     assert not won.regressed
     verdicts = {d.figure: d.verdict for d in lost.differences}

@@ -34,16 +34,16 @@ def first_document(engine: AskEngine, locale: str, question: str, history: tuple
 
 
 def test_follow_ups_retrieve_as_well_as_complete_questions(engine: AskEngine) -> None:
-    whole = alone = leaning = 0
+    standalone = alone = leaning = 0
     for one in DIALOGUES:
         locale, gold = one["locale"], one["gold_doc_id"]
         if first_document(engine, locale, one["standalone"]) != gold:
             continue
-        whole += 1
+        standalone += 1
         history = tuple(Exchange(earlier, "answered") for earlier in one["history"])
         leaning += first_document(engine, locale, one["follow_up"], history) == gold
         alone += first_document(engine, locale, one["follow_up"]) == gold
-    assert whole >= 0.9 * len(DIALOGUES)
+    assert standalone >= 0.9 * len(DIALOGUES)
     # Measured: 30 of 36 by words alone, 16 without the conversation.
-    assert leaning >= 0.83 * whole
+    assert leaning >= 0.83 * standalone
     assert leaning > alone

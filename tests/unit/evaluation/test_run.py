@@ -157,10 +157,10 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     print_comparison(console, compare(run, run), "en")
     assert "gold_span_in_answer" in shown.getvalue()
     assert "Outcomes:" in shown.getvalue()
-    whole = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
-    assert whole["skipped"] == [{"name": "wixqa", "reason": "absent"}]
-    assert whole["sets"][0]["curve"][-1] == [None, 1.0, 0.0]
-    assert whole["targets"] == []
+    report_json = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
+    assert report_json["skipped"] == [{"name": "wixqa", "reason": "absent"}]
+    assert report_json["sets"][0]["curve"][-1] == [None, 1.0, 0.0]
+    assert report_json["targets"] == []
     suites = ElementTree.fromstring(as_junit(run, reports))
     assert [(suite.get("name"), suite.get("failures")) for suite in suites] == [("shop", "1"), ("wixqa", None)]
     page = as_page(run, reports, "en")

@@ -11,7 +11,7 @@ def _record(second: float, text: str = "Invalid HTTP request received.") -> logg
     return record
 
 
-def test_garbage_by_the_thousand_is_one_line_every_ten_seconds_with_their_number() -> None:
+def test_repeated_invalid_requests_are_logged_once_in_ten_seconds() -> None:
     seldom = SeldomFilter()
     records = [_record(100 + number / 100) for number in range(1_500)]
     written = [record for record in records if seldom.filter(record)]

@@ -72,7 +72,7 @@ connections:
     )
 
 
-def test_the_command_draws_by_name_and_by_file_and_refuses_what_is_no_pipeline(tmp_path: Path) -> None:
+def test_the_command_draws_a_name_or_a_file_and_refuses_others(tmp_path: Path) -> None:
     run = CliRunner().invoke
     out = tmp_path / "ask.mmd"
     assert run(cli.app, ["pipeline", "draw", "ask", "--out", str(out)]).exit_code == 0

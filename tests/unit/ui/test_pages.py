@@ -21,18 +21,18 @@ def _client(*sites: str) -> httpx.AsyncClient:
 @pytest.mark.parametrize("name", pages.ASSETS)
 async def test_a_script_is_sent_compressed_to_any_origin_and_once(name: str) -> None:
     async with _client() as client:
-        whole = await client.get(f"/widget/{name}", headers={"Accept-Encoding": "gzip"})
+        compressed = await client.get(f"/widget/{name}", headers={"Accept-Encoding": "gzip"})
         plain = await client.get(f"/widget/{name}", headers={"Accept-Encoding": "identity"})
-        again = await client.get(f"/widget/{name}", headers={"If-None-Match": whole.headers["etag"]})
-    assert whole.headers["content-encoding"] == "gzip"
-    assert whole.content == plain.content
+        again = await client.get(f"/widget/{name}", headers={"If-None-Match": compressed.headers["etag"]})
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert compressed.content == plain.content
     assert len(gzip.compress(plain.content)) < len(plain.content) / 2
-    assert whole.headers["access-control-allow-origin"] == "*"
-    assert whole.headers["content-type"].startswith("text/javascript")
+    assert compressed.headers["access-control-allow-origin"] == "*"
+    assert compressed.headers["content-type"].startswith("text/javascript")
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_the_loader_names_the_chat_by_its_digest_so_that_browsers_may_keep_it() -> None:
+async def test_the_loader_names_the_chat_by_digest_for_browser_caches() -> None:
     async with _client() as client:
         loader = await client.get("/widget/loader.js")
         chat = await client.get("/widget/chat.js")

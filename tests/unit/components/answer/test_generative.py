@@ -71,7 +71,7 @@ def test_no_answer_is_a_draft_without_claims() -> None:
     assert (draft.claims, draft.answerability, draft.options) == ((), "cannot", ("Волна", "Бриз"))
 
 
-def test_the_model_reads_the_question_the_conversation_and_what_stands_beside() -> None:
+def test_the_prompt_holds_the_question_conversation_and_context() -> None:
     _, models = answered(
         form(("Вода не сливается.", [1])),
         question="а E20?",

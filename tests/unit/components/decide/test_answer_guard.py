@@ -101,7 +101,7 @@ def test_a_command_is_shown_whole_with_its_foreign_address_to_read() -> None:
     assert [claim.text for claim in checked.claims] == [shown]
 
 
-def test_a_source_outside_of_the_allowed_domains_is_cited_without_its_address() -> None:
+def test_a_source_outside_of_the_allowed_domains_has_no_link() -> None:
     checked = guard(Policy(allowed_domains=("other.example",)))
     assert checked.draft(drafted("Вернуть товар можно за 14 дней.")).citations[0].passage.url is None
     assert checked.reasons == ("link_removed",)
@@ -109,7 +109,7 @@ def test_a_source_outside_of_the_allowed_domains_is_cited_without_its_address() 
     assert shown_link(SOURCE.url, Policy()) == SOURCE.url
 
 
-def test_letters_of_a_third_script_are_withheld_unless_the_evidence_has_them() -> None:
+def test_a_foreign_script_is_withheld_unless_the_evidence_has_it() -> None:
     checked = guard()
     assert checked.sentence("Вернуть товар можно за 14 天 после покупки.") == ""
     assert checked.reasons == ("foreign_language",)

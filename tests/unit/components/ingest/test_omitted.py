@@ -45,7 +45,7 @@ def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
     assert not [text for why, text, _ in pieces if why != "tag" and text in chunks]
 
 
-def test_pages_are_numbered_by_marks_that_are_not_omitted_and_clean_texts_lose_nothing() -> None:
+def test_page_marks_are_not_listed_as_omitted() -> None:
     assert found("<!-- page 2 -->\n\nТовар можно вернуть за 14 дней.") == []
 
 

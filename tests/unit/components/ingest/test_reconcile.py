@@ -161,7 +161,7 @@ def test_the_lexicon_of_an_emptied_index_stays(tenant: Tenant) -> None:
     assert index.damage() == "missing"
 
 
-def test_chunks_that_the_index_has_from_another_time_are_counted_when_a_record_names_them(tenant: Tenant) -> None:
+def test_leftover_chunks_are_counted_once_a_record_names_them(tenant: Tenant) -> None:
     write_document("a")
     right = lexicon.current()
     documents.remove("a")

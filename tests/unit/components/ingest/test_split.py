@@ -181,10 +181,10 @@ def test_not_code_entries(text: str) -> None:
 def test_a_code_entry_is_never_cut(before: int, sentences: int) -> None:
     entry = f"E20 — вода не сливается. {SENTENCE * sentences}".strip()
     text = f"{'слово ' * before}\n\n{entry}\n\n{paragraph(6)}\n\n- E25 — насос. {SENTENCE}\n  {SENTENCE}\n- E30 — вода."
-    whole = [block.text for block in markdown_blocks(text) if "E2" in block.text or "E3" in block.text]
+    entries = [block.text for block in markdown_blocks(text) if "E2" in block.text or "E3" in block.text]
     texts = [chunk.text for chunk in split(text)]
-    assert len(whole) == 3
-    assert all(any(one in chunk for chunk in texts) for one in whole)
+    assert len(entries) == 3
+    assert all(any(one in chunk for chunk in texts) for one in entries)
 
 
 def test_a_code_entry_keeps_its_list_of_steps() -> None:

@@ -106,9 +106,7 @@ def test_an_invalid_worker_answer_refuses_the_document(taken_over: TextProcesses
 
 
 @pytest.mark.parametrize("attack", ["nest", "shorten", "add rm", "fail os.system", "arrays", "vectors"])
-def test_chunks_are_analysed_in_this_process_after_an_invalid_worker_answer(
-    taken_over: TextProcesses, attack: str
-) -> None:
+def test_chunks_are_analysed_here_after_an_invalid_worker_answer(taken_over: TextProcesses, attack: str) -> None:
     texts = [Text(str(at), attack, "", PARAGRAPH) for at in range(40)]
     assert list(taken_over.analysed(texts, STANDARD)) == analysed(texts, STANDARD.json_form)
 

@@ -95,7 +95,7 @@ outdated: st.SearchStrategy[DocumentStatus] = st.sampled_from(["superseded", "de
 
 
 @given(st.floats(0.1, 1), st.floats(0, 0.1), outdated, trusts, priorities, trusts, priorities)
-def test_a_successor_outranks_its_predecessor_despite_a_slightly_worse_match(
+def test_a_successor_outranks_its_predecessor_in_a_near_tie(
     score: float, worse: float, status: DocumentStatus, one: Trust, high: int, two: Trust, low: int
 ) -> None:
     old = reranked("old", score, one, status, high)

@@ -250,7 +250,7 @@ def test_a_hanging_resolver_is_bounded_by_the_tool_timeout(monkeypatch: pytest.M
     end.set()
 
 
-def test_deeply_nested_json_counts_as_failure_and_the_tool_is_retried_later(far: Line) -> None:
+def test_nested_json_counts_as_failure_and_the_tool_is_retried_later(far: Line) -> None:
     far.answer, far.kind = "[" * 90_000, "application/json"
     searched = ToolSearch(failures=1, pause=0)
     for asked in (1, 2):

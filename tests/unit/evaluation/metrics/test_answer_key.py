@@ -44,9 +44,7 @@ def turn(
         (("delivery", OTHER), 0),
     ],
 )
-def test_a_page_is_labelled_where_it_shares_most_words_with_a_passage_of_its_document(
-    page: tuple[str, str], expected: int | None
-) -> None:
+def test_a_page_matches_a_passage_with_mostly_the_same_words(page: tuple[str, str], expected: int | None) -> None:
     assert grade(Page(page[0], "", "", page[1]), key()) == expected
 
 

@@ -202,9 +202,9 @@ def test_judgements_are_stored_shown_and_compared(tmp_path: Path) -> None:
     print_set(console, reports[0], "en")
     assert "judge_failed" in shown.getvalue()
     assert "a model failed: faithfulness: malformed 1, context_relevance: malformed 1" in shown.getvalue()
-    whole = json.loads(json.dumps(as_json(after, reports), allow_nan=False))
-    assert whole["sets"][0]["unjudged"] == {"faithfulness: malformed": 1, "context_relevance: malformed": 1}
-    assert whole["state"]["judge"] == {"chat_generator": "MockChatGenerator mock-model"}
+    report_json = json.loads(json.dumps(as_json(after, reports), allow_nan=False))
+    assert report_json["sets"][0]["unjudged"] == {"faithfulness: malformed": 1, "context_relevance: malformed": 1}
+    assert report_json["state"]["judge"] == {"chat_generator": "MockChatGenerator mock-model"}
     page = as_page(after, reports, "en")
     assert "Judged by MockChatGenerator mock-model" in page
     assert "context_relevance: malformed 1" in page

@@ -138,7 +138,7 @@ def test_every_gated_figure_has_a_better_direction() -> None:
         ("low_confidence", (), ("x", "y", "z", "a"), 0.0),
     ],
 )
-def test_a_right_article_is_before_the_visitor_cited_or_among_those_offered(
+def test_a_right_article_counts_if_it_is_cited_or_offered(
     outcome: str, cited: tuple[str, ...], offered: tuple[str, ...], expected: float
 ) -> None:
     asked = Case("1", "?", answerable=True, gold_docs=("a",))

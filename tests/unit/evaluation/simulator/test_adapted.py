@@ -16,19 +16,19 @@ from settings import ROOT
 
 @pytest.mark.parametrize("profile", ["ollama", "openai"])
 def test_an_adapted_profile_changes_only_its_models(profile: str, tmp_path: Path) -> None:
-    ours = adapt(tmp_path, "http://127.0.0.1:9", profile, timeout=2) / "ask" / "profiles" / f"{profile}.yaml"
-    theirs = ROOT / "pipelines" / "ask" / "profiles" / ours.name
+    adapted_path = adapt(tmp_path, "http://127.0.0.1:9", profile, timeout=2) / "ask" / "profiles" / f"{profile}.yaml"
+    shipped_path = ROOT / "pipelines" / "ask" / "profiles" / adapted_path.name
 
-    changed, whole = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ours, theirs))
-    assert changed.keys() == whole.keys()
-    assert changed["components"].keys() == whole["components"].keys()
-    answerer = AskEngine(ours).pipeline.get_component("answer")
+    changed, original = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (adapted_path, shipped_path))
+    assert changed.keys() == original.keys()
+    assert changed["components"].keys() == original["components"].keys()
+    answerer = AskEngine(adapted_path).pipeline.get_component("answer")
     assert isinstance(answerer, GenerativeAnswerer)
     models = answerer.models
     assert models.strong is not None
     assert (models.timeout, models.fast.model, models.strong.model) == (2, "simulated", "simulated-strong")
     assert "127.0.0.1:9" in str(models.to_dict())
-    assert "11434" not in ours.read_text(encoding="utf-8")
+    assert "11434" not in adapted_path.read_text(encoding="utf-8")
 
 
 def test_an_equipped_pipeline_embeds_by_the_simulator(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_claim_with_another_number_is_unsupported(simulator: Simulator, native
 
 
 def test_both_protocols_give_the_same_reply(simulator: Simulator, compatible: openai.OpenAI) -> None:
-    whole = compatible.chat.completions.create(model="simulated", messages=[{"role": "user", "content": prompt()}])
+    completion = compatible.chat.completions.create(model="simulated", messages=[{"role": "user", "content": prompt()}])
     stream = compatible.chat.completions.create(
         model="simulated",
         messages=[{"role": "user", "content": prompt()}],
@@ -158,9 +158,9 @@ def test_both_protocols_give_the_same_reply(simulator: Simulator, compatible: op
     chunks = list(stream)
     streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
 
-    assert streamed == whole.choices[0].message.content == "Код E20 означает, что вода не сливается. [1]"
+    assert streamed == completion.choices[0].message.content == "Код E20 означает, что вода не сливается. [1]"
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
-    assert chunks[-1].usage == whole.usage
+    assert chunks[-1].usage == completion.usage
     assert compatible.models.list().data[0].id == "simulated"
 
 

@@ -47,9 +47,9 @@ def tensors() -> Tensors:
     random = np.random.default_rng(0)
 
     def numbers(*shape: int) -> npt.NDArray[np.float32]:
-        whole = random.integers(-7, 8, shape)
-        whole.reshape(-1, 32)[:, 0] = -8  # as Q4_0 has it: the greatest of 32 is eight steps
-        return (whole / 16).astype(np.float32)
+        steps = random.integers(-7, 8, shape)
+        steps.reshape(-1, 32)[:, 0] = -8  # as Q4_0 has it: the greatest of 32 is eight steps
+        return (steps / 16).astype(np.float32)
 
     weights = {
         "embeddings.word_embeddings.weight": numbers(len(PIECES), COLUMNS),
@@ -155,8 +155,8 @@ def by_hand(ids: list[int]) -> npt.NDArray[np.float64]:
     wide = linear(x, "intermediate.dense")
     erf = np.vectorize(math.erf)
     x = normalized(x + linear(wide * (1 + erf(wide / np.sqrt(2))) / 2, "output.dense"))
-    whole: npt.NDArray[np.float64] = x.mean(0)
-    return whole / np.linalg.norm(whole)
+    mean: npt.NDArray[np.float64] = x.mean(0)
+    return mean / np.linalg.norm(mean)
 
 
 @pytest.mark.parametrize("source", [from_file, from_package])

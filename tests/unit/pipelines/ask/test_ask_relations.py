@@ -109,9 +109,7 @@ def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shel
     assert cited(turn)[0] == "new.md"
 
 
-def test_a_newer_document_of_two_sections_answers_instead_of_the_one_that_it_replaces(
-    engine: AskEngine, shelf: Tenant
-) -> None:
+def test_a_successor_with_two_sections_answers_instead_of_the_old_one(engine: AskEngine, shelf: Tenant) -> None:
     sections = (
         ("Сколько дней на возврат", "Посуду можно вернуть в течение 30 дней. Дни считаем со дня получения заказа."),
         ("Куда нести", "Отнесите посуду в магазин на Речной улице или отдайте курьеру, он выдаст квитанцию."),
@@ -125,7 +123,7 @@ def test_a_newer_document_of_two_sections_answers_instead_of_the_one_that_it_rep
     assert "30 дней" in turn.reply.text or turn.outcome != "answered"
 
 
-def test_a_document_says_itself_what_it_replaces_and_an_operator_may_object(engine: AskEngine, shelf: Tenant) -> None:
+def test_a_declared_replacement_applies_unless_an_operator_objects(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, declaring(NEW, supersedes="old.md"))
     assert ranks(ask(engine)) == ["new.md", "old.md"]
     edges.put(Edge("new.md", "supersedes", "old.md", 0.0))
@@ -145,7 +143,7 @@ def test_an_outdated_document_is_found_by_filter_and_its_answer_says_so(
 
 
 @pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
-def test_an_operators_word_ranks_a_document_lower_and_a_filter_by_status_finds_it(
+def test_a_status_set_by_an_operator_lowers_rank_and_can_be_filtered(
     engine: AskEngine, shelf: Tenant, status: DocumentStatus
 ) -> None:
     ingest(OLD, NEW)

@@ -242,7 +242,7 @@ def test_evaluation_leaves_no_tickets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Ask(FakeEngine(stakes)).turn(REQUEST).outcome == "high_stakes"
 
 
-def test_the_request_goes_before_the_tenant_and_the_tenant_before_the_installation() -> None:
+def test_the_locale_comes_from_request_then_tenant_then_installation() -> None:
     assert usecase.begin(REQUEST).locale == "ru"
     policy.change(locale="en")
     assert usecase.begin(REQUEST).locale == "en"

@@ -90,7 +90,7 @@ async def test_a_stream_is_read_at_another_replica_as_it_was(replica: Replica) -
         await replica()[0].resume(f"{stream.turn_id}:2", QUESTION, None)
 
 
-async def test_a_turn_whose_process_is_gone_is_run_again_and_a_third_replica_reads_it_whole(
+async def test_an_orphaned_turn_is_rerun_and_readable_at_another_replica(
     replica: Replica, installation: Settings
 ) -> None:
     await asyncio.to_thread(begun_elsewhere, installation, "accepted", "token")
@@ -152,9 +152,7 @@ async def test_replicas_write_all_their_streams_in_one_place(replica: Replica, m
     assert len(made) == 1
 
 
-def test_a_stream_that_was_not_written_whole_is_written_no_further_and_costs_no_other(
-    installation: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_stream_write_ends_that_stream_only(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     append, refused = stream_log.append, Signal()
 
     def refuse(

@@ -158,10 +158,10 @@ async def test_readers_see_all_events_in_order_wherever_they_begin() -> None:
     await asyncio.to_thread(write)
     stream.publish("done", {})
     stream.publish("token", {"text": "too late"})
-    whole = await early
-    assert [event.number for event in whole] == list(range(1, 52))
-    assert whole[-1].name == "done"
-    assert await events(stream, 20) == whole[20:]
+    received = await early
+    assert [event.number for event in received] == list(range(1, 52))
+    assert received[-1].name == "done"
+    assert await events(stream, 20) == received[20:]
     assert await events(stream, 51) == []
 
 

@@ -138,7 +138,7 @@ def test_an_interrupted_job_is_restarted() -> None:
     assert ids() == ["a.md", "b.md"]
 
 
-def test_a_job_that_keeps_crashing_the_process_backs_off_and_is_never_dropped(
+def test_a_job_that_crashes_the_process_backs_off_and_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = upload("a.md", "b.md")

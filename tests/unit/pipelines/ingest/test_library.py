@@ -215,9 +215,7 @@ def test_ten_versions_are_kept(library: Library, ingest: Ingest) -> None:
     assert [version.version for version in library.versions("a")] == [1]
 
 
-def test_a_document_that_is_only_processed_anew_gets_no_version_and_keeps_its_day(
-    library: Library, ingest: Ingest, tmp_path: Path
-) -> None:
+def test_reprocessing_a_document_keeps_its_version_and_day(library: Library, ingest: Ingest, tmp_path: Path) -> None:
     ingest.run([article("a")])
     documents.put(replace(library.read("a"), updated_at="2020-01-01"))
     path = tmp_path / "ingest.yaml"

@@ -117,7 +117,7 @@ def test_an_index_of_three_vectors_serves_until_its_rebuild(
     check_consistent()
 
 
-def test_afterwards_documents_are_encoded_as_the_rest_whatever_the_pipeline_says(
+def test_after_a_rebuild_new_documents_use_the_encoder_of_the_index(
     tenant: Tenant, ingest: Ingest, other: Ingest
 ) -> None:
     ingest.run(ARTICLES)

@@ -205,9 +205,7 @@ def test_a_path_that_cannot_be_read_touches_nothing(tenant: Tenant, ingest: Inge
     check_consistent()
 
 
-def test_a_changed_pipeline_processes_again_and_encodes_what_came_out_different(
-    tenant: Tenant, ingest: Ingest, tmp_path: Path
-) -> None:
+def test_a_changed_pipeline_encodes_only_the_changed_chunks(tenant: Tenant, ingest: Ingest, tmp_path: Path) -> None:
     ingest.run([article("a")])
     chosen = tmp_path / "ingest.yaml"
     chosen.write_text(YAML.read_text().replace("trust: auto", "trust: accepted"))

@@ -100,7 +100,7 @@ def test_another_title_is_another_vector(tenant: Tenant, with_vectors: Ingest) -
     check_consistent()
 
 
-def test_an_index_without_gets_them_by_a_rebuild_and_loses_them_by_a_rollback(
+def test_a_rebuild_adds_vectors_and_a_rollback_removes_them(
     tenant: Tenant, ingest: Ingest, with_vectors: Ingest
 ) -> None:
     ingest.run(ARTICLES)
@@ -116,7 +116,7 @@ def test_an_index_without_gets_them_by_a_rebuild_and_loses_them_by_a_rollback(
     check_consistent()
 
 
-def test_without_the_model_search_is_lexical_and_installing_it_makes_a_rebuild_due(
+def test_a_missing_model_means_lexical_search_and_a_later_rebuild(
     tenant: Tenant, models: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     block = EMBEDDER.format(model=ENCODER, dimensions=DIMENSIONS, file=FILE, folder=tmp_path, more=", required: false")

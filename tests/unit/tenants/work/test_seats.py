@@ -158,7 +158,7 @@ def test_a_list_is_worked_through_in_order() -> None:
     seats.close()
 
 
-def test_a_cancelled_turn_never_begins_and_a_failing_one_gives_its_seat_back(go: Event) -> None:
+def test_a_cancelled_turn_never_begins_and_a_failed_one_frees_its_seat(go: Event) -> None:
     seats = Seats(1, 1)
     work, begun = held(go)
     running = submit(seats, "acme", work)

@@ -77,8 +77,8 @@ def test_an_operator_works_from_the_terminal(chat: Chat) -> None:
     for (command, *more), state in steps:
         assert json.loads(done("chat", command, chat.chat_id, *more, "--json"))["state"] == state
     assert chat.chat_id in done("chat", "take", chat.chat_id)
-    whole = json.loads(done("chat", "show", chat.chat_id, "--json"))
-    assert (whole["chat"]["assignee"], len(whole["messages"])) == ("cli", whole["chat"]["last_seq"])
+    shown_chat = json.loads(done("chat", "show", chat.chat_id, "--json"))
+    assert (shown_chat["chat"]["assignee"], len(shown_chat["messages"])) == ("cli", shown_chat["chat"]["last_seq"])
 
 
 def test_what_is_not_there_or_cannot_be_is_said_in_one_line(chat: Chat) -> None:

@@ -53,11 +53,11 @@ def test_a_person_sees_what_was_understood() -> None:
     shown = opora("document", "show", "pump.md", "--chunks", "--text").stdout
     for part in ("Насос", "E20 — нет слива", "found by:", "e20 (1)", "tokens", "status: active", "[x]", PUMP.strip()):
         assert part in shown
-    whole = read("show", "pump.md", "--chunks")
-    chunks = whole["chunks"]
+    document = read("show", "pump.md", "--chunks")
+    chunks = document["chunks"]
     assert isinstance(chunks, list)
     assert [chunk["index"] for chunk in chunks] == list(range(len(chunks)))
-    assert whole["text"] is None
+    assert document["text"] is None
 
 
 def test_properties_are_set_and_taken_back(shop: Path) -> None:

@@ -66,7 +66,7 @@ def test_verdicts_become_cases_that_can_be_read(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in opora("cases", "--thumb", "down").stdout.splitlines()] == ["t2"]
 
 
-def test_a_real_turn_becomes_a_case_in_its_language_with_what_was_said_before(tmp_path: Path) -> None:
+def test_a_real_turn_becomes_a_case_with_language_and_history(tmp_path: Path) -> None:
     ask = Ask()
     with acting_as(Tenant("shop", "anna")):
         ask.answer(AskRequest(question="Здравствуйте", session_id="one"))

@@ -97,7 +97,7 @@ def test_a_restore_that_was_cut_off_is_not_served(tmp_path: Path) -> None:
     assert (refused.exit_code, "was cut off" in refused.stderr) == (2, True)
 
 
-def test_a_rolled_back_service_does_not_start_on_what_a_newer_one_has_upgraded() -> None:
+def test_an_older_service_does_not_start_on_an_upgraded_database() -> None:
     with database.writing() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     database.close_all()

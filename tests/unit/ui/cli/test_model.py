@@ -42,7 +42,7 @@ def test_one_line_says_that_search_goes_by_words(
     assert fetching == [installation.data_dir.resolve() / "models"]
 
 
-def test_an_installed_model_is_not_fetched_and_a_disabled_download_is_respected(
+def test_no_download_if_the_model_is_installed_or_fetching_is_off(
     fetching: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:

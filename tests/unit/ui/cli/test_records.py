@@ -81,11 +81,11 @@ def test_one_turn_is_shown_whole() -> None:
 
 
 def test_a_touched_audit_is_told_with_an_exit_code() -> None:
-    whole = opora("audit", "verify")
-    assert (whole.exit_code, "The audit is whole." in whole.stdout) == (0, True)
+    verified = opora("audit", "verify")
+    assert (verified.exit_code, "The audit is whole." in verified.stdout) == (0, True)
     head = json.loads(opora("audit", "verify", "--json").stdout)["head"]
     anchor = f"{head['sequence']}:{head['hash']}"
-    assert anchor in whole.stdout
+    assert anchor in verified.stdout
     assert opora("audit", "verify", "--head", anchor).exit_code == 0
     assert opora("audit", "verify", "--head", f"{head['sequence']}:{'0' * 64}").exit_code == 1
     assert opora("audit", "verify", "--head", "nonsense").exit_code == 2

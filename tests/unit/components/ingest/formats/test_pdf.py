@@ -61,8 +61,8 @@ def test_hyphenated_words_are_joined() -> None:
 
 def test_a_paragraph_continues_over_the_page() -> None:
     parsed = read(lines(PROSE[0]), lines(PROSE[1], "", *PROSE))
-    whole = " ".join(PROSE)
-    assert parsed.text == f"<!-- page 1 -->\n\n{whole}\n\n<!-- page 2 -->\n\n{whole}"
+    joined = " ".join(PROSE)
+    assert parsed.text == f"<!-- page 1 -->\n\n{joined}\n\n<!-- page 2 -->\n\n{joined}"
 
 
 def test_properties() -> None:

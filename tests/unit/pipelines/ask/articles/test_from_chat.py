@@ -65,7 +65,7 @@ def test_the_question_and_the_replies_are_the_draft() -> None:
     assert articles.of_chat(chat.chat_id) == article
 
 
-def test_a_chat_that_nobody_has_answered_gives_a_question_alone_and_a_silent_one_nothing() -> None:
+def test_an_unanswered_chat_gives_a_title_and_an_empty_one_is_refused() -> None:
     article = from_chat.write(chatted(("customer", "Слово " * 200)).chat_id)
     assert article.draft.text == ""
     assert len(article.draft.title) <= MAX_TITLE_LENGTH

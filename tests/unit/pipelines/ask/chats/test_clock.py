@@ -35,7 +35,7 @@ def state(tenant: Tenant, chat: Chat) -> str:
         return store.get(chat.chat_id).state
 
 
-def test_who_waits_too_long_is_the_assistants_again_and_the_ticket_stays_open() -> None:
+def test_an_overdue_chat_returns_to_the_assistant_with_an_open_ticket() -> None:
     patient, hurried = queued(PATIENT), queued(HURRIED)
     ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=9))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "queued")

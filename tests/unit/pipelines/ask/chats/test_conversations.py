@@ -148,7 +148,7 @@ async def test_a_person_in_a_chat_that_nobody_follows_leaves_nothing_behind() ->
         assert not chats._channels
 
 
-async def test_the_assistant_knows_what_the_person_said_once_it_has_the_chat_again() -> None:
+async def test_the_assistant_knows_what_the_operator_said_after_hand_back() -> None:
     seen: list[Turn] = []
 
     def note(turn: Turn) -> Turn:
@@ -171,7 +171,7 @@ async def test_the_assistant_knows_what_the_person_said_once_it_has_the_chat_aga
     assert lines(chat)[-2:] == ["customer: А на чайник?", "bot: Ответ."]
 
 
-async def test_what_was_not_answered_when_the_service_ended_is_answered_when_it_is_back() -> None:
+async def test_an_unanswered_message_is_answered_after_a_restart() -> None:
     chat = store.start()
     store.post(chat.chat_id, "Где мой заказ?")
     async with talking(answered) as chats:

@@ -74,9 +74,7 @@ def test_whoever_says_nothing_any_more_is_gone(seen: Attendance, clock: Clock) -
     assert seen.is_empty
 
 
-def test_typing_ends_when_it_is_said_when_it_is_not_repeated_and_when_its_writer_leaves(
-    seen: Attendance, clock: Clock
-) -> None:
+def test_typing_ends_on_request_on_timeout_and_on_leaving(seen: Attendance, clock: Clock) -> None:
     assert words(seen.take(TYPES)) == ["Анна typing on"]
     assert words(seen.take(TYPES)) == ["Анна typing on"]
     stopped = replace(TYPES, active=False)

@@ -104,7 +104,7 @@ def test_a_long_span_is_exported_in_full(collector: Receiver) -> None:
     assert len(exported["search"].events) == 200
 
 
-def test_the_environment_samples_nothing_away_and_no_global_provider_is_set(
+def test_the_environment_drops_no_spans_and_sets_no_global_provider(
     collector: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
