@@ -33,23 +33,23 @@ class FakeQdrant:
         self._client = QdrantClient(":memory:")
         self._lock = Lock()
         self._indexes: dict[str, dict[str, str]] = {}
-        one = "/collections/{name}"
+        item = "/collections/{name}"
         self.application = Starlette(
             routes=[
                 Route("/aliases", self._calling(self.list_aliases)),
                 Route("/collections/aliases", self._calling(self.change_aliases), methods=["POST"]),
-                Route(f"{one}/exists", self._calling(self.exists)),
-                Route(one, self._calling(self.show)),
-                Route(one, self._calling(self.create), methods=["PUT"]),
-                Route(one, self._calling(self.delete), methods=["DELETE"]),
-                Route(f"{one}/index", self._calling(self.index), methods=["PUT"]),
-                Route(f"{one}/points", self._calling(self.upsert, writes=True), methods=["PUT"]),
-                Route(f"{one}/points", self._calling(self.retrieve), methods=["POST"]),
-                Route(f"{one}/points/delete", self._calling(self.delete_points, writes=True), methods=["POST"]),
-                Route(f"{one}/points/batch", self._calling(self.update, writes=True), methods=["POST"]),
-                Route(f"{one}/points/query/batch", self._calling(self.query), methods=["POST"]),
-                Route(f"{one}/points/scroll", self._calling(self.scroll), methods=["POST"]),
-                Route(f"{one}/points/count", self._calling(self.count), methods=["POST"]),
+                Route(f"{item}/exists", self._calling(self.exists)),
+                Route(item, self._calling(self.show)),
+                Route(item, self._calling(self.create), methods=["PUT"]),
+                Route(item, self._calling(self.delete), methods=["DELETE"]),
+                Route(f"{item}/index", self._calling(self.index), methods=["PUT"]),
+                Route(f"{item}/points", self._calling(self.upsert, writes=True), methods=["PUT"]),
+                Route(f"{item}/points", self._calling(self.retrieve), methods=["POST"]),
+                Route(f"{item}/points/delete", self._calling(self.delete_points, writes=True), methods=["POST"]),
+                Route(f"{item}/points/batch", self._calling(self.update, writes=True), methods=["POST"]),
+                Route(f"{item}/points/query/batch", self._calling(self.query), methods=["POST"]),
+                Route(f"{item}/points/scroll", self._calling(self.scroll), methods=["POST"]),
+                Route(f"{item}/points/count", self._calling(self.count), methods=["POST"]),
             ]
         )
 

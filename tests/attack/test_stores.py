@@ -78,7 +78,7 @@ def eventually(happens: Callable[[], bool]) -> bool:
     return False
 
 
-def found(attacked: Attacked, **query: str) -> int:
+def count_found(attacked: Attacked, **query: str) -> int:
     """Count the turns that the attacker's audit finds."""
     return len(attacked.attacker.get("/audit", params=query).json()["records"])
 
@@ -136,7 +136,7 @@ def test_a_key_is_one_turn_however_often_it_is_sent(attacked: Attacked) -> None:
     # Records arrive in their order: with that of a later turn, all of them are there.
     last = attacked.attacker.post("/ask/run", json=QUESTION).json()["turn_id"]
     assert eventually(lambda: attacked.attacker.get(f"/audit/{last}").is_success)
-    assert found(attacked, text=question) == 1
+    assert count_found(attacked, text=question) == 1
 
 
 def test_a_key_stands_for_the_conversation_too(attacked: Attacked) -> None:
@@ -226,8 +226,8 @@ def test_a_date_or_number_out_of_range_is_no_fault_of_ours(attacked: Attacked, p
 def test_a_time_without_a_zone_is_utc(attacked: Attacked) -> None:
     question = "Что значит код E20 в этот час?"
     assert attacked.attacker.post("/ask/run", json={"question": question}).is_success
-    assert eventually(lambda: found(attacked, text=question) == 1)
+    assert eventually(lambda: count_found(attacked, text=question) == 1)
     now = datetime.now(UTC).replace(tzinfo=None)
     before, after = ((now + shift).isoformat() for shift in (-timedelta(hours=1), timedelta(hours=1)))
-    assert found(attacked, text=question, since=before, until=after) == 1
-    assert found(attacked, text=question, since=after) == found(attacked, text=question, until=before) == 0
+    assert count_found(attacked, text=question, since=before, until=after) == 1
+    assert count_found(attacked, text=question, since=after) == count_found(attacked, text=question, until=before) == 0

@@ -144,11 +144,11 @@ class FakeService:
         self._loop.call_soon_threadsafe(self._released.set)
 
     def _send(self, text: str | None) -> None:
-        def put() -> None:
+        def enqueue() -> None:
             for queue in self._streams:
                 queue.put_nowait(text)
 
-        self._loop.call_soon_threadsafe(put)
+        self._loop.call_soon_threadsafe(enqueue)
 
     def wait_for(self, author: str) -> None:
         """Wait for a message of this author and for an open stream."""

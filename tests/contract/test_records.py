@@ -167,9 +167,9 @@ def test_documents_are_added_and_removed(acme: Tenant) -> None:
 
 
 def test_many_documents_are_removed_at_once(acme: Tenant) -> None:
-    many = [DocumentRecord(f"d{number}", "", "", "", (), "") for number in range(1_200)]
-    documents.put(*many)
-    documents.remove(*(record.doc_id for record in many[1:]))
+    records = [DocumentRecord(f"d{number}", "", "", "", (), "") for number in range(1_200)]
+    documents.put(*records)
+    documents.remove(*(record.doc_id for record in records[1:]))
     assert [record.doc_id for record in documents.all()] == ["d0"]
 
 

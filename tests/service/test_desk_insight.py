@@ -62,7 +62,7 @@ def _set_outcome(session: Session, turn_id: str, outcome: str) -> None:
     session.execute(update(AuditRow).where(AuditRow.turn_id == turn_id).values(outcome=outcome))
 
 
-def found(response: httpx.Response) -> list[str]:
+def asked(response: httpx.Response) -> list[str]:
     """Return the questions in the list."""
     assert response.status_code == 200, response.text
     links = html.fromstring(response.text).iterfind(".//ul[@class='records card']//a")
@@ -75,13 +75,13 @@ def links(page: str) -> list[str]:
 
 
 def test_the_audit_is_searched_by_words_outcome_person_and_time(get: Callable[..., httpx.Response]) -> None:
-    assert found(get("/desk/audit?q=елка")) == ["Ёлка и гирлянда?"]
-    assert found(get("/desk/audit?q=ёлк")) == ["Где мой заказ с ёлкой?", "Ёлка и гирлянда?"]
-    assert found(get("/desk/audit?outcome=clarify&q=ёлк")) == ["Ёлка и гирлянда?"]
-    assert found(get("/desk/audit?person=pyotr")) == ["Где мой заказ с ёлкой?"]
+    assert asked(get("/desk/audit?q=елка")) == ["Ёлка и гирлянда?"]
+    assert asked(get("/desk/audit?q=ёлк")) == ["Где мой заказ с ёлкой?", "Ёлка и гирлянда?"]
+    assert asked(get("/desk/audit?outcome=clarify&q=ёлк")) == ["Ёлка и гирлянда?"]
+    assert asked(get("/desk/audit?person=pyotr")) == ["Где мой заказ с ёлкой?"]
     day = f"{datetime.now(UTC) - timedelta(days=3):%Y-%m-%d}"
-    assert found(get(f"/desk/audit?q=ёлк&since={day}&until={day}")) == ["Где мой заказ с ёлкой?", "Ёлка и гирлянда?"]
-    assert found(get("/desk/audit?q=ёлк&until=2026-01-01")) == []
+    assert asked(get(f"/desk/audit?q=ёлк&since={day}&until={day}")) == ["Где мой заказ с ёлкой?", "Ёлка и гирлянда?"]
+    assert asked(get("/desk/audit?q=ёлк&until=2026-01-01")) == []
     assert "Ничего не подошло" in get("/desk/audit?q=ёлк&until=2026-01-01").text
 
 
@@ -90,7 +90,7 @@ def test_pages_of_the_audit_hold_every_turn_once(get: Callable[..., httpx.Respon
     while path:
         page = get(path)
         # Other tests ask this tenant too.
-        questions += [one for one in found(page) if one.startswith("Как вернуть насос")]
+        questions += [one for one in asked(page) if one.startswith("Как вернуть насос")]
         path = next((link for link in links(page.text) if "before=" in link), "")
     assert questions == [f"Как вернуть насос номер {number}?" for number in reversed(range(60))]
 

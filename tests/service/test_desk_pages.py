@@ -211,18 +211,18 @@ def test_operators_see_who_else_looks_and_that_the_customer_types(
 ) -> None:
     path = f"/desk/chat/{chat.chat_id}"
     with signed_in(browser, server, staff["Анна"]) as first, signed_in(browser, server, staff["Борис"]) as second:
-        one = opened(first, server, path)
-        expect(one.locator("#presence")).to_be_empty()
-        one.evaluate(MOVED)
-        two = opened(second, server, path)
-        expect(one.locator("#presence")).to_have_text("Борис тоже смотрит этот чат")
-        expect(two.locator("#presence")).to_have_text("Анна тоже смотрит этот чат")
+        first_page = opened(first, server, path)
+        expect(first_page.locator("#presence")).to_be_empty()
+        first_page.evaluate(MOVED)
+        second_page = opened(second, server, path)
+        expect(first_page.locator("#presence")).to_have_text("Борис тоже смотрит этот чат")
+        expect(second_page.locator("#presence")).to_have_text("Анна тоже смотрит этот чат")
         headers = {"Authorization": f"Bearer {token('acme', 'visit', subject=chat.subject)}"}
         assert acme.post(f"/chats/{chat.chat_id}/typing", json={"active": True}, headers=headers).is_success
-        expect(two.locator("#typing")).to_have_text("Клиент печатает…")
-        two.close()
-        expect(one.locator("#presence")).to_be_empty()
-        assert one.evaluate("window.moved") == []
+        expect(second_page.locator("#typing")).to_have_text("Клиент печатает…")
+        second_page.close()
+        expect(first_page.locator("#presence")).to_be_empty()
+        assert first_page.evaluate("window.moved") == []
 
 
 def test_signing_out_elsewhere_closes_an_open_page(

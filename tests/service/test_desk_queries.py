@@ -47,14 +47,14 @@ def counted(engine: Engine) -> Iterator[list[str]]:
     """The statements that are run in the block."""
     statements: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+    def record(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
         statements.append(statement)
 
-    event.listen(engine, "before_cursor_execute", note)
+    event.listen(engine, "before_cursor_execute", record)
     try:
         yield statements
     finally:
-        event.remove(engine, "before_cursor_execute", note)
+        event.remove(engine, "before_cursor_execute", record)
 
 
 def ingest(tenant_id: str, shelf: list[dict[str, Json]]) -> None:

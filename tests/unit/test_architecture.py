@@ -82,8 +82,8 @@ def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list
     rule = max((room for room in MAY_IMPORT if _within(module, room)), key=len)
     wrong = []
     for name in _imported(ast.parse(source), module, is_package=is_package):
-        ours = name.split(".")[0] in ROOMS
-        if ours and not any(_within(name, allowed) for allowed in MAY_IMPORT[rule]):
+        is_own = name.split(".")[0] in ROOMS
+        if is_own and not any(_within(name, allowed) for allowed in MAY_IMPORT[rule]):
             wrong.append(f"{module} imports {name}")
         if name.split(".")[0] in STORES and not _within(module, "tenants"):
             wrong.append(f"{module} opens a store of its own: {name}")
@@ -144,9 +144,9 @@ def loaded_with(module: str) -> Iterator[tuple[str, str]]:
         ]
         for name in _imported(ast.Module(outer, []), at, is_package=is_package):
             yield name, at
-            ours = {name, name.rpartition(".")[0]} & files.keys() - known
-            known |= ours
-            waiting += ours
+            new_modules = {name, name.rpartition(".")[0]} & files.keys() - known
+            known |= new_modules
+            waiting += new_modules
 
 
 @pytest.mark.parametrize("module", ["cli", "pipelines.ask.usecase", "pipelines.ingest.usecase"])

@@ -243,10 +243,10 @@ def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
 def test_a_data_folder_in_use_is_said(articles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opora("ingest", str(articles))
 
-    def taken(self: Ask, request: AskRequest) -> Never:
+    def index_in_use(self: Ask, request: AskRequest) -> Never:
         raise Busy("data_in_use")
 
-    monkeypatch.setattr(Ask, "answer", taken)
+    monkeypatch.setattr(Ask, "answer", index_in_use)
     result = opora("ask", "Как вернуть товар?")
     assert result.exit_code == 2
     assert "OPORA_DATA_DIR" in result.stderr

@@ -143,8 +143,8 @@ def test_the_trace_viewer_calls_nobody_and_forgets(switch: str, value: str) -> N
 
 
 def test_the_service_is_given_settings_that_exist() -> None:
-    ours = [name for name in _environment(SERVICES["opora"]) if name != "PGPASSWORD"]
-    given = {name.removeprefix("OPORA_").lower() for name in ours}
+    variables = [name for name in _environment(SERVICES["opora"]) if name != "PGPASSWORD"]
+    given = {name.removeprefix("OPORA_").lower() for name in variables}
     image = re.findall(r"OPORA_([A-Z_]+)=", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
     assert given | {name.lower() for name in image} <= Settings.model_fields.keys()
 

@@ -58,7 +58,7 @@ def evaluate(*arguments: str) -> Result:
     return opora("evaluate", *arguments)
 
 
-def kept(tenant_id: str) -> EvaluationRun:
+def newest_run(tenant_id: str) -> EvaluationRun:
     """Return the newest stored run of the tenant."""
     with acting_as(Tenant(tenant_id, "anna")):
         return evaluations.newest()[0]
@@ -76,10 +76,10 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
     assert measured["figures"]["false_answer"]["value"] == 0.0
     assert '<html lang="ru">' in page.read_text(encoding="utf-8")
     assert ElementTree.parse(junit).getroot()[0].get("failures") == "0"
-    assert kept("shop").run_id == json.loads(first.stdout)["run"]
-    summary = Summary.model_validate(kept("shop").summary)
+    assert newest_run("shop").run_id == json.loads(first.stdout)["run"]
+    summary = Summary.model_validate(newest_run("shop").summary)
     assert summary.sets[0].figures["hit@1"].model_dump() == measured["figures"]["hit@1"]
-    assert "Что делать" not in json.dumps(kept("shop").summary, ensure_ascii=False)
+    assert "Что делать" not in json.dumps(newest_run("shop").summary, ensure_ascii=False)
     assert json.loads(evaluate("runs", "--json").stdout) == [json.loads(first.stdout)["run"]]
     assert json.loads(evaluate("report", "--json").stdout) == json.loads(first.stdout)
     assert evaluate(cases, "--tenant", "shop", "--concurrency", "2").exit_code == 0
@@ -205,7 +205,7 @@ def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path, monkeypatch
     assert measured["figures"]["claimed_of_unanswerable"]["value"] == 0.0
     assert measured["figures"]["labelled@1"]["value"] == 1.0
     assert measured["claims"][0]["right_of_claimed"] == 1.0
-    summary = Summary.model_validate(kept("shop").summary)
+    summary = Summary.model_validate(newest_run("shop").summary)
     assert summary.sets[0].figures["right_of_claimed"].value == 1.0
     assert [one.claimed for one in summary.sets[0].claims] == [one["claimed"] for one in measured["claims"]]
     assert summary.pipeline == json.loads(scored.stdout)["state"]["pipeline"]

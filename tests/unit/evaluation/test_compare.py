@@ -31,8 +31,8 @@ def records_of(shown: Sequence[bool]) -> list[Record]:
 
 
 def test_a_run_is_equal_to_itself() -> None:
-    one = run(records_of([True] * 600))
-    result = compare(one, one)
+    before = run(records_of([True] * 600))
+    result = compare(before, before)
     assert result.identical
     assert not result.regressed
     assert result.parameters == ()
@@ -103,6 +103,6 @@ def test_cases_of_one_run_alone_do_not_count() -> None:
 
 
 def test_a_removed_step_is_listed() -> None:
-    one = run(records_of([True] * 600))
-    two = replace(one, state=replace(one.state, parameters={}))
-    assert compare(one, two).parameters == (("gate", "", "True", "False"),)
+    before = run(records_of([True] * 600))
+    after = replace(before, state=replace(before.state, parameters={}))
+    assert compare(before, after).parameters == (("gate", "", "True", "False"),)

@@ -49,17 +49,17 @@ SHOP = QuestionSet(
 
 def measured(chosen: QuestionSet = SHOP, concurrency: int = 1) -> SetRun:
     evaluation = Evaluation(Plan(concurrency=concurrency), lambda what, done, total: None)
-    one = evaluation.run(chosen)
+    set_run = evaluation.run(chosen)
     evaluation.close()
-    return one
+    return set_run
 
 
 def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> None:
     progress: list[tuple[str, int, int]] = []
     evaluation = Evaluation(Plan(), lambda what, done, total: progress.append((what, done, total)))
-    one = evaluation.run(SHOP)
+    set_run = evaluation.run(SHOP)
     evaluation.close()
-    result = report(one)
+    result = report(set_run)
     assert folder.is_relative_to(get_settings().data_dir)
     assert result.n == 3
     assert result.figures["hit@1"].value == 1.0
@@ -74,16 +74,16 @@ def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> N
     assert sum(result.outcomes.values()) == 3
     assert result.curve[-1].over_refusal == 1.0
     assert result.failures == ()
-    assert one.index is not None
-    assert (one.index.generation, one.index.chunks) == (1, 3)
-    assert set(one.records[0].steps) >= {"guard", "retrieve", "verify", "outcome"}
+    assert set_run.index is not None
+    assert (set_run.index.generation, set_run.index.chunks) == (1, 3)
+    assert set(set_run.records[0].steps) >= {"guard", "retrieve", "verify", "outcome"}
     assert ("shop", 3, 3) in progress
 
 
 def test_two_runs_of_the_same_state_differ_by_nothing_however_many_at_once(folder: Path) -> None:
-    one, two = measured(), measured(concurrency=3)
-    assert timeless(one) == timeless(two)
-    comparison = compare(finished("shop", [one], Plan()), finished("shop", [two], Plan()))
+    alone, concurrent = measured(), measured(concurrency=3)
+    assert timeless(alone) == timeless(concurrent)
+    comparison = compare(finished("shop", [alone], Plan()), finished("shop", [concurrent], Plan()))
     assert comparison.identical
     assert not comparison.regressed
     assert {difference.change for difference in comparison.differences} == {0.0}
@@ -91,9 +91,9 @@ def test_two_runs_of_the_same_state_differ_by_nothing_however_many_at_once(folde
 
 def test_a_question_that_cannot_be_asked_ends_as_a_refused_request(folder: Path) -> None:
     odd = QuestionSet("odd", SHOP.corpus, (Case("1", " "), Case("2", "Что?", history=("Здравствуйте",))))
-    one = measured(odd)
-    assert one.records[0].outcome == REJECTED
-    assert report(one).figures["survived"].value == 1.0
+    set_run = measured(odd)
+    assert set_run.records[0].outcome == REJECTED
+    assert report(set_run).figures["survived"].value == 1.0
 
 
 def test_a_record_keeps_the_shown_text_and_its_sources() -> None:
@@ -123,8 +123,8 @@ def test_a_record_keeps_the_shown_text_and_its_sources() -> None:
 
 def test_a_run_is_kept_and_read_back_to_the_letter(tmp_path: Path) -> None:
     runs = Runs(tmp_path)
-    one = SetRun("s", "ru", 1.5, records=(Record(Case("1", "?", gold_docs=("a",)), "refused", ranked=("a",)),))
-    first, second = finished("s", [one, Skipped("wixqa", Path("x"))], Plan()), finished("s", [one], Plan())
+    set_run = SetRun("s", "ru", 1.5, records=(Record(Case("1", "?", gold_docs=("a",)), "refused", ranked=("a",)),))
+    first, second = finished("s", [set_run, Skipped("wixqa", Path("x"))], Plan()), finished("s", [set_run], Plan())
     for run in (first, second):
         runs.save(run)
     assert runs.load(first.run_id) == runs.load("latest~1") == first

@@ -50,16 +50,16 @@ def queries_on_the_loop(installation: Settings, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cache, "FRESH_SECONDS", 0.0)
     statements: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+    def record(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return
         statements.append(statement)
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(Engine, "before_cursor_execute", record)
     yield statements
-    event.remove(Engine, "before_cursor_execute", note)
+    event.remove(Engine, "before_cursor_execute", record)
 
 
 async def test_no_request_asks_the_database_on_the_loop(installation: Settings, queries_on_the_loop: list[str]) -> None:

@@ -99,8 +99,8 @@ def test_dashboard_alerts_and_documentation_ask_for_metrics_that_exist(
     page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"`(opora_\w+)`", page))
     assert {name for name in listed if not {name, f"{name}_count"} & exist} == set()
-    ours = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in exist if name.startswith("opora_")}
-    assert ours - {name.removesuffix("_total") for name in listed} <= listed
+    opora_names = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in exist if name.startswith("opora_")}
+    assert opora_names - {name.removesuffix("_total") for name in listed} <= listed
 
 
 def test_a_line_of_the_log_is_an_object_with_its_request_and_its_trace() -> None:

@@ -209,9 +209,9 @@ def test_a_profile_over_nothing_or_over_a_broken_pipeline_says_so(tmp_path: Path
 
 
 def test_a_graph_has_as_many_steps_as_it_needs() -> None:
-    many = 40
-    steps = "".join(f"  c{n}: {JOINER}\n" for n in range(many + 1))
-    ways = "".join(f"  - {{sender: c{n}.value, receiver: c{n + 1}.value}}\n" for n in range(many))
+    limit = 40
+    steps = "".join(f"  c{n}: {JOINER}\n" for n in range(limit + 1))
+    ways = "".join(f"  - {{sender: c{n}.value, receiver: c{n + 1}.value}}\n" for n in range(limit))
     assert lint(f"components:\n{steps}connections:\n{ways}") == []
 
 

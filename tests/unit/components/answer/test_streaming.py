@@ -26,7 +26,7 @@ REPLY = json.dumps(
 )
 
 
-def told(streaming: str, size: int) -> list[str]:
+def sent_pieces(streaming: str, size: int) -> list[str]:
     """Return the pieces sent while a reply arrives in parts of this size."""
     pieces: list[str] = []
     rules = Policy.model_validate({"streaming": streaming})
@@ -39,7 +39,7 @@ def told(streaming: str, size: int) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_sentences_come_one_by_one_without_foreign_links(size: int) -> None:
-    pieces = told("optimistic", size)
+    pieces = sent_pieces("optimistic", size)
     assert len(pieces) == (1 if size == 1_000 else 2)
     text = "".join(pieces)
     assert text.startswith('Чтобы вернуть товар:\n1. Возьмите чек "с печатью". [1]\n2. Зайдите на ')
@@ -47,4 +47,4 @@ def test_sentences_come_one_by_one_without_foreign_links(size: int) -> None:
 
 
 def test_nothing_is_told_early_where_answers_are_verified_first() -> None:
-    assert told("verified", 7) == []
+    assert sent_pieces("verified", 7) == []

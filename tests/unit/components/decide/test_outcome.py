@@ -66,7 +66,7 @@ def near(relevance: float, *documents: Document) -> list[Document]:
 def composed(
     question: str = "гарантия на люк машины",
     documents: Sequence[Document] = (),
-    one: Draft | None = None,
+    drafted: Draft | None = None,
     route: Route = "auto",
     failed: Sequence[str] = (),
     **inputs: Any,  # noqa: ANN401
@@ -80,8 +80,8 @@ def composed(
             graded=list(documents),
             looked_up=list(documents),
             adequacy=adequacy,
-            answers=[to_answer(one, question)] if one is not None else None,
-            verdict=Verdict(route) if one is not None else None,
+            answers=[to_answer(drafted, question)] if drafted is not None else None,
+            verdict=Verdict(route) if drafted is not None else None,
             **inputs,
         )
     return outputs["turn"]
@@ -103,7 +103,7 @@ def composed(
 def test_each_draft_has_its_outcome(
     changes: dict[str, Any], route: Route, outcome: Outcome, reason: Reason | None
 ) -> None:
-    after = composed(documents=near(0.2, SOURCE), one=replace(GOOD, **changes), route=route)
+    after = composed(documents=near(0.2, SOURCE), drafted=replace(GOOD, **changes), route=route)
     assert (after.outcome, after.reason) == (outcome, reason)
     assert (GOOD.text in after.reply.text) == (outcome in SHOWN)
     assert bool(after.reply.articles) == (outcome in WITH_ARTICLES)
@@ -148,24 +148,24 @@ def test_a_tenant_may_send_weak_answers_to_a_person(rules: dict[str, Policy]) ->
 
 def test_a_tenant_may_ask_for_more_confidence_in_quotations(rules: dict[str, Policy]) -> None:
     rules["now"] = Policy(answer_threshold=0.6)
-    assert composed(one=replace(GOOD, quoted=True, confidence=0.6)).outcome == "answered"
-    assert composed(one=replace(GOOD, quoted=True, confidence=0.59)).outcome != "answered"
+    assert composed(drafted=replace(GOOD, quoted=True, confidence=0.6)).outcome == "answered"
+    assert composed(drafted=replace(GOOD, quoted=True, confidence=0.59)).outcome != "answered"
 
 
 def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
-    assert composed(one=GOOD).reply.notice is None
-    notice = composed(one=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
+    assert composed(drafted=GOOD).reply.notice is None
+    notice = composed(drafted=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
     assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, спросите сотрудника."
 
 
 def test_a_truncated_list_is_announced() -> None:
-    assert composed(one=replace(GOOD, truncated=True)).reply.notice == (
+    assert composed(drafted=replace(GOOD, truncated=True)).reply.notice == (
         "Показана часть раздела, остальное — в источнике."
     )
 
 
 def test_only_shown_answers_have_suggestions() -> None:
-    assert composed(one=GOOD, suggestions=["Возврат"]).reply.suggestions == ("Возврат",)
+    assert composed(drafted=GOOD, suggestions=["Возврат"]).reply.suggestions == ("Возврат",)
     assert composed(suggestions=["Возврат"]).reply.suggestions == ()
 
 
@@ -177,7 +177,7 @@ def test_a_vague_question_is_clarified_with_topics() -> None:
 
 
 def test_the_choices_of_a_model_are_offered() -> None:
-    after = composed(one=replace(GOOD, claims=(), text="", options=("Волна", "Бриз")), route="human")
+    after = composed(drafted=replace(GOOD, claims=(), text="", options=("Волна", "Бриз")), route="human")
     assert (after.outcome, after.reply.clarification) == ("clarify", ("Волна", "Бриз"))
 
 

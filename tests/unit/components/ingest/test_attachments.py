@@ -15,9 +15,9 @@ from tests.unit.components.ingest.formats import made
 
 @pytest.fixture(scope="module")
 def scanner() -> Iterator[AttachmentScanner]:
-    one = AttachmentScanner(1)
-    yield one
-    one.close()
+    created = AttachmentScanner(1)
+    yield created
+    created.close()
 
 
 def picture(form: str, side: int = 8) -> bytes:

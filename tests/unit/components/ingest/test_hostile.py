@@ -35,15 +35,15 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    one = Sandbox(workers=1)
-    yield one
-    one.close()
+    sandbox_worker = Sandbox(workers=1)
+    yield sandbox_worker
+    sandbox_worker.close()
 
 
-def outcome(one: Sandbox, name: str, data: bytes) -> str:
+def outcome(box: Sandbox, name: str, data: bytes) -> str:
     """Return the code of the refusal; empty for a document."""
     try:
-        one.read(name, data)
+        box.read(name, data)
     except CallerError as refused:
         return refused.code
     return ""

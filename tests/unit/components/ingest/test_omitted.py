@@ -25,13 +25,13 @@ TEXT = """# Фильтр {#filter}
 """
 
 
-def found(text: str, markup: Markup = "markdown") -> list[tuple[str, str, int]]:
+def omitted_in(text: str, markup: Markup = "markdown") -> list[tuple[str, str, int]]:
     document = SourceDocument("a", "Фильтр", text, markup=markup)
     return [(one.why, one.text, one.times) for one in omitted(document) or ()]
 
 
 def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
-    pieces = found(TEXT)
+    pieces = omitted_in(TEXT)
     assert ("anchor", "{#filter}", 1) in pieces
     assert ("comment", "<!-- Проверить до пятницы -->", 1) in pieces
     assert ("picture", "![Снимок экрана](images/shot.png)", 1) in pieces
@@ -46,16 +46,16 @@ def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
 
 
 def test_page_marks_are_not_listed_as_omitted() -> None:
-    assert found("<!-- page 2 -->\n\nТовар можно вернуть за 14 дней.") == []
+    assert omitted_in("<!-- page 2 -->\n\nТовар можно вернуть за 14 дней.") == []
 
 
 def test_a_text_without_markup_loses_nothing() -> None:
-    assert found("Возврат\n=====\n\nВернуть <b>можно</b>.\n", markup="plain") == []
+    assert omitted_in("Возврат\n=====\n\nВернуть <b>можно</b>.\n", markup="plain") == []
 
 
 @pytest.mark.parametrize("many", [MOST * 3])
 def test_a_list_is_bounded_and_so_is_what_is_read(many: int) -> None:
     text = "\n\n".join(f"Абзац <!-- {number} -->" for number in range(many))
-    assert len(found(text)) == MOST
-    assert len(found("Абзац <!-- " + "x" * 5_000 + " -->")[0][1]) < 500
+    assert len(omitted_in(text)) == MOST
+    assert len(omitted_in("Абзац <!-- " + "x" * 5_000 + " -->")[0][1]) < 500
     assert omitted(SourceDocument("a", "A", "x" * (MAX_LENGTH + 1))) is None

@@ -24,24 +24,24 @@ _PROGRAM = (
 def misbehaving() -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sandbox, "_PROGRAM", _PROGRAM)
-        one = Sandbox(workers=2, seconds=10)
-        yield one
-        one.close()
+        box = Sandbox(workers=2, seconds=10)
+        yield box
+        box.close()
 
 
-def code(one: Sandbox, name: str, data: bytes = b"text") -> str:
+def code(box: Sandbox, name: str, data: bytes = b"text") -> str:
     with pytest.raises(CallerError) as refused:
-        one.read(name, data)
+        box.read(name, data)
     return refused.value.code
 
 
 def test_a_real_file_is_read_by_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_PROGRAM", _REAL)
-    one = Sandbox(workers=1)
-    assert one.read("a.md", "# Гарантия\n\nДва года.".encode()) == Parsed("", "# Гарантия\n\nДва года.")
+    box = Sandbox(workers=1)
+    assert box.read("a.md", "# Гарантия\n\nДва года.".encode()) == Parsed("", "# Гарантия\n\nДва года.")
     with pytest.raises(CallerError):
-        one.read("a.exe", b"MZ")
-    one.close()
+        box.read("a.exe", b"MZ")
+    box.close()
 
 
 def test_all_results_of_a_reader_arrive(misbehaving: Sandbox) -> None:
@@ -56,13 +56,13 @@ def test_all_results_of_a_reader_arrive(misbehaving: Sandbox) -> None:
 
 
 def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
-    one = Sandbox(workers=1, seconds=1)
+    box = Sandbox(workers=1, seconds=1)
     with pytest.raises(TooLarge) as slow:
-        one.read("hang", b"")
+        box.read("hang", b"")
     assert (slow.value.code, slow.value.params) == ("file_too_slow", {"seconds": 1})
-    one.seconds = 10
-    assert one.read("good", b"next").text == "next"
-    one.close()
+    box.seconds = 10
+    assert box.read("good", b"next").text == "next"
+    box.close()
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[TextProcesses]:
-    one = TextProcesses()
-    yield one
-    one.close()
+    created = TextProcesses()
+    yield created
+    created.close()
 
 
 def test_workers_cut_documents_like_this_process_and_in_order(processes: TextProcesses) -> None:
@@ -84,10 +84,10 @@ _TAKEN_OVER = (
 
 @pytest.fixture(scope="module")
 def taken_over() -> Iterator[TextProcesses]:
-    one = TextProcesses(workers=1)
-    one.program = _TAKEN_OVER
-    yield one
-    one.close()
+    created = TextProcesses(workers=1)
+    created.program = _TAKEN_OVER
+    yield created
+    created.close()
 
 
 def test_the_worker_of_these_tests_answers_like_the_real_one(taken_over: TextProcesses) -> None:

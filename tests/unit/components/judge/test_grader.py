@@ -20,7 +20,7 @@ def terms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}, 1, {"L1.D2.T0": 1}))
 
 
-def found(*relevances: float) -> list[Document]:
+def ranked_by(*relevances: float) -> list[Document]:
     return [document(f"Текст {place}.", f"c{place}", relevance=one) for place, one in enumerate(relevances)]
 
 
@@ -39,22 +39,22 @@ def ids(documents: list[Document]) -> list[str]:
 
 
 def test_documents_from_the_threshold_upwards_are_accepted() -> None:
-    outputs = graded(found(0.9, 0.6, 0.1))
+    outputs = graded(ranked_by(0.9, 0.6, 0.1))
     assert (ids(outputs["documents"]), outputs["adequacy"]) == (["c0", "c1"], 0.9)
     assert [one.meta["graded"] for one in outputs["graded"]] == [True, True, False]
 
 
 def test_all_documents_graded_no_is_no_evidence() -> None:
-    outputs = graded(found(0.4, 0.1))
+    outputs = graded(ranked_by(0.4, 0.1))
     assert (outputs["documents"], outputs["adequacy"]) == ([], 0.0)
 
 
 def test_the_best_hit_is_accepted_if_another_one_is() -> None:
-    assert set(ids(graded(found(0.4, 0.6))["documents"])) == {"c0", "c1"}
+    assert set(ids(graded(ranked_by(0.4, 0.6))["documents"])) == {"c0", "c1"}
 
 
 def test_no_more_than_depth_is_accepted() -> None:
-    assert len(graded(found(*[0.9] * 6))["documents"]) == 4
+    assert len(graded(ranked_by(*[0.9] * 6))["documents"]) == 4
 
 
 def test_words_and_codes_that_no_document_holds_are_missing() -> None:
@@ -65,21 +65,21 @@ def test_words_and_codes_that_no_document_holds_are_missing() -> None:
 
 def test_a_model_grades_in_thorough_quality() -> None:
     judge = FixedJudge(grades=Grades(frozenset({"c1"}), 0.7, ("цена",)))
-    outputs = graded(found(0.9, 0.8), judge=judge, quality="thorough")
+    outputs = graded(ranked_by(0.9, 0.8), judge=judge, quality="thorough")
     assert (ids(outputs["documents"]), outputs["adequacy"], outputs["missing"]) == (["c1", "c0"], 0.7, ["цена"])
-    assert graded(found(0.9), judge=judge)["adequacy"] == 0.9
+    assert graded(ranked_by(0.9), judge=judge)["adequacy"] == 0.9
 
 
 def test_local_grades_stand_if_the_model_fails() -> None:
     with collect_degraded() as noted:
-        outputs = graded(found(0.9), judge=FixedJudge(broken=["grade"]), quality="thorough")
+        outputs = graded(ranked_by(0.9), judge=FixedJudge(broken=["grade"]), quality="thorough")
     assert (outputs["adequacy"], list(noted)) == (0.9, ["grader"])
 
 
 def test_a_pass_grows_only_by_accepted_documents_that_are_new() -> None:
-    assert graded(found(0.9), seen=found(0.9))["grew"] is False
-    assert graded(found(0.9, 0.8), seen=found(0.9))["grew"] is True
-    assert graded(found(0.9, 0.1), seen=found(0.9))["grew"] is False
+    assert graded(ranked_by(0.9), seen=ranked_by(0.9))["grew"] is False
+    assert graded(ranked_by(0.9, 0.8), seen=ranked_by(0.9))["grew"] is True
+    assert graded(ranked_by(0.9, 0.1), seen=ranked_by(0.9))["grew"] is False
 
 
 def test_round_trip() -> None:

@@ -63,6 +63,6 @@ def test_without_passages_nothing_is_judged() -> None:
 
 @given(texts, lines, texts)
 def test_every_signal_is_a_share(question: str, text: str, heading: str) -> None:
-    one = judged(question, near(passage(text, heading=heading), 0.8))["c1"]
-    assert 0.0 <= one.probability <= 1.0
-    assert all(0.0 <= value <= 1.0 + 1e-9 for value in one.evidence.values())
+    result = judged(question, near(passage(text, heading=heading), 0.8))["c1"]
+    assert 0.0 <= result.probability <= 1.0
+    assert all(0.0 <= value <= 1.0 + 1e-9 for value in result.evidence.values())

@@ -55,15 +55,15 @@ def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
 
 
 def test_passages_of_one_document_are_limited() -> None:
-    many = [document(f"Текст номер {number}", f"c{number}", doc_id="d") for number in range(5)]
+    similar = [document(f"Текст номер {number}", f"c{number}", doc_id="d") for number in range(5)]
     other = document("Другой документ", "x", doc_id="e")
-    assert left(*many, other) == ["c0", "c1", "c2", "x"]
-    assert left(*many, other, most=1) == ["c0", "x"]
+    assert left(*similar, other) == ["c0", "c1", "c2", "x"]
+    assert left(*similar, other, most=1) == ["c0", "x"]
 
 
 def test_passages_that_name_a_code_of_the_query_come_on_top() -> None:
-    many = [document(f"Ошибка E1{number}", f"c{number}", doc_id="d") for number in range(5)]
-    outputs = NearDuplicateFilter().run(documents=many, query="Ошибка Е14, что делать?")
+    similar = [document(f"Ошибка E1{number}", f"c{number}", doc_id="d") for number in range(5)]
+    outputs = NearDuplicateFilter().run(documents=similar, query="Ошибка Е14, что делать?")
     assert [one.id for one in outputs["documents"]] == ["c0", "c1", "c2", "c4"]
 
 

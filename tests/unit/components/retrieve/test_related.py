@@ -52,14 +52,14 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
     return collection
 
 
-def found(documents: list[Document], filters: dict[str, Any] | None = None) -> dict[str, Any]:
+def context_of(documents: list[Document], filters: dict[str, Any] | None = None) -> dict[str, Any]:
     result: dict[str, Any] = EvidenceContext().run(query="вернуть товар", documents=documents, filters=filters)
     return result
 
 
 @pytest.mark.usefixtures("shelf")
 def test_the_newer_side_is_trusted_and_goes_first() -> None:
-    context = found(EVIDENCE)
+    context = context_of(EVIDENCE)
     [conflict] = context["conflicts"]
     assert (conflict.kind, conflict.trusted.text, conflict.other.text) == ("number", NEW, OLD)
     assert conflict.trusted.passage.chunk_id == "new-1"
@@ -68,14 +68,14 @@ def test_the_newer_side_is_trusted_and_goes_first() -> None:
 
 def test_the_more_trusted_side_beats_the_newer_one(shelf: Shelf) -> None:
     accepted = document(OLD, "old-1", doc_id="old", updated_at="2024-01-10", trust="accepted")
-    context = found([EVIDENCE[1], accepted])
+    context = context_of([EVIDENCE[1], accepted])
     assert context["conflicts"][0].trusted.text == OLD
     assert [one.id for one in context["documents"]] == ["old-1", "new-1"]
 
 
 @pytest.mark.usefixtures("shelf")
 def test_the_other_side_is_read_from_the_index() -> None:
-    context = found(EVIDENCE[:1])
+    context = context_of(EVIDENCE[:1])
     [conflict] = context["conflicts"]
     assert {conflict.trusted.passage.chunk_id, conflict.other.passage.chunk_id} == {"new-2", "old-1"}
     assert context["documents"] == EVIDENCE[:1]
@@ -84,28 +84,28 @@ def test_the_other_side_is_read_from_the_index() -> None:
 @pytest.mark.usefixtures("shelf")
 def test_a_filter_admits_only_the_evidence() -> None:
     filters = {"operator": "AND", "conditions": [{"field": "meta.tags", "operator": "in", "value": ["a"]}]}
-    assert found(EVIDENCE[:1], filters)["conflicts"] == []
-    assert len(found(EVIDENCE, filters)["conflicts"]) == 1
+    assert context_of(EVIDENCE[:1], filters)["conflicts"] == []
+    assert len(context_of(EVIDENCE, filters)["conflicts"]) == 1
 
 
 def test_evidence_of_other_chunks_costs_no_look_up(shelf: Shelf) -> None:
-    assert found([document("Ждём вас.", "old-7", doc_id="old")])["conflicts"] == []
+    assert context_of([document("Ждём вас.", "old-7", doc_id="old")])["conflicts"] == []
     assert shelf.fetched == []
 
 
 def test_a_chunk_that_was_written_anew_ends_the_pair(shelf: Shelf) -> None:
     shelf.chunks = {"old-1": OLD}
-    assert found(EVIDENCE)["conflicts"] == []
+    assert context_of(EVIDENCE)["conflicts"] == []
 
 
 def test_a_failure_leaves_the_turn_degraded(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "fetch", None)
     with collect_degraded() as failed:
-        context = found(EVIDENCE)
+        context = context_of(EVIDENCE)
     assert (context["documents"], context["conflicts"], list(failed)) == (EVIDENCE, [], ["related"])
 
 
 def test_a_successor_goes_before_the_document_that_it_supersedes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(related, "read_query", Query)
     monkeypatch.setattr(relations, "current", lambda: Relations(successors={"old": "new"}))
-    assert [one.id for one in found(EVIDENCE)["documents"]] == ["new-1", "old-1"]
+    assert [one.id for one in context_of(EVIDENCE)["documents"]] == ["new-1", "old-1"]

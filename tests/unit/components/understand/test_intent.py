@@ -264,11 +264,11 @@ def test_the_model_is_small_and_needs_no_scikit_learn() -> None:
 
 def test_templates_expand_to_distinct_sentences_with_every_choice() -> None:
     assert expand("a {b|c} {d|e}") == ["a b d", "a b e", "a c d", "a c e"]
-    many = expand("{1|2|3|4|5} {a|b|c|d|e} {x|y}")
-    assert len(many) == len(set(many)) == 16
-    assert {text[0] for text in many} == set("12345")
-    assert {text[2] for text in many} == set("abcde")
-    assert {text[4] for text in many} == set("xy")
+    expanded = expand("{1|2|3|4|5} {a|b|c|d|e} {x|y}")
+    assert len(expanded) == len(set(expanded)) == 16
+    assert {text[0] for text in expanded} == set("12345")
+    assert {text[2] for text in expanded} == set("abcde")
+    assert {text[4] for text in expanded} == set("xy")
 
 
 @pytest.mark.parametrize("language", ["ru", "en"])

@@ -162,12 +162,12 @@ def test_a_tracer_enabled_later_sees_everything(short: AskEngine) -> None:
 
 def test_our_tracer_stands_there_once() -> None:
     trace_steps()
-    ours = tracer.actual_tracer
+    step_tracer = tracer.actual_tracer
     with record_steps():
         trace_steps()
-    assert isinstance(ours, StepTracer)
-    assert tracer.actual_tracer is ours
-    assert not isinstance(ours.wrapped, StepTracer)
+    assert isinstance(step_tracer, StepTracer)
+    assert tracer.actual_tracer is step_tracer
+    assert not isinstance(step_tracer.wrapped, StepTracer)
 
 
 def test_without_a_recorder_the_wrapped_tracer_still_sees_spans(short: AskEngine) -> None:

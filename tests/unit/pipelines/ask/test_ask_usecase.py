@@ -354,8 +354,8 @@ def test_the_start_rehearses_with_each_tenant_and_survives_a_busy_one(serve: Cal
 
 
 async def test_a_service_without_its_index_says_so(serve: Callable[..., PipelineWrapper]) -> None:
-    def taken(turn: Turn) -> Turn:
+    def index_in_use(turn: Turn) -> Turn:
         raise RuntimeError from Busy("data_in_use")
 
-    response = await serve(FakeEngine(taken)).run_api_async("q")
+    response = await serve(FakeEngine(index_in_use)).run_api_async("q")
     assert (response.status_code, json.loads(bytes(response.body))["code"]) == (503, "data_in_use")

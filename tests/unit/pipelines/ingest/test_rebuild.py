@@ -53,7 +53,7 @@ def encoder() -> EncoderSettings:
     return settings_from(open_collection().encoder)
 
 
-def found(question: str) -> set[str]:
+def search_ids(question: str) -> set[str]:
     hits = open_collection().search({SPARSE: encode_query(question, encoder())}, limit=3)[SPARSE]
     return {hit.id for hit in hits}
 
@@ -76,10 +76,10 @@ def test_every_chunk_is_encoded_anew_and_is_what_it_was(tenant: Tenant, ingest: 
 
 def test_a_question_is_encoded_as_the_generation_in_force(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
     ingest.run(ARTICLES)
-    expected = found("Раздел статьи b")
+    expected = search_ids("Раздел статьи b")
     assert expected
     other.rebuild().finish()
-    assert found("Раздел статьи b") == expected
+    assert search_ids("Раздел статьи b") == expected
     former = encode_query("раздел", ingest.encoder).keys() - encode_query("раздел", other.encoder).keys()
     assert former
     assert not open_collection().search({SPARSE: dict.fromkeys(former, 1.0)}, limit=3)[SPARSE]
@@ -108,7 +108,7 @@ def test_an_index_of_three_vectors_serves_until_its_rebuild(
     index.close_all()
     before = hits()
     assert ingest.rebuild_due()
-    assert found("Раздел статьи b")
+    assert search_ids("Раздел статьи b")
     assert not found_by_headings("Раздел")
     ingest.rebuild().finish()
     assert not ingest.rebuild_due()
@@ -123,7 +123,7 @@ def test_after_a_rebuild_new_documents_use_the_encoder_of_the_index(
     ingest.run(ARTICLES)
     other.rebuild().finish()
     assert ingest.run([article("e")]).added == 1
-    assert found("Раздел статьи e") & {hit.id for hit in hits("e")}
+    assert search_ids("Раздел статьи e") & {hit.id for hit in hits("e")}
     assert generations_json(other.encoder)["rebuild_due"] is False
     assert generations_json(ingest.encoder)["rebuild_due"] is True
     check_consistent()

@@ -374,21 +374,21 @@ def test_tokens_that_are_never_issued(settings: Settings, changed: dict[str, obj
 def test_keys_of_the_environment_are_the_only_own_ones_and_long_enough(settings: Settings, clock: Clock) -> None:
     newer, older = "n" * 32, "o" * 32
 
-    def given(keys: str) -> Settings:
+    def settings_with(keys: str) -> Settings:
         return settings.model_copy(update={"token_keys": SecretStr(keys)})
 
     own = issue(settings, "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
-    earlier = issue(given(older), "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
-    both = given(f" {newer}, {older} ,")
+    earlier = issue(settings_with(older), "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
+    both = settings_with(f" {newer}, {older} ,")
     raw = issue(both, "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
-    assert jwt.get_unverified_header(raw)["kid"] == signing_key(given(newer)).kid
+    assert jwt.get_unverified_header(raw)["kid"] == signing_key(settings_with(newer)).kid
     verifier = TokenVerifier(both, clock)
     assert [verifier.verify(one).tenant_id for one in (raw, earlier)] == ["acme", "acme"]
-    for refusing, refused in ((verifier, own), (TokenVerifier(given(newer), clock), earlier)):
+    for refusing, refused in ((verifier, own), (TokenVerifier(settings_with(newer), clock), earlier)):
         with pytest.raises(Unauthenticated):
             refusing.verify(refused)
     with pytest.raises(CallerError, match="token_keys_given"):
         rotate(both, overlap_seconds=60)
     for short in ("x" * 31, f"{newer},x"):
         with pytest.raises(CallerError, match="token_keys_short"):
-            signing_key(given(short))
+            signing_key(settings_with(short))

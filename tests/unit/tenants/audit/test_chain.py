@@ -35,7 +35,7 @@ def seal(new_link: Link) -> Link:
     return replace(new_link, hash=new_link.computed())
 
 
-def note(previous: Link, kind: str, note_body: object) -> Link:
+def note_link(previous: Link, kind: str, note_body: object) -> Link:
     """Return a link that records an erasure or a pruning."""
     fields = {"kind": kind, "turn_id": None, "outcome": None, "digest": None, "content": None}
     return link(previous, previous.sequence + 1, note=json.dumps(note_body), **fields)
@@ -119,23 +119,23 @@ def test_a_recomputed_chain_is_detected_by_an_external_head() -> None:
 
 def test_erased_content_is_accounted_for_and_removed_content_is_not() -> None:
     emptied = [replace(item, content=None) if item.sequence in (2, 4) else item for item in CHAIN]
-    note_body = [*emptied, note(CHAIN[-1], "erasure", {"sequences": [2]})]
+    note_body = [*emptied, note_link(CHAIN[-1], "erasure", {"sequences": [2]})]
     result = verifier(note_body, head(note_body))
     assert (result.erased, [(fault.kind, fault.sequence) for fault in result.faults]) == (1, [("content_missing", 4)])
 
 
 def test_a_pruned_beginning_is_accounted_for_and_a_removed_one_is_not() -> None:
-    pruned = [*CHAIN[3:], note(CHAIN[-1], "pruning", {"sequence": 3, "hash": CHAIN[2].hash})]
+    pruned = [*CHAIN[3:], note_link(CHAIN[-1], "pruning", {"sequence": 3, "hash": CHAIN[2].hash})]
     assert verifier(pruned, head(pruned), head(CHAIN[:2])).faults == ()
     assert [fault.kind for fault in verifier(pruned[1:], head(pruned)).faults] == ["missing"]
-    lying = [*CHAIN[3:], note(CHAIN[-1], "pruning", {"sequence": 3, "hash": "0" * 64})]
+    lying = [*CHAIN[3:], note_link(CHAIN[-1], "pruning", {"sequence": 3, "hash": "0" * 64})]
     assert [fault.kind for fault in verifier(lying, head(lying)).faults] == ["missing"]
 
 
 @pytest.mark.parametrize("note_body", ["", "{", "[]", '{"sequences": 3}', '{"sequence": 1}'])
 @pytest.mark.parametrize("kind", ["erasure", "pruning"])
 def test_a_note_that_cannot_be_read_is_a_fault(kind: str, note_body: str) -> None:
-    broken = seal(replace(note(CHAIN[-1], kind, {}), note=note_body))
+    broken = seal(replace(note_link(CHAIN[-1], kind, {}), note=note_body))
     assert "unreadable" in {fault.kind for fault in verifier([*CHAIN, broken]).faults}
 
 

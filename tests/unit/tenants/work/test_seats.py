@@ -21,7 +21,7 @@ def go() -> Iterator[Event]:
     event.set()
 
 
-def held(go: Event) -> tuple[Callable[[], bytes], Event]:
+def blocking_turn(go: Event) -> tuple[Callable[[], bytes], Event]:
     """Return a turn that computes until `go`, and an event set once it has begun."""
     begun = Event()
 
@@ -35,7 +35,7 @@ def held(go: Event) -> tuple[Callable[[], bytes], Event]:
 
 def away(go: Event) -> tuple[Callable[[], bytes], Event]:
     """Return the same for a turn that waits for another server."""
-    work, begun = held(go)
+    work, begun = blocking_turn(go)
 
     def waits() -> bytes:
         with waiting():
@@ -93,7 +93,7 @@ def test_a_seat_is_left_once_however_many_threads_of_a_turn_wait(go: Event) -> N
 
 def test_a_seat_is_kept_for_whoever_has_none(go: Event) -> None:
     seats = Seats(1, 8)
-    starts = [held(go) for _ in range(3)]
+    starts = [blocking_turn(go) for _ in range(3)]
     turns = [
         submit(seats, tenant_id, work) for tenant_id, (work, _) in zip(("busy", "busy", "new"), starts, strict=True)
     ]
@@ -107,7 +107,7 @@ def test_a_seat_is_kept_for_whoever_has_none(go: Event) -> None:
 
 def test_a_free_seat_goes_to_the_tenant_with_the_fewest_turns_at_work(go: Event) -> None:
     seats, order = Seats(2, 8), list[str]()
-    starts = [held(go) for _ in range(3)]
+    starts = [blocking_turn(go) for _ in range(3)]
     turns = [
         submit(seats, tenant_id, work) for tenant_id, (work, _) in zip(("busy", "busy", "new"), starts, strict=True)
     ]
@@ -140,8 +140,8 @@ def test_a_tenant_leaves_threads_for_others(go: Event) -> None:
 
 def test_a_tenant_may_be_held_to_one_at_a_time(go: Event) -> None:
     seats = Seats(4, 4, each=1)
-    first, begun = held(go)
-    second, begun_after = held(go)
+    first, begun = blocking_turn(go)
+    second, begun_after = blocking_turn(go)
     turns = [submit(seats, "busy", work) for work in (first, second)]
     assert begun.wait(PATIENCE_SECONDS)
     assert result(submit(seats, "quiet", lambda: b"answer")) == b"answer"
@@ -160,7 +160,7 @@ def test_a_list_is_worked_through_in_order() -> None:
 
 def test_a_cancelled_turn_never_begins_and_a_failed_one_frees_its_seat(go: Event) -> None:
     seats = Seats(1, 1)
-    work, begun = held(go)
+    work, begun = blocking_turn(go)
     running = submit(seats, "acme", work)
     assert begun.wait(PATIENCE_SECONDS)
     dropped = submit(seats, "acme", lambda: pytest.fail("it began"))
@@ -176,7 +176,7 @@ def test_a_cancelled_turn_never_begins_and_a_failed_one_frees_its_seat(go: Event
 
 def test_closing_finishes_what_has_begun_and_drops_the_rest(go: Event) -> None:
     seats = Seats(1, 4)
-    work, begun = held(go)
+    work, begun = blocking_turn(go)
     running = submit(seats, "acme", work)
     assert begun.wait(PATIENCE_SECONDS)
     queued = submit(seats, "acme", lambda: b"never")

@@ -151,12 +151,12 @@ async def test_a_person_in_a_chat_that_nobody_follows_leaves_nothing_behind() ->
 async def test_the_assistant_knows_what_the_operator_said_after_hand_back() -> None:
     seen: list[Turn] = []
 
-    def note(turn: Turn) -> Turn:
+    def record(turn: Turn) -> Turn:
         seen.append(turn)
         return answered(turn)
 
     chat = store.start()
-    async with talking(note) as chats:
+    async with talking(record) as chats:
         await chats.ask_for_person(chat.chat_id)
         await chats.post(chat.chat_id, "Какая гарантия на миксер?")
         with acting_as(ANNA):

@@ -177,9 +177,9 @@ def test_a_hanging_collector_delays_nobody(
     monkeypatch.setattr(sending, "TIMEOUT", 0.05)
     sender = Sender(Settings(otlp_endpoint=nobody))
     sender.start()
-    one = traced(1)
+    single_trace = traced(1)
     for _ in range(2_000):
-        sender.take(one)
+        sender.take(single_trace)
     sender.close()
     assert "traces were not sent" in caplog.text
 
