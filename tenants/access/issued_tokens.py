@@ -46,7 +46,7 @@ class IssuedToken:
 
 
 def issue(*, subject: str, scopes: Iterable[str], ttl_seconds: int) -> tuple[IssuedToken, str]:
-    """A token of the tenant in context, and what is known of it. The token itself cannot be seen again.
+    """Issue a token for the tenant in context and record it. The token itself cannot be read again.
 
     Raises `Invalid`: `scope_unknown`, `subject_invalid`, `ttl_invalid`.
     """
@@ -78,7 +78,7 @@ def revoke(token_id: str) -> Revocation:
 
 
 def get(token_id: str) -> IssuedToken:
-    """A token of the tenant in context. Raises `NotFound`: `token_unknown`."""
+    """Return the record of a token of the tenant in context. Raises `NotFound`: `token_unknown`."""
     for token in _known(TokenRow.token_id == token_id):
         return token
     raise NotFound("token_unknown")

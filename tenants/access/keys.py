@@ -64,7 +64,7 @@ class _OwnKeys(BaseModel):
 
 
 def own_keys_file(settings: Settings) -> Path:
-    """Where this installation's own keys are."""
+    """Return the file of this installation's own keys."""
     return settings.data_dir / "keys" / "tokens.json"
 
 
@@ -124,13 +124,13 @@ class KeyRing:
         self._keys: Mapping[str, Key] = {}
 
     def current(self) -> Mapping[str, Key]:
-        """The keys in force: the same object until a file changes. The files are looked at once a second at most."""
+        """Return the keys in force: the same object until a file changes. Files are checked once a second at most."""
         if self._clock() - self._checked_at >= RELOAD_SECONDS:
             self._reload()
         return self._keys
 
     def get(self, kid: str) -> Key | None:
-        """The key of that name unless its overlap is over. Only ever looked up in memory: `kid` comes from outside."""
+        """Return the key with this name unless its overlap is over. Looked up in memory only: `kid` is untrusted."""
         if kid not in self.current():
             # A key that has just been created must work at once.
             self._reload()

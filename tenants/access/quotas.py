@@ -108,7 +108,7 @@ class RefusalLimiter:
 
 
 def limits(chosen: policy.Policy, settings: Settings) -> tuple[int, int]:
-    """Questions of a person a minute and a day that a policy permits, else the installation; 0: any number."""
+    """Return the allowed questions per minute and day, from the policy or the installation; 0: no limit."""
     minute, day = chosen.rate_limit_per_minute, chosen.rate_limit_per_day
     return (
         settings.rate_limit_per_minute if minute is None else minute,
@@ -220,7 +220,7 @@ class _LocalUsage:
         return max(waits, default=None)
 
     def _sweep(self, now: float) -> None:
-        """Forget people whose day is over, every so often, so that memory follows the people of a day."""
+        """Delete expired entries from time to time, so that memory is bounded by the people of a day."""
         self._calls += 1
         if self._calls % _SWEEP_EVERY == 0:
             over = [key for key, usage in self._usage.items() if now - usage.day_began >= _DAY]

@@ -9,7 +9,7 @@ from tenants.storage.models import SpendingRow
 
 
 def spent() -> float:
-    """US dollars that the tenant in context has spent today."""
+    """Return the US dollars spent today by the tenant in context."""
     with database.reading() as session:
         row = session.get(SpendingRow, (context.current().tenant_id, _today()))
         return 0.0 if row is None else row.usd

@@ -60,7 +60,7 @@ class TokenVerifier:
         self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     def verify(self, raw: str) -> Tenant:
-        """The tenant that the token authenticates.
+        """Return the tenant that the token authenticates.
 
         Raises `Unauthenticated` with `token_missing`, `token_too_large`, `token_expired` or `token_invalid`.
         Whether the tenant is registered is the registry's to say. Scopes that Opora does not know are dropped.
@@ -139,7 +139,7 @@ def issue(
     ttl_seconds: int,
     token_id: str = "",
 ) -> str:
-    """A token signed with our own newest key. `tenants.access.issued_tokens` keeps a record of what it issues.
+    """Issue a token signed with our newest own key. `tenants.access.issued_tokens` keeps the record of issued tokens.
 
     Raises `Invalid`: `tenant_id_invalid`, `scope_unknown`, `subject_invalid`, `ttl_invalid`.
 

@@ -82,7 +82,7 @@ def note(
 
 
 def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
-    """The tenant's changes, newest first."""
+    """Return the tenant's changes, newest first."""
     query = select(SettingChangeRow).where(SettingChangeRow.tenant_id == context.current().tenant_id)
     if area is not None:
         query = query.where(SettingChangeRow.area == area)
@@ -92,7 +92,7 @@ def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
 
 
 def get(change_id: str) -> Change:
-    """A change of the tenant's. Raises `NotFound`: `change_unknown`."""
+    """Return a change of the tenant. Raises `NotFound`: `change_unknown`."""
     with database.reading() as session:
         row = session.get(SettingChangeRow, (context.current().tenant_id, change_id))
     if row is None:

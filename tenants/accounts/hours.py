@@ -74,7 +74,7 @@ class Hours(BaseModel):
         return Opening(open=False, changes_at=None)
 
     def _spans_around(self, moment: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Spans from some days before to the horizon, in order, those that touch as one."""
+        """Yield the spans from some days before until the horizon, in order; adjacent spans are merged."""
         current: tuple[datetime, datetime] | None = None
         for span in self._spans(moment):
             if current is not None and span[0] <= current[1]:

@@ -106,7 +106,7 @@ _OVERRIDE: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=
 
 
 def current() -> Policy:
-    """The policy of the tenant in context."""
+    """Return the policy of the tenant in context."""
     return _OVERRIDE.get() or of(registry.current())
 
 
@@ -128,7 +128,7 @@ async def load() -> Policy:
 
 @contextmanager
 def overridden(policy: Policy) -> Iterator[None]:
-    """Act in this block as if `policy` were in force; nothing is stored."""
+    """Run the block with this policy; nothing is stored."""
     token = _OVERRIDE.set(policy)
     try:
         yield

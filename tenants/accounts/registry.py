@@ -41,7 +41,7 @@ class Placement:
 
     @property
     def physical(self) -> str:
-        """The name of the generation in force."""
+        """Return the name of the current generation."""
         return physical_name(self.collection, self.generation)
 
     @property
@@ -106,7 +106,7 @@ class Registry:
         return self.get(tenant_id)
 
     def get(self, tenant_id: str) -> TenantRecord:
-        """The tenant. Raises `NotFound` with the code `tenant_unknown`."""
+        """Return the tenant. Raises `NotFound` with the code `tenant_unknown`."""
 
         def load(_cached: TenantRecord | None) -> TenantRecord:
             with database.reading(self._settings) as session:
@@ -126,24 +126,24 @@ class Registry:
         return True
 
     def list(self) -> tuple[TenantRecord, ...]:
-        """All tenants by id."""
+        """Return all tenants by id."""
         with database.reading(self._settings) as session:
             return tuple(_record(row) for row in session.scalars(select(TenantRow).order_by(TenantRow.tenant_id)))
 
 
 def current(settings: Settings | None = None) -> TenantRecord:
-    """The record of the tenant in context. Raises `NotFound` with the code `tenant_unknown`."""
+    """Return the record of the tenant in context. Raises `NotFound` with the code `tenant_unknown`."""
     return Registry(settings).get(context.current().tenant_id)
 
 
 def in_memory() -> TenantRecord | None:
-    """The record of the tenant in context, unless the database has to be asked for it."""
+    """Return the record of the tenant in context, unless that needs a database query."""
     return _CACHE.peek((get_settings().database, context.current().tenant_id))
 
 
 async def admitted() -> TenantRecord:
-    """The record of the tenant in context, whose request is let in. For the event loop: a database that has to be asked
-    is asked in a thread.
+    """Return the record of the tenant in context, unless the tenant is suspended. Safe on the event loop: a database
+    query runs in a thread.
 
     :raises NotFound: `tenant_unknown`.
     :raises Forbidden: `tenant_suspended`.
@@ -180,7 +180,7 @@ def changing() -> Iterator[tuple[Session, TenantRow]]:
 
 @contextmanager
 def changing_relations() -> Iterator[Session]:
-    """A writing session, whose changes of edges and rejected approaches are seen from its commit on."""
+    """Open a write session; its changes of edges and rejected approaches take effect with the commit."""
     with database.writing() as session:
         yield session
         count_relation_change(session)
@@ -200,7 +200,7 @@ def count_document_change(session: Session) -> None:
 
 
 def expire() -> None:
-    """Have the record of the tenant in context read anew. Call it after the commit that changed it."""
+    """Expire the record of the tenant in context. Call it after the commit that changed it."""
     _CACHE.expire((get_settings().database, context.current().tenant_id))
 
 

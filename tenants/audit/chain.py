@@ -55,7 +55,7 @@ class Link:
     content: Content | None = None
 
     def computed(self) -> str:
-        """The hash that these fields make: SHA-256 (hex) over canonical JSON."""
+        """Return the hash of these fields: SHA-256 (hex) over canonical JSON."""
         covered = {
             "tenant_id": self.tenant_id,
             "sequence": self.sequence,
@@ -124,7 +124,7 @@ class ChainVerifier:
             self._last = Head(link.sequence, link.hash)
 
     def result(self) -> Verification:
-        """The findings, once all links have been fed."""
+        """Return the findings, once all links have been fed."""
         first = self._first
         if first is not None and first.sequence > 1 and Head(first.sequence - 1, first.previous) not in self._pruned:
             self._fault("missing", first.sequence - 1)

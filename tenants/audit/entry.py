@@ -76,5 +76,5 @@ def searchable(text: str) -> str:
 
 
 def canonical(value: object) -> str:
-    """Canonical JSON: sorted keys, no spaces, no escapes for letters."""
+    """Return canonical JSON: sorted keys, no spaces, no escapes for letters."""
     return _CANONICAL.encode(value)

@@ -91,7 +91,7 @@ def get(turn_id: str) -> Record:
 
 
 def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tuple[Record, ...]:
-    """Turns that showed an answer on which neither this person nor an anonymous visitor has a verdict, newest first.
+    """Return turns with an answer that neither this person nor an anonymous visitor has judged, newest first.
 
     :param person: their digest (`tenants.privacy.persons.digest`).
     """
@@ -116,7 +116,7 @@ def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tupl
 
 
 def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:
-    """The chain in order, contents included. Read in stretches, so it can be of any length; questions go first."""
+    """Yield the chain in order with contents. Read in batches, so any length fits; questions have priority."""
     after = 0
     while page := _next_links(after, since, until):
         for link in page:
@@ -195,7 +195,7 @@ def _conditions(tenant_id: str, query: TurnQuery) -> list[ColumnElement[bool]]:
 
 
 def _links_to_document(tenant_id: str, doc_id: str, *, cited: bool) -> Select[int]:
-    """The numbers of the links whose turns found, or cited, a document."""
+    """Return the numbers of the links whose turns found, or cited, a document."""
     query = select(AuditDocumentRow.sequence).where(
         AuditDocumentRow.tenant_id == tenant_id, AuditDocumentRow.doc_id == doc_id
     )

@@ -56,7 +56,7 @@ class SharedSpool:
         return True
 
     def first(self, limit: int) -> tuple[SpooledLine, ...]:
-        """The records that have waited longest."""
+        """Return the oldest records."""
         if not database.is_shared(self._settings):
             return ()
         with database.reading(self._settings) as session:

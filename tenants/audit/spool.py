@@ -67,7 +67,7 @@ class Spool:
         return path
 
     def force(self) -> None:
-        """Force to the disk what has been written."""
+        """Sync written data to the disk."""
         with self._lock:
             descriptor = os.dup(self._open[0]) if self._open else None
         if descriptor is not None:
@@ -75,7 +75,7 @@ class Spool:
             os.close(descriptor)
 
     def abandoned_segments(self) -> list[Path]:
-        """The segments of processes that are gone."""
+        """Return the segments of processes that have ended."""
         if not self.folder.is_dir():
             return []
         for ballast in self.folder.glob(f"*{BALLAST}"):
@@ -145,7 +145,7 @@ class Spool:
 
 
 def read(path: Path) -> Iterator[tuple[Entry | None, bytes]]:
-    """Each line of a segment; without an entry where it cannot be read: its write was cut short, so no answer left."""
+    """Yield each line of a segment; without an entry if unreadable: the write was cut short, so no answer was sent."""
     with path.open("rb") as file:
         for line in file:
             if line == b"\n":

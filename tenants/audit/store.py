@@ -97,7 +97,7 @@ def erase(tenant_id: str, owner: TurnOwner, settings: Settings) -> tuple[str, ..
 
 
 def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: int, settings: Settings) -> None:
-    """Note in the chain that the caller has published or withdrawn an article.
+    """Record in the chain that the caller has published or withdrawn an article.
 
     :param version: of the document.
     """

@@ -69,7 +69,7 @@ def write(path: Path, key: str, parts: Iterable[Part], last: Callable[[Mapping[s
 
 @contextmanager
 def opened(path: Path, key: str, room: Path) -> Iterator[ZipFile]:
-    """The parts of a file that is whole and was encrypted with this key.
+    """Yield the parts of an intact file that was encrypted with this key.
 
     :param room: a folder for what is decrypted; no name there leads to it.
     :raises CallerError: `path_missing`, `backup_damaged`, `backup_key_wrong`.
@@ -88,7 +88,7 @@ def opened(path: Path, key: str, room: Path) -> Iterator[ZipFile]:
 
 
 def checksum(parts: ZipFile, name: str) -> str:
-    """SHA-256 of a part. Raises `CallerError` with the code `backup_damaged`."""
+    """Return the SHA-256 of a part. Raises `CallerError` with the code `backup_damaged`."""
     digest = sha256()
     try:
         with parts.open(name) as part:

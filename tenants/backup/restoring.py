@@ -98,7 +98,7 @@ def _checked(parts: ZipFile, path: Path) -> Manifest:
 
 @contextmanager
 def _all_or_nothing(settings: Settings) -> Iterator[None]:
-    """The installation was empty, so what is there when the block fails came from it."""
+    """Undo everything if the block fails: the installation was empty before."""
     mark = settings.data_dir / _MARK
     mark.touch(mode=_MODE)
     try:
@@ -135,7 +135,7 @@ def _check_data_key(manifest: Manifest) -> None:
 
 
 def _forget_lost_generations(settings: Settings) -> None:
-    """Of the index there is nothing; the generation in force is built anew."""
+    """Delete the records of the index, which is not in the backup, so that the current generation is rebuilt."""
     with database.writing(settings) as session:
         session.execute(delete(GenerationRow).where(GenerationRow.state != "in_force"))
 

@@ -85,7 +85,7 @@ def _content(file: Path) -> Iterator[bytes]:
 
 @contextmanager
 def _stage(data_dir: Path) -> Iterator[Path]:
-    """A folder beside the data, on the same disk, so that files can be linked into it."""
+    """Create a folder beside the data, on the same disk, so that files can be hard-linked into it."""
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     stage = Path(mkdtemp(prefix=_STAGE, dir=data_dir))
     try:

@@ -32,7 +32,7 @@ class Change:
         return self.row.state == "bot" and self.row.version == version
 
     def sent_before(self, client_id: str | None) -> Message | None:
-        """The message that was stored under this `client_id` before."""
+        """Return the message already stored under this `client_id`."""
         if client_id is None:
             return None
         row = self.session.scalar(
@@ -45,7 +45,7 @@ class Change:
         return message_of(row) if row is not None else None
 
     def reply_of_another(self, seen: int, operator: str) -> Message | None:
-        """The newest public reply behind `seen` that is not this operator's."""
+        """Return the newest public reply after `seen` by another operator."""
         query = select(ChatMessageRow).where(
             ChatMessageRow.tenant_id == self.row.tenant_id,
             ChatMessageRow.chat_id == self.row.chat_id,
@@ -58,7 +58,7 @@ class Change:
         return message_of(row) if row is not None else None
 
     def suggested(self, message_id: str) -> str:
-        """The reply of a suggestion in this chat. Raises `NotFound` with the code `suggestion_unknown`."""
+        """Return the reply of a suggestion in this chat. Raises `NotFound` with the code `suggestion_unknown`."""
         row = self.session.scalar(
             select(ChatMessageRow).where(
                 ChatMessageRow.tenant_id == self.row.tenant_id,
@@ -112,14 +112,14 @@ class Change:
         return message
 
     def unsent_file(self, file_id: str) -> ChatFileRow:
-        """A file of this chat that no message has been sent with. Raises `NotFound` with the code `file_unknown`."""
+        """Return a file of this chat that was not sent yet. Raises `NotFound` with the code `file_unknown`."""
         row = self.session.get(ChatFileRow, (self.row.tenant_id, file_id))
         if row is None or row.chat_id != self.row.chat_id or row.message_id is not None:
             raise NotFound("file_unknown")
         return row
 
     def become(self, event: Event) -> State:
-        """Follow the table; the state before. Raises `Conflict` where it knows no way."""
+        """Apply an event to the state; return the previous state. Raises `Conflict` for an invalid transition."""
         row, before, now = self.row, state_of(self.row), datetime.now(UTC)
         following = after(before, event, assigned=row.assignee is not None)
         if following is None:
@@ -162,7 +162,7 @@ class Change:
         self.add("system", "event", "", name=name, body={"event": "joined", "operator": operator, "name": name})
 
     def open_ticket(self, request: HandoffRequest, channel: str) -> Ticket:
-        """The chat's open ticket, opened now when it has none. A visitor of a site has one for all their chats."""
+        """Return the chat's open ticket, or open one. A visitor of a site has one ticket for all their chats."""
         row = self.row
         number = row.ticket_id or (self._held_elsewhere() if row.site else None)
         stored = self.session.get(TicketRow, (row.tenant_id, number)) if number else None
@@ -182,7 +182,7 @@ class Change:
         return handoffs.ticket_of(stored)
 
     def close_ticket(self) -> None:
-        """The chat's ticket is done with, unless another chat of the visitor has it too."""
+        """Close the chat's ticket, unless another chat of the visitor has it too."""
         number, self.row.ticket_id = self.row.ticket_id, None
         if number is None or self._held_elsewhere(number) is not None:
             return
@@ -191,7 +191,7 @@ class Change:
             ticket.closed_at = datetime.now(UTC)
 
     def _held_elsewhere(self, number: str | None = None) -> str | None:
-        """The ticket that another chat of the visitor has; of all their tickets any, or this one."""
+        """Return the ticket if another chat of the visitor has it: any of their tickets, or this one."""
         row = self.row
         theirs = (ChatRow.tenant_id == row.tenant_id, ChatRow.subject == row.subject, ChatRow.site == row.site)
         held = ChatRow.ticket_id.is_not(None) if number is None else ChatRow.ticket_id == number
@@ -237,5 +237,5 @@ def webhook_fields(row: ChatRow) -> dict[str, object]:
 
 
 def announce(chat_id: str) -> None:
-    """Tell watchers that a chat has changed; call it after the commit."""
+    """Notify watchers that a chat has changed; call it after the commit."""
     fanout.announce(Announcement(context.current().tenant_id, chat_id))

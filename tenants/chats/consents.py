@@ -45,7 +45,7 @@ def withdraw(site: str) -> None:
 
 
 def check(site: str) -> None:
-    """Raises `Forbidden` with the code `consent_withdrawn` when the caller has taken back what they agreed to."""
+    """Raise `Forbidden` with the code `consent_withdrawn` if the caller has withdrawn their consent."""
     caller = context.current()
     query = select(ConsentRow.withdrawn_at).where(
         ConsentRow.tenant_id == caller.tenant_id, ConsentRow.subject == caller.subject, ConsentRow.site == site

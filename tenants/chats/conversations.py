@@ -58,14 +58,14 @@ def remember(session_id: str, turn: PastTurn) -> None:
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Conversation, ...]:
-    """The tenant's conversations of a person, by session, or, of both, those that fit both."""
+    """Return the tenant's conversations of a person, in a session, or, given both, those that match both."""
     with database.reading() as session:
         rows = session.scalars(select(ConversationRow).where(*_owned_by(subject, session_id)))
         return tuple(Conversation(row.session_id, row.subject, _turns(row), row.updated_at) for row in rows)
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
-    """Forget the same conversations."""
+    """Delete the conversations that `of_person` returns."""
     with database.writing() as session:
         session.execute(delete(ConversationRow).where(*_owned_by(subject, session_id)))
 

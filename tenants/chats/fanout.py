@@ -89,7 +89,7 @@ _LOCK = Lock()
 
 @contextmanager
 def watching(chat_id: str | None = None) -> Iterator[Watcher]:
-    """Watch a chat, or all chats, of the tenant in context for the length of the block."""
+    """Watch a chat, or all chats, of the tenant in context while the block runs."""
     watcher = Watcher(context.current().tenant_id, chat_id)
     key = (watcher.tenant_id, chat_id)
     with _LOCK:

@@ -69,7 +69,7 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
 
 
 def get(chat_id: str, file_id: str) -> tuple[ChatFile, bytes]:
-    """A file of a chat of the tenant, and its content. Raises `NotFound` with the code `file_unknown`."""
+    """Return a file of a chat of the tenant with its content. Raises `NotFound` with the code `file_unknown`."""
     with database.reading() as session:
         row = session.get(ChatFileRow, (context.current().tenant_id, file_id))
         if row is None or row.chat_id != chat_id:
@@ -78,7 +78,7 @@ def get(chat_id: str, file_id: str) -> tuple[ChatFile, bytes]:
 
 
 def of_chat(chat_id: str) -> tuple[tuple[ChatFile, bytes], ...]:
-    """The files of a chat of the tenant with their contents, oldest first."""
+    """Return the files of a chat of the tenant with their contents, oldest first."""
     in_chat = and_(ChatFileRow.tenant_id == context.current().tenant_id, ChatFileRow.chat_id == chat_id)
     with database.reading() as session:
         rows = session.scalars(select(ChatFileRow).where(in_chat).order_by(ChatFileRow.created_at))
@@ -99,5 +99,5 @@ def prune(now: datetime) -> int:
 
 
 def file_of(row: ChatFileRow) -> ChatFile:
-    """The file of a row."""
+    """Convert a row to a file."""
     return ChatFile(row.file_id, row.chat_id, row.name, row.media_type, row.size, row.message_id, row.created_at)

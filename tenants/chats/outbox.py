@@ -60,7 +60,7 @@ def enqueue(session: Session, event: EventName, chat_id: str, data: Mapping[str,
 
 
 def enqueue_test(webhook_id: str) -> str:
-    """Have a receiver sent an event that tells of nothing; the id of the delivery. Raises `NotFound`."""
+    """Queue a test event for a receiver; return the id of the delivery. Raises `NotFound`."""
     with database.writing() as session:
         if session.get(WebhookRow, (context.current().tenant_id, webhook_id)) is None:
             raise NotFound("webhook_unknown")
@@ -117,7 +117,7 @@ def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] 
 
 
 def settle(delivery: Delivery, *, fault: str = "", now: datetime | None = None) -> None:
-    """Note how an attempt ended; with a `fault` it is made again later, or given up after the last one."""
+    """Store the result of an attempt; after a `fault` it is retried, or given up after the last attempt."""
     now = now or datetime.now(UTC)
     attempts = delivery.attempts + 1
     changed: dict[str, object] = {"attempts": attempts, "fault": fault[:500]}
@@ -142,7 +142,7 @@ def deliver_again(delivery_id: str) -> None:
 
 
 def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Delivery, ...]:
-    """The tenant's newest deliveries, newest first."""
+    """Return the tenant's newest deliveries, newest first."""
     query = select(OutboxRow).where(OutboxRow.tenant_id == context.current().tenant_id)
     if state is not None:
         query = query.where(OutboxRow.state == state)

@@ -28,7 +28,7 @@ def ended_at(row: ChatRow, now: datetime) -> datetime | None:
 
 
 def note_event(row: ChatRow, event: Event, now: datetime) -> None:
-    """Note what an event means for the figures. Call it before the event changes the row."""
+    """Update the row's statistics for an event. Call it before the event changes the row."""
     ended = ended_at(row, now) if event in _RETURNS and row.returned_at is None else None
     if ended is not None and now - ended <= RETURNS_WITHIN:
         row.returned_at = now
@@ -37,7 +37,7 @@ def note_event(row: ChatRow, event: Event, now: datetime) -> None:
 
 
 def note_message(row: ChatRow, author: Author, kind: Kind, turn_id: str, body: Body, now: datetime) -> None:
-    """Note what a message means for the figures."""
+    """Update the row's statistics for a message."""
     if author == "customer" and row.asked_at is None:
         row.asked_at = now
     elif author == "operator" and kind == "text" and row.replied_at is None:

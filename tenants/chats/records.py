@@ -108,7 +108,7 @@ class HandoffRequest:
 
 
 def chat_of(row: ChatRow) -> Chat:
-    """The chat of a row."""
+    """Convert a row to a chat."""
     return Chat(
         chat_id=row.chat_id,
         subject=row.subject,
@@ -138,7 +138,7 @@ def chat_of(row: ChatRow) -> Chat:
 
 
 def message_of(row: ChatMessageRow) -> Message:
-    """The message of a row."""
+    """Convert a row to a message."""
     return Message(
         message_id=row.message_id,
         seq=row.seq,
@@ -154,7 +154,7 @@ def message_of(row: ChatMessageRow) -> Message:
 
 
 def state_of(row: ChatRow) -> State:
-    """The state of a row."""
+    """Return the state in a row."""
     return next(state for state in STATES if state == row.state)
 
 

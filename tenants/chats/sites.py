@@ -110,7 +110,7 @@ _SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites")
 
 
 def find(key: str) -> Site:
-    """The site of a public key, of whichever tenant. Raises `NotFound` with the code `site_unknown`."""
+    """Return the site with a public key, of any tenant. Raises `NotFound` with the code `site_unknown`."""
     site = _all().get(key)
     if site is None:
         # It may be younger than what is in memory.
@@ -123,7 +123,7 @@ def find(key: str) -> Site:
 
 
 async def load(key: str) -> Site:
-    """The same for the event loop: a database that has to be asked is asked in a thread."""
+    """Call `find`. Safe on the event loop: a database query runs in a thread."""
     known = _SITES.peek(_cache_key())
     return known[key] if known is not None and key in known else await to_thread(find, key)
 
@@ -188,7 +188,7 @@ def add(
 
 
 def hours(key: str) -> Hours | None:
-    """When people answer in the chats of a site, empty for chats of none: the site's hours, else the tenant's."""
+    """Return the opening hours for the chats of a site: the site's own, else the tenant's. `key` may be empty."""
     own_hours = None
     if key:
         with suppress(NotFound):  # it was removed, and its chats stay
@@ -247,7 +247,7 @@ def restore(key: str, values: Mapping[str, object]) -> Site:
 
 
 def version_of(site: Site) -> str:
-    """Names what a form was filled in from."""
+    """Return the version of a site's settings that a form was filled in from."""
     return changes.version_of(_values(site.name, site.origins, site.config, identity_required=site.identity_required))
 
 
@@ -275,7 +275,7 @@ def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
 
 
 def renew(site: Site, now: datetime | None = None) -> Site:
-    """The site with a secret young enough to sign; replaced by a new one where it is not."""
+    """Return the site with a recent secret; create a new secret if the current one is too old."""
     now = now or datetime.now(UTC)
     if now - site.renewed_at < SECRET_AGE:
         return site
@@ -290,7 +290,7 @@ def renew(site: Site, now: datetime | None = None) -> Site:
 
 
 def checked_origin(origin: str) -> str:
-    """An origin as browsers write it. Raises `Invalid` with the code `origin_invalid`."""
+    """Return an origin as browsers write it. Raises `Invalid` with the code `origin_invalid`."""
     if origin == ANY_ORIGIN:
         return origin
     origin_text = origin.strip().lower().rstrip("/")
@@ -323,7 +323,7 @@ def _all() -> Mapping[str, Site]:
 
 
 def expire() -> None:
-    """Have the sites read anew, after a commit from elsewhere that changed them."""
+    """Expire the sites after a commit that changed them."""
     _SITES.expire(_cache_key())
 
 

@@ -29,7 +29,7 @@ DISCARDED = "suggestion_discarded"
 
 
 def get(chat_id: str) -> Chat:
-    """Any chat of the tenant, for operators. Raises `NotFound`."""
+    """Return any chat of the tenant, for operators. Raises `NotFound`."""
     with database.reading() as session:
         return chat_of(existing(session.get(ChatRow, (context.current().tenant_id, chat_id)), chat_id))
 
@@ -74,7 +74,7 @@ def latest(
 
 
 def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = False) -> tuple[Message, ...]:
-    """Messages behind number `after`, in order.
+    """Return messages after number `after`, in order.
 
     :param notes: operators' notes too; never for a customer.
     """
@@ -90,7 +90,7 @@ def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = Fa
 
 
 def recent(chat_id: str, *, limit: int = 200) -> tuple[Message, ...]:
-    """The newest messages, in order, without notes: what a turn of the assistant may look back at."""
+    """Return the newest messages, in order, without notes: the history for a turn of the assistant."""
     query = select(ChatMessageRow).where(
         ChatMessageRow.tenant_id == context.current().tenant_id,
         ChatMessageRow.chat_id == chat_id,
@@ -120,7 +120,7 @@ def assignee_name(chat: Chat) -> str:
 
 
 def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
-    """A new chat of the caller, with the assistant."""
+    """Start a chat of the caller, with the assistant."""
     caller, now = context.current(), datetime.now(UTC)
     row = ChatRow(
         tenant_id=caller.tenant_id,
@@ -246,7 +246,7 @@ def stop(chat_id: str, request_id: str, turn_id: str = "") -> Message | None:
 
 
 def ask_again(chat_id: str, version: int, message_id: str, replaced: str) -> Message:
-    """Have a customer's message answered once more, in place of the bot's message `replaced`.
+    """Have a customer's message answered again, replacing the bot's message `replaced`.
 
     Raises `Conflict`, `chat_changed`, when the chat is not the assistant's any more.
     """
@@ -310,7 +310,7 @@ def hand_over(
 def reply(
     chat_id: str, text: str, *, seen: int, name: str = "", client_id: str | None = None, suggestion: str | None = None
 ) -> Posted:
-    """A public reply of the caller, who takes the chat over with it.
+    """Post a public reply of the caller, who thereby takes the chat over.
 
     :param seen: the number of the last message that the operator has seen.
     :param suggestion: the message of the suggestion that it was written from; stored with whether it was changed.
@@ -342,7 +342,7 @@ def suggest(chat_id: str, text: str, body: Body) -> Posted:
 
 
 def discard_suggestion(chat_id: str, message_id: str) -> Posted:
-    """Note that an operator did not want a suggestion. Doing so again changes nothing. Raises `NotFound`."""
+    """Record that an operator discarded a suggestion. Repeating it changes nothing. Raises `NotFound`."""
     with changing(chat_id) as change:
         change.suggested(message_id)
         if (before := change.sent_before(client_id := f"{DISCARDED}:{message_id}")) is not None:
@@ -352,7 +352,7 @@ def discard_suggestion(chat_id: str, message_id: str) -> Posted:
 
 
 def take(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
-    """The caller has the chat from here on.
+    """Assign the chat to the caller.
 
     :param version: of the chat as the operator saw it; None takes whatever it has become.
     :raises Conflict: `chat_changed`, when it has changed since.
@@ -361,17 +361,17 @@ def take(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
 
 
 def transfer(chat_id: str, operator: str, *, version: int | None = None, name: str = "") -> Chat:
-    """Another operator has the chat from here on."""
+    """Assign the chat to another operator."""
     return _operated(chat_id, version, lambda change: change.assign("transferred", operator, name))
 
 
 def hand_back(chat_id: str, *, version: int | None = None) -> Chat:
-    """The assistant has the chat again; the ticket is closed."""
+    """Return the chat to the assistant and close the ticket."""
     return _operated(chat_id, version, lambda change: change.move("handed_back"))
 
 
 def snooze(chat_id: str, until: datetime, *, version: int | None = None) -> Chat:
-    """Out of the queue until then, or until the customer writes."""
+    """Remove the chat from the queue until then, or until the customer writes."""
 
     def change_to_snoozed(change: "Change") -> None:
         change.move("snoozed", {"until": until.isoformat()})
@@ -381,12 +381,12 @@ def snooze(chat_id: str, until: datetime, *, version: int | None = None) -> Chat
 
 
 def resolve(chat_id: str, *, version: int | None = None) -> Chat:
-    """Done. The customer's next message goes to the assistant."""
+    """Resolve the chat. The customer's next message goes to the assistant."""
     return _operated(chat_id, version, lambda change: change.move("resolved"))
 
 
 def reopen(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
-    """The caller goes on with a resolved chat."""
+    """Reopen a resolved chat for the caller."""
     return _operated(chat_id, version, lambda change: change.assign("reopened", context.current().subject, name))
 
 

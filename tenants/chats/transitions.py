@@ -67,7 +67,7 @@ _TABLE: Mapping[State, Mapping[Event, State]] = MappingProxyType(
 
 
 def after(state: State, event: Event, *, assigned: bool) -> State | None:
-    """The state that an event leads to; None where the event cannot happen.
+    """Return the state after an event; None if the event is not allowed.
 
     :param assigned: an operator has the chat, so that it wakes with them and not in the queue.
     """

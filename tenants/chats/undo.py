@@ -32,7 +32,7 @@ _MOMENTS = ("waiting_since", "snoozed_until", "resolved_at")
 
 @contextmanager
 def undoable(change: Change) -> Iterator[None]:
-    """A change of a chat that the caller may take back."""
+    """Return the change of a chat that the caller may undo."""
     row = change.row
     before, version = _kept(row), row.version
     yield

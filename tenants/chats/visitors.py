@@ -129,7 +129,7 @@ class Visitors:
         raise Unauthenticated("token_expired" if expired else "token_invalid")
 
     def _identified(self, site: Site, raw: str) -> str:
-        """The `sub` of an identity token."""
+        """Return the `sub` of an identity token."""
         if site.identity_secret is None or len(raw) > MAX_IDENTITY_BYTES:
             raise Unauthenticated("identity_invalid")
         skew = self._settings.token_skew_seconds

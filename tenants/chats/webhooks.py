@@ -72,7 +72,7 @@ def remove(webhook_id: str) -> None:
 
 
 def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
-    """Sign with a new secret; the one before signs, too, for `OVERLAP`."""
+    """Sign with a new secret; the previous one signs too, for `OVERLAP`."""
     now = now or datetime.now(UTC)
     with database.writing() as session:
         row = _existing(

@@ -39,7 +39,7 @@ class Tenant:
             raise Forbidden(scope=scope)
 
     def key(self, *parts: str) -> str:
-        """A key that no other tenant, subject or list of parts produces: for caches, sessions, jobs and files.
+        """Return a key that no other tenant, subject or list of parts produces: for caches, sessions, jobs and files.
 
         Lengths are hashed too, so that `("a", "bc")` and `("ab", "c")` differ. 32 hexadecimal characters.
         """
@@ -55,7 +55,7 @@ _CURRENT: ContextVar[Tenant | None] = ContextVar("opora_tenant", default=None)
 
 
 def current() -> Tenant:
-    """The tenant of this call. Raises `NoTenant` outside `acting_as`."""
+    """Return the tenant of this call. Raises `NoTenant` outside `acting_as`."""
     tenant = _CURRENT.get()
     if tenant is None:
         raise NoTenant

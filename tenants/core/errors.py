@@ -147,7 +147,7 @@ class NoTenant(InternalFault):
 
 
 def own_error(error: BaseException | None) -> OporaError | None:
-    """The Opora error behind an error of a pipeline."""
+    """Return the Opora error that caused an error of a pipeline."""
     while error is not None and not isinstance(error, OporaError):
         error = error.__cause__
     return error
@@ -157,7 +157,7 @@ _TRAIL_STEPS = 4
 
 
 def trail(error: BaseException) -> str:
-    """Where an exception came from, for the log: classes and frames only.
+    """Return the origin of an exception for the log: classes and frames only.
 
     Messages and values stay out, because they can quote a question, a token or a document.
     """

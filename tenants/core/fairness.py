@@ -33,7 +33,7 @@ class QuestionPriority:
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """A question is in work for as long as the block lasts, waiting for its turn included. Any number may be."""
+        """Register a question while the block runs, including its wait for a turn. Any number may run."""
         with self._changed:
             self._active_questions += 1
         try:

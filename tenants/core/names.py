@@ -36,7 +36,7 @@ def check_tenant_id(tenant_id: str) -> str:
 
 
 def check_subject(subject: str) -> str:
-    """The same for the person or system inside a tenant. Raises `Invalid` with the code `subject_invalid`."""
+    """Check the person or system inside a tenant. Raises `Invalid` with the code `subject_invalid`."""
     return _check(subject, "subject_invalid")
 
 
@@ -49,7 +49,7 @@ def _check(name: str, code: str) -> str:
 
 
 def collection_name(tenant_id: str) -> str:
-    """The name of the tenant's collection: lower-case ASCII, at most 67 bytes, different for different ids."""
+    """Return the name of the tenant's collection: lower-case ASCII, at most 67 bytes, unique per id."""
     check_tenant_id(tenant_id)
     if _CLEAN.fullmatch(tenant_id) and not _DEVICES.fullmatch(tenant_id):
         return tenant_id

@@ -34,7 +34,7 @@ class Pattern(Protocol):
         """Return the first match in `text`."""
 
     def fullmatch(self, text: str) -> Match | None:
-        """The match of all of `text`."""
+        """Return the match of the whole text."""
 
 
 @lru_cache(maxsize=1_024)

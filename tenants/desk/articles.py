@@ -71,7 +71,7 @@ class Article:
 
     @property
     def doc_id(self) -> str:
-        """The document that it is published as."""
+        """Return the id of the document that it is published as."""
         return doc_id_of(self.article_id)
 
     @property
@@ -116,7 +116,7 @@ def doc_id_of(article_id: str) -> str:
 
 
 def page(*, limit: int = 50, offset: int = 0) -> tuple[ListedArticle, ...]:
-    """Some of the tenant's articles, those changed last first."""
+    """Return a page of the tenant's articles, last changed first."""
     columns = (getattr(ArticleRow, name) for name in _LISTED)
     query = select(*columns).where(ArticleRow.tenant_id == context.current().tenant_id)
     order = ArticleRow.updated_at.desc(), ArticleRow.article_id
@@ -148,7 +148,7 @@ def of_chat(chat_id: str) -> Article | None:
 
 
 def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -> Article:
-    """A new draft.
+    """Create a draft.
 
     :param gap_ids: what it is written for.
     :param chat_id: what it is written from.
@@ -200,7 +200,7 @@ def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | No
 
 
 def mark_published(article_id: str, version: int) -> Article:
-    """Note which version is in the knowledge base now, and close the open gaps that it was written for."""
+    """Record the published version, and close the open gaps that the article was written for."""
     with database.writing() as session:
         row = _row(session, article_id, lock=True)
         row.published_version, row.published_at = version, datetime.now(UTC)
@@ -210,7 +210,7 @@ def mark_published(article_id: str, version: int) -> Article:
 
 
 def mark_withdrawn(article_id: str) -> Article:
-    """Note that no version is in the knowledge base any more; the gaps that it had closed are open again."""
+    """Record that the article was withdrawn; the gaps that it had closed are open again."""
     with database.writing() as session:
         row = _row(session, article_id, lock=True)
         row.published_version = row.published_at = row.published_by = None
@@ -229,14 +229,14 @@ def remove(article_id: str) -> None:
 
 
 def put_preview(article_id: str, preview: Mapping[str, Json]) -> None:
-    """Keep what a preview has found so far; nothing is kept of an article that is gone."""
+    """Store the current state of a preview; ignore a deleted article."""
     own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.article_id == article_id
     with database.writing() as session:
         session.execute(update(ArticleRow).where(*own).values(preview=dict(preview)))
 
 
 def unlink_chats(session: Session, tenant_id: str, chat_ids: ScalarSelect[str] | Sequence[str]) -> None:
-    """Forget which articles were written from chats that are being deleted."""
+    """Delete the links from articles to chats that are being deleted."""
     written = ArticleRow.tenant_id == tenant_id, ArticleRow.chat_id.in_(chat_ids)
     session.execute(update(ArticleRow).where(*written).values(chat_id=None))
 
@@ -248,7 +248,7 @@ def forget_previews(session: Session, tenant_id: str) -> None:
 
 
 def _check(draft: Draft) -> None:
-    """A draft may have no text yet: it is refused on its way into the knowledge base."""
+    """Check a draft. It may have no text yet: publishing refuses that."""
     lengths = [len(question) for question in draft.questions]
     fits = (
         1 <= len(draft.title) <= MAX_TITLE_LENGTH

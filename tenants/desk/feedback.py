@@ -74,7 +74,7 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
 
 
 def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Feedback, ...]:
-    """The tenant's newest verdicts, newest first.
+    """Return the tenant's newest verdicts, newest first.
 
     :param thumb: None: both.
     """

@@ -25,7 +25,7 @@ LONGEST = timedelta(days=1)
 
 
 def open_link() -> str | None:
-    """The secret of a new link, which takes the place of any before; None where the installation is in use.
+    """Create a link that replaces any earlier one; return its secret, or None if the installation is in use.
 
     Where there may be replicas, those of others that are being started work as well, until one of them has been used.
     """

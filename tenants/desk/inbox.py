@@ -147,7 +147,7 @@ def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Str
 
 
 def reasons() -> tuple[str, ...]:
-    """Why persons were asked for in the tenant's chats, in alphabetical order."""
+    """Return the reasons for handoffs in the tenant's chats, in alphabetical order."""
     query = select(ChatRow.reason).where(ChatRow.tenant_id == _tenant(), ChatRow.reason != "").distinct()
     with database.reading() as session:
         return tuple(sorted(session.scalars(query)))
@@ -171,7 +171,7 @@ def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ..
 
 
 def last_replies(chat_ids: Sequence[str]) -> Mapping[str, str]:
-    """The last public reply of a person in each of these chats that has one."""
+    """Return the last public reply of a person in each of these chats, if there is one."""
     mine = (ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id.in_(chat_ids))
     spoken = (*mine, ChatMessageRow.author == "operator", ChatMessageRow.kind == "text")
     query = select(ChatMessageRow.chat_id, ChatMessageRow.text).where(*spoken).order_by(ChatMessageRow.seq)
@@ -233,7 +233,7 @@ def _spelled(word: str) -> frozenset[str]:
 
 
 def _ended() -> Select[str]:
-    """The chats that ended last; similar ones are not looked for in all of history."""
+    """Select the chats that ended last; the search for similar chats is limited to them."""
     mine = select(ChatRow.chat_id).where(ChatRow.tenant_id == _tenant(), ChatRow.state == "resolved")
     return mine.order_by(ChatRow.updated_at.desc()).limit(_LOOKED_BACK)
 
@@ -262,7 +262,7 @@ def _key(view: View, chat: Chat) -> tuple[_Value, ...]:
 
 
 def _behind(order: _Order, values: Sequence[_Value]) -> ColumnElement[bool]:
-    """Rows behind these values: equal in the first of them, and further on in the next."""
+    """Select rows after these values in lexicographic order."""
     ways = []
     for place, (column, ascending) in enumerate(order):
         equal = [one == value for (one, _), value in zip(order[:place], values[:place], strict=True)]

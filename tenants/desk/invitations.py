@@ -48,7 +48,7 @@ def invite(tenant_id: str) -> str:
 
 
 def check(secret: str) -> TenantRecord:
-    """The tenant that a link is for. Raises `NotFound`, `link_used`, unless the link may be used."""
+    """Return the tenant of a link. Raises `NotFound`, `link_used`, if the link is not valid."""
     with database.reading() as session:
         row = session.get(InvitationRow, digest_of(secret))
     if row is None or datetime.now(UTC) - row.created_at >= LONGEST or _is_staffed(row.tenant_id):
@@ -57,7 +57,7 @@ def check(secret: str) -> TenantRecord:
 
 
 def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
-    """The first admin of the link's tenant; the link is used up by it.
+    """Create the first admin of the link's tenant; the link is then used up.
 
     :raises Invalid: for a login or a password that does not fit; the link still works then.
     :raises NotFound: `link_used`.

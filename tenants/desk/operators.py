@@ -68,7 +68,7 @@ class Operator:
 
 
 def add(login: str, password: str, *, role: Role, name: str = "") -> Operator:
-    """A new operator of the tenant in context.
+    """Add an operator of the tenant in context.
 
     :raises Invalid: `login_invalid`, `login_taken`, `password_short`, `password_weak`, `role_unknown`.
     """
@@ -76,12 +76,12 @@ def add(login: str, password: str, *, role: Role, name: str = "") -> Operator:
 
 
 def add_installation_admin(login: str, password: str, *, name: str = "") -> Operator:
-    """A new admin of the installation. Only the command line and the first run may do this."""
+    """Add an admin of the installation. Only for the command line and the first run."""
     return _add(None, login, password, "installation", name)
 
 
 def checked_role(role: str) -> Role:
-    """A role that a tenant's operator may have. Raises `Invalid`: `role_unknown`."""
+    """Return a role that a tenant's operator may have. Raises `Invalid`: `role_unknown`."""
     known = next((one for one in TENANT_ROLES if one == role), None)
     if known is None:
         raise Invalid("role_unknown", role=role, roles=", ".join(TENANT_ROLES))
@@ -184,7 +184,7 @@ def remove(login: str) -> None:
 
 
 def remove_installation_admin(login: str) -> None:
-    """The same for an admin of the installation."""
+    """Remove an admin of the installation."""
     _remove(login, None)
 
 
@@ -194,7 +194,7 @@ def set_password(login: str, password: str) -> None:
 
 
 def set_password_of_installation_admin(login: str, password: str) -> None:
-    """The same for an admin of the installation."""
+    """Set the password of an admin of the installation."""
     _set_password(login, password, None)
 
 
@@ -215,7 +215,7 @@ def authenticate(login: str, password: str) -> Operator:
 
 
 def operator_of(row: OperatorRow) -> Operator:
-    """The operator of a row."""
+    """Convert a row to an operator."""
     role = next(role for role in ROLES if role == row.role)
     return Operator(row.login, row.tenant_id, role, row.name, row.created_at)
 
@@ -293,7 +293,7 @@ def _verify(hashed: str, password: str) -> bool:
 
 
 def _hashed(work: Callable[[], T]) -> T:
-    """Hash in a thread of low priority. Raises `Busy` when the queue is full."""
+    """Hash in a thread of low priority. Raises `Busy` if the queue is full."""
     if not _QUEUE.acquire(blocking=False):
         raise Busy
     try:

@@ -64,7 +64,7 @@ class Provider(BaseModel):
 
     @property
     def secret(self) -> str:
-        """The client's secret, in clear."""
+        """Return the client's secret in plain text."""
         return self.client_secret.get_secret_value() if self.client_secret else ""
 
 

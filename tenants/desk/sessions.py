@@ -85,7 +85,7 @@ def begin(operator: Operator, *, address: str, browser: str) -> str:
 
 
 def verify(secret: str) -> SignedIn:
-    """The session of a secret. Raises `Unauthenticated`: `session_ended`."""
+    """Return the session of a secret. Raises `Unauthenticated`: `session_ended`."""
     signed_in = _find(secret) if 0 < len(secret) <= _MAX_SECRET else None
     if signed_in is None:
         raise Unauthenticated("session_ended")

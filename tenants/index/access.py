@@ -66,7 +66,7 @@ class _GenerationLock:
 def open_collection(
     *, create: bool = False, encoder: str = "", dimensions: int = 0, generation: int | None = None
 ) -> Collection:
-    """The chunks of the tenant in context.
+    """Open the collection of the tenant in context.
 
     Raises `NoTenant` outside a tenant context, `NotFound` when the tenant is not registered, `Busy` with the code
     `data_in_use` when another process has the folder of the embedded engine, `IndexDamaged` outside of `repairing` when

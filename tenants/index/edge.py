@@ -126,11 +126,11 @@ class EdgeFolder:
                 raise
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "EdgeCollection":
-        """A generation that exists."""
+        """Open an existing generation."""
         return EdgeCollection(self.root / placement.physical, tenant_id, encoder, dimensions)
 
     def set_aside(self, placement: Placement) -> None:
-        """Keep a folder that cannot be read under another name, the last one only: it may tell why."""
+        """Rename an unreadable folder, for inspection; only the last one is kept."""
         folder = self.root / placement.physical
         aside = folder.with_name(f"{folder.name}.damaged")
         if folder.exists():
@@ -243,7 +243,7 @@ class EdgeCollection:
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
-        """The best `limit` hits for each named vector, all vectors in one call."""
+        """Return the best `limit` hits for each named vector, all vectors in one call."""
         names = searchable_vectors(queries, limit, conditions, self.dimensions)
         if not names:
             return {name: [] for name in queries}
@@ -289,7 +289,7 @@ class EdgeCollection:
         return frequencies
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """The stored points among `ids`, in their order."""
+        """Return the stored points among `ids`, in their order."""
         canonical = [canonical_id(point_id) for point_id in ids]
         with self.reading() as shard:
             with_dense = dense and self.dimensions
@@ -303,7 +303,7 @@ class EdgeCollection:
         ]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
-        """Every stored point. Points written meanwhile may or may not appear."""
+        """Yield every stored point. Points written meanwhile may or may not appear."""
         if matches_nothing(conditions):
             return
         matching = as_filter(conditions)
@@ -432,7 +432,7 @@ class _Payloads:
         self._writes = 0
 
     def get(self, shard: EdgeShard, ids: set[str]) -> dict[str, Payload]:
-        """The payloads of those `ids` that are stored."""
+        """Return the payloads of the stored points among `ids`."""
         with self._lock:
             writes = self._writes
             payloads = {point_id: self._cached[point_id] for point_id in ids if point_id in self._cached}

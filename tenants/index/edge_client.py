@@ -46,7 +46,7 @@ class EdgeClient:
         self._collection = collection
 
     def get_collection(self, collection_name: str) -> Any:
-        """Describe no payload schema: the caller then looks at the points."""
+        """Describe no payload schema: the caller then inspects the points."""
         return SimpleNamespace(payload_schema={})
 
     def count(self, collection_name: str, count_filter: models.Filter | None = None) -> models.CountResult:
@@ -146,7 +146,7 @@ class EdgeClient:
 
 
 def edge_filter(native: models.Filter | None) -> Filter | None:
-    """Convert the filters that come from Haystack's to those of the embedded engine."""
+    """Convert Qdrant filters made from Haystack's to those of the embedded engine."""
     if native is None:
         return None
     return Filter(

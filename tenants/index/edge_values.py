@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
 
 
 def as_vector(vector: Vector | Sparse) -> "NamedVector":
-    """A vector to search with or to store."""
+    """Convert a vector for searching or storing."""
     if isinstance(vector, Sparse):
         return SparseVector(vector.dimensions.tolist(), vector.weights.tolist())
     if isinstance(vector, Mapping):
@@ -22,23 +22,23 @@ def as_vector(vector: Vector | Sparse) -> "NamedVector":
 
 
 def as_vectors(vectors: Mapping[str, Vector | Sparse]) -> "dict[str, NamedVector]":
-    """The vectors of a point by name."""
+    """Convert the vectors of a point, by name."""
     return {name: as_vector(vector) for name, vector in vectors.items()}
 
 
 def as_hit(record: "Record") -> Hit:
-    """A stored point."""
+    """Convert a stored point to a hit."""
     return Hit(str(record.id), 0.0, record.payload or {}, as_dense(record))
 
 
 def as_dense(record: "Record") -> Dense | None:
-    """The dense vector of a stored point; None where it has none, or it was not asked for."""
+    """Return the dense vector of a stored point; None if it has none, or it was not requested."""
     stored = record.vector.get(DENSE) if isinstance(record.vector, Mapping) else None
     return [float(number) for number in stored if isinstance(number, float)] if isinstance(stored, list) else None
 
 
 def as_filter(conditions: Conditions | None) -> Filter | None:
-    """Conditions; None where every point fits."""
+    """Convert conditions to a filter; None if every point matches."""
     if conditions is None:
         return None
     must: list[ConditionType] = [

@@ -39,11 +39,11 @@ class EmptyCollection:
         return {name: [] for name in queries}
 
     def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:  # noqa: ARG002
-        """None is known."""
+        """Return no frequencies."""
         return {}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:  # noqa: ARG002
-        """No point."""
+        """Return no points."""
         return []
 
     def scan(
@@ -53,7 +53,7 @@ class EmptyCollection:
         batch: int = 256,  # noqa: ARG002
         dense: bool = False,  # noqa: ARG002
     ) -> Iterator[Hit]:
-        """No point."""
+        """Return no points."""
         return iter(())
 
     def count(self) -> int:

@@ -27,7 +27,7 @@ _FLOAT32_MAX = 3.4e38
 
 
 def canonical_id(point_id: str) -> str:
-    """A UUID in the one spelling that backends answer with. Raises `InternalFault` on anything else."""
+    """Return a UUID in the spelling that backends use. Raises `InternalFault` on any other value."""
     try:
         return str(UUID(point_id))
     except ValueError as malformed:
@@ -83,7 +83,7 @@ def check_queries(queries: Mapping[str, Vector], dimensions: int) -> None:
 def searchable_vectors(
     queries: Mapping[str, Vector], limit: int, conditions: Conditions | None, dimensions: int
 ) -> list[str]:
-    """The vectors among `queries`, checked, that can find anything.
+    """Check the queries; return the vectors that can have hits.
 
     :param dimensions: of the collection's dense vectors.
     """
@@ -99,7 +99,7 @@ def matches_nothing(conditions: Conditions | None) -> bool:
 
 
 def day_bounds(bounds: tuple[str | None, str | None]) -> tuple[str | None, str | None]:
-    """Turn (first day, last day) into moments (at or after, before), so that the whole last day is inside.
+    """Convert (first day, last day) to moments (at or after, before), so that the last day is included.
 
     Raises `Invalid` with the code `filter_invalid` on what is no ISO 8601 day.
     """

@@ -56,13 +56,13 @@ class Collection(Protocol):
         """Return the inverse document frequency of each of these sparse dimensions that a point has."""
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """The stored points among `ids`, in their order.
+        """Return the stored points among `ids`, in their order.
 
         :param dense: bring their dense vectors too.
         """
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
-        """Every stored point, in no particular order.
+        """Yield every stored point, in no particular order.
 
         :param dense: return dense vectors too.
         """

@@ -149,17 +149,17 @@ class ServerCollection:
 
     @property
     def client(self) -> "_Calls":
-        """The client, each call of which raises our errors."""
+        """Return a client whose calls raise our errors."""
         return _Calls(self)
 
     @property
     def name(self) -> str:
-        """The collection on the server."""
+        """Return the name of the collection on the server."""
         return self._name
 
     @contextmanager
     def call(self) -> Iterator[QdrantClient]:
-        """The client, its errors turned into ours."""
+        """Yield the client; convert its errors to ours."""
         with self._server.call() as client:
             try:
                 yield client
@@ -213,7 +213,7 @@ class ServerCollection:
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
-        """The best `limit` hits for each named vector, all vectors in one request."""
+        """Return the best `limit` hits for each named vector, all vectors in one request."""
         names = searchable_vectors(queries, limit, conditions, self.dimensions)
         if not names:
             return {name: [] for name in queries}
@@ -253,7 +253,7 @@ class ServerCollection:
         return frequencies
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """The stored points among `ids`, in their order."""
+        """Return the stored points among `ids`, in their order."""
         point_ids = [canonical_id(point_id) for point_id in ids]
         if not point_ids:
             return []
@@ -263,7 +263,7 @@ class ServerCollection:
         return [hits[point_id] for point_id in point_ids if point_id in hits]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
-        """Every stored point. Points written meanwhile may or may not appear."""
+        """Yield every stored point. Points written meanwhile may or may not appear."""
         if matches_nothing(conditions):
             return
         matching = _filter(conditions)

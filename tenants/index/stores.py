@@ -105,27 +105,27 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
         self.candidates = candidates
 
     def to_dict(self) -> dict[str, Any]:
-        """Serialise without a place or a key: both belong to the installation."""
+        """Serialise without location and key: both belong to the installation."""
         return default_to_dict(self, return_embedding=self.return_embedding, candidates=self.candidates)
 
     @property
     def index(self) -> str:
-        """The physical collection of the tenant in context, for messages and requests."""
+        """Return the physical collection of the tenant in context, for messages and requests."""
         return getattr(self._collection(), "name", "")
 
     @index.setter
     def index(self, _: str) -> None:
-        """Ignored: a store is not bound to a collection."""
+        """Ignore the value: a store is not bound to a collection."""
 
     @property
     def _client(self) -> Any:
-        """A client of the tenant's collection, opened anew for each call because the tenant may be another one."""
+        """Return a client of the tenant's collection, opened for each call because the tenant may differ."""
         collection = self._collection()
         return _NoPoints() if isinstance(collection, EmptyCollection) else self._client_of(collection)
 
     @_client.setter
     def _client(self, _: object) -> None:
-        """Ignored: clients belong to `tenants.index`."""
+        """Ignore the value: clients belong to `tenants.index`."""
 
     def _client_of(self, collection: Any) -> Any:
         return collection.client
@@ -192,7 +192,7 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
         self.delete_documents([hit.id for hit in self._collection().scan()])
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Refused: chunks and records say the same of a document, and operators change both."""
+        """Raise an error: chunks and records must agree, so only operators change documents."""
         raise NotImplementedError("metadata is changed by `opora document set`")
 
     # Reading.
@@ -303,7 +303,7 @@ class EdgeDocumentStore(TenantQdrantDocumentStore):
 
 
 def native_filter(filters: Any) -> models.Filter | None:
-    """Convert Haystack filters to Qdrant's, with `in []` matching nothing and `not in []` everything.
+    """Convert Haystack filters to Qdrant's, so that `in []` matches nothing and `not in []` everything.
 
     :raises FilterError: malformed, or a native filter of Qdrant, which could name anything in the collection.
     """
@@ -377,7 +377,7 @@ def _point(point_id: str, document: Document) -> Point:
 
 
 def _record(points: Sequence[Point]) -> None:
-    """Name the chunks in the records of their documents, in the order of `chunk_index`."""
+    """Add the chunks to the records of their documents, in the order of `chunk_index`."""
     metas = {point.id: _meta(point.payload) for point in points}
     known = records.find(list({str(meta["doc_id"]) for meta in metas.values()}))
     changed: dict[str, DocumentRecord] = {}

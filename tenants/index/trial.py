@@ -73,12 +73,12 @@ class TrialCollection:
         return ranked
 
     def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
-        """With the document."""
+        """Return the inverse frequencies, including the document on trial."""
         known = self._inverse_frequencies(dimensions)
         return {dimension: known[dimension][1] for dimension in dimensions}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """The points among `ids`, in their order."""
+        """Return the points among `ids`, in their order."""
         others = [point_id for point_id in ids if point_id not in self._hidden]
         stored = {hit.id: hit for hit in self._stored.fetch(others, dense=dense)}
         own = {
@@ -90,7 +90,7 @@ class TrialCollection:
         return [both[point_id] for point_id in ids if point_id in both]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
-        """Every point."""
+        """Yield every point."""
         for hit in self._stored.scan(conditions=conditions, batch=batch, dense=dense):
             if hit.id not in self._hidden:
                 yield hit
@@ -128,7 +128,7 @@ class TrialCollection:
         return self._stored.search(adjusted, limit=limit, conditions=conditions, payloads=payloads)
 
     def _score(self, point: Point, query: Vector, frequencies: Mapping[int, tuple[float, float]]) -> float | None:
-        """As the engine would score the chunk; None where it would not find it."""
+        """Score the chunk as the engine would; None if the engine would not find it."""
         if not isinstance(query, Mapping):
             dense = _normal(point, True)
             return None if dense is None else _cosine(query, dense)
@@ -139,7 +139,7 @@ class TrialCollection:
         return sum(query[dimension] * frequencies[dimension][1] * weights[dimension] for dimension in shared)
 
     def _inverse_frequencies(self, dimensions: Iterable[int]) -> Mapping[int, tuple[float, float]]:
-        """Of every dimension: the inverse frequency as stored, 0 for an unknown one, and on trial."""
+        """Return for each dimension the stored inverse frequency, 0 for an unknown one, and the one on trial."""
         unknown = [dimension for dimension in dimensions if dimension not in self._frequencies]
         stored = self._stored.inverse_frequencies(unknown) if unknown and self._count else {}
         for dimension in unknown:
@@ -148,7 +148,7 @@ class TrialCollection:
         return self._frequencies
 
     def _on_trial(self, dimension: int, now: float) -> float:
-        """The inverse frequency, BM25's log(1 + (N - n + 0.5) / (n + 0.5)), once the document is there."""
+        """Return the inverse frequency with the document, BM25's log(1 + (N - n + 0.5) / (n + 0.5))."""
         holding = 0.0
         if now:
             odds = exp(now) - 1
@@ -160,7 +160,7 @@ class TrialCollection:
 
 
 def _weights(point: Point) -> Weights:
-    """The sparse vector of a point as a mapping."""
+    """Return the sparse vector of a point as a mapping."""
     vector = point.vectors.get(SPARSE, {})
     if isinstance(vector, Sparse):
         return dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True))
@@ -168,7 +168,7 @@ def _weights(point: Point) -> Weights:
 
 
 def _normal(point: Point, wanted: bool) -> Dense | None:
-    """The point's dense vector with length 1, as engines keep it."""
+    """Return the point's normalised dense vector, as engines store it."""
     vector = point.vectors.get(DENSE)
     if not wanted or vector is None or isinstance(vector, Mapping | Sparse):
         return None

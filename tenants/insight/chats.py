@@ -42,7 +42,7 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Return the number of all chats."""
         return self.ended + self.open
 
     @property
@@ -140,7 +140,7 @@ def figures(period: Period, now: datetime) -> ChatFigures:
 
 
 def lines(period: Period, now: datetime, *, at_once: int = 500) -> Iterator[ChatLine]:
-    """Every chat of a period in order, read in stretches."""
+    """Yield every chat of a period in order, read in batches."""
     place: tuple[datetime, str] | None = None
     waits = [*_WAITED.values()]
     while True:
@@ -189,7 +189,7 @@ def _of(period: Period) -> Select[str]:
 
 
 def _ended(now: datetime) -> ColumnElement[bool]:
-    """As `tenants.chats.progress.ended_at` says."""
+    """Express `tenants.chats.progress.ended_at` in SQL."""
     idle = and_(ChatRow.state == "bot", ChatRow.ticket_id.is_(None), ChatRow.updated_at <= now - ENDS_AFTER)
     return or_(ChatRow.state == "resolved", idle)
 
@@ -231,7 +231,7 @@ def _by_parts(session: Session, period: Period, now: datetime) -> Iterator[tuple
 
 
 def _by_day(session: Session, period: Period, now: datetime) -> Mapping[str, Tally]:
-    """Days without chats included."""
+    """Count by day, including days without chats."""
     days = {day.isoformat(): Tally() for day in period.days()}
     day, result = period.day_of(ChatRow.asked_at).label("day"), _result(now).label("result")
     query = _of(period).with_only_columns(day, result, func.count(), func.sum(_provisional(now)))
@@ -259,7 +259,7 @@ _WAITED: Mapping[Wait, tuple[ColumnElement[float], ColumnElement[bool]]] = {
 
 
 def _waits(session: Session, period: Period) -> Mapping[Wait, Waiting]:
-    """Nearest-rank percentiles, because SQLite knows no others."""
+    """Compute nearest-rank percentiles, because SQLite has no others."""
     counts = [func.coalesce(func.sum(case((waited, 1), else_=0)), 0) for _, waited in _WAITED.values()]
     counted = [int(count) for count in session.execute(_of(period).with_only_columns(*counts)).one()]
     ranks = {wait: ((count + 1) // 2, (9 * count + 9) // 10) for wait, count in zip(WAITS, counted, strict=True)}

@@ -30,11 +30,11 @@ class Period:
 
     @property
     def bounds(self) -> tuple[datetime, datetime]:
-        """Where it begins, and where the day after it begins."""
+        """Return the start of the first day, and of the day after the last one."""
         return self._midnight(self.first), self._midnight(self.last + timedelta(days=1))
 
     def days(self) -> Iterator[date]:
-        """Every day, in order."""
+        """Yield every day, in order."""
         return (self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1))
 
     def holds(
@@ -47,7 +47,7 @@ class Period:
     def day_of(
         self, column: InstrumentedAttribute[datetime | None] | InstrumentedAttribute[datetime]
     ) -> ColumnElement[str]:
-        """The day of a moment, as ISO 8601."""
+        """Return the day of a moment, as ISO 8601."""
         *changes, (_, offset) = self._offsets()
         last = local_day(column, int(offset.total_seconds()))
         if not changes:
@@ -60,7 +60,7 @@ class Period:
         return datetime.combine(day, time(), tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
 
     def _offsets(self) -> list[tuple[datetime, timedelta]]:
-        """The zone's distances from UTC, each with the moment until which it holds."""
+        """Return the zone's offsets from UTC, each with the end of its validity."""
         zone = ZoneInfo(self.zone)
         moment, ends = self.bounds
         offsets: list[tuple[datetime, timedelta]] = []
@@ -78,7 +78,7 @@ class Period:
 
 
 def chosen(first: date | None, last: date | None, days: int, now: datetime) -> Period:
-    """The period from one day to another, or that many days until today, in the zone of the tenant's opening hours.
+    """Return the period between two days, or a number of days until today, in the zone of the opening hours.
 
     :raises Invalid: `period_invalid`, where it would begin after its end or hold more than a year.
     """

@@ -85,7 +85,7 @@ def by_tenant(*tenant_ids: str) -> Mapping[str, TenantSize]:
 
 
 def by_state() -> dict[str, dict[str, int]]:
-    """Counts by state. Raises `TryAgain` when the records cannot be read."""
+    """Count tenants by state. Raises `TryAgain` if the records cannot be read."""
     states = {
         "tenants": (literal("registered"), TenantRow.tenant_id),
         "jobs": (JobRow.state, JobRow.job_id),

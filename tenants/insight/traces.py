@@ -46,17 +46,17 @@ class _Spans(BaseModel):
 
 
 def project(tenant_id: str) -> str:
-    """The project that a tenant's traces are in."""
+    """Return the project of a tenant's traces."""
     return f"opora:{tenant_id}"
 
 
 def session(tenant_id: str, session_id: str) -> str:
-    """A session's name in Phoenix, where it must be the only one of all projects."""
+    """Return a session's name in Phoenix, which must be unique across all projects."""
     return f"{project(tenant_id)}:{session_id}"
 
 
 def trace_id(turn_id: str) -> str:
-    """The trace of a turn, 32 hexadecimal characters: the turn's own id, unless that is no UUID."""
+    """Return the trace id of a turn, 32 hexadecimal characters: the turn's id, unless that is not a UUID."""
     try:
         return UUID(turn_id).hex
     except ValueError:
@@ -105,7 +105,7 @@ def erase_all() -> None:
 
 @contextmanager
 def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
-    """A client of Phoenix's REST interface. Raises `TryAgain` where Phoenix fails in the block."""
+    """Open a client of Phoenix's REST interface. Raises `TryAgain` if Phoenix fails in the block."""
     with client(settings or get_settings(), _PATIENCE) as opened:
         try:
             yield opened
@@ -114,7 +114,7 @@ def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
 
 
 def client(settings: Settings, timeout: float) -> httpx.Client:
-    """A client of Phoenix's REST interface that waits `timeout` seconds for each part of an answer."""
+    """Create a client of Phoenix's REST interface that waits `timeout` seconds for each part of an answer."""
     key = settings.phoenix_api_key.get_secret_value()
     return httpx.Client(
         base_url=settings.phoenix_url,
@@ -142,7 +142,7 @@ def _matching(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]
 
 
 def _project_id(rest: httpx.Client) -> str | None:
-    """Names of projects can hold what an address cannot."""
+    """Look up the id of a project, because its name may not fit into a URL."""
     name, cursor = project(context.current().tenant_id), ""
     while True:
         answer = rest.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()

@@ -49,7 +49,7 @@ class TurnFigures:
 
 
 def figures(period: Period) -> TurnFigures:
-    """The figures of the tenant in context, most frequent first."""
+    """Compute the statistics of the tenant in context, most frequent first."""
     with database.reading() as session:
         by_outcome, by_reason = _outcomes(session, period)
         return TurnFigures(

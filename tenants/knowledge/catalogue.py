@@ -60,7 +60,7 @@ class Page:
 
 
 def page(selection: Selection, *, after: str = "", limit: int = 50) -> Page:
-    """The first documents of a selection whose ids come after `after`, in the order of their characters."""
+    """Return the first documents of a selection with ids after `after`, in character order."""
     conditions = _conditions(selection)
     with database.reading() as session:
         first, total = _first_and_total(session, conditions, selection.words, after, limit + 1)
@@ -97,7 +97,7 @@ def _doc_ids(session: Session, conditions: Conditions, words: str, after: str, l
 def _first_and_total(
     session: Session, conditions: Conditions, words: str, after: str, limit: int
 ) -> tuple[list[str], int]:
-    """The first ids after one, and how many there are in all; titles are read once."""
+    """Return the first ids after one, and the total number; titles are read once."""
     if not words:
         total = session.scalar(select(func.count()).select_from(DocumentRow).where(*conditions)) or 0
         return _doc_ids(session, conditions, "", after, limit), total
@@ -111,14 +111,14 @@ def _first_and_total(
 
 
 def _with_words(session: Session, conditions: Conditions, words: str) -> Iterator[str]:
-    """The ids of documents whose id or title has these words, in the order of their characters."""
+    """Return the ids of documents whose id or title contains these words, in character order."""
     query = select(DocumentRow.doc_id, DocumentRow.title).where(*conditions).order_by(_by_characters(session))
     with session.execute(query, execution_options=_IN_SLICES) as rows:
         yield from (doc_id for doc_id, title in rows if _has_words(words, doc_id, title))
 
 
 def _by_characters(session: Session) -> ColumnElement[str]:
-    """The id in the order of its characters, which is SQLite's own. PostgreSQL has an index for it."""
+    """Order ids by character, as SQLite does by default. PostgreSQL has an index for it."""
     if session.get_bind().dialect.name == "postgresql":
         return collate(DocumentRow.doc_id, "C")
     return DocumentRow.doc_id.expression

@@ -60,7 +60,7 @@ class DocumentRecord:
 
 
 def get(doc_id: str) -> DocumentRecord | None:
-    """The document; None when the tenant has none with this id."""
+    """Return the document; None if the tenant has none with this id."""
     document = trial.current(context.current().tenant_id)
     if document is not None and document.record.doc_id == doc_id:
         return document.record

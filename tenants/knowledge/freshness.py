@@ -45,7 +45,7 @@ class _Cited:
 def stale(
     *, cited_within: timedelta = timedelta(days=30), older_than: timedelta = timedelta(days=365)
 ) -> tuple[Stale, ...]:
-    """The tenant's stale documents, those cited most first.
+    """Return the tenant's stale documents, most cited first.
 
     :param cited_within: how far back citations count.
     :param older_than: age of a document's last update from which it is in doubt.

@@ -69,7 +69,7 @@ def record_first(encoder: str, dimensions: int) -> None:
 
 
 def begin(encoder: str, dimensions: int = 0) -> int:
-    """The number of a new generation, which is `building` from now on. No number is ever given twice."""
+    """Create a generation in state `building`; return its number. Numbers are never reused."""
     with database.writing() as session:
         tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
         tenant.newest_generation += 1
@@ -78,7 +78,7 @@ def begin(encoder: str, dimensions: int = 0) -> int:
 
 
 def activate(number: int) -> None:
-    """Switch, in one transaction, to a generation whose chunks are complete.
+    """Switch, in one transaction, to a complete generation.
 
     The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped.
     """
@@ -107,7 +107,7 @@ def forget(number: int) -> None:
 
 
 def changed_documents(after: int) -> frozenset[str]:
-    """The documents whose records were written since a later generation than `after` was begun."""
+    """Return the documents whose records were written since a generation later than `after` began."""
     of_tenant = DocumentRow.tenant_id == context.current().tenant_id
     with database.reading() as session:
         return frozenset(session.scalars(select(DocumentRow.doc_id).where(of_tenant, DocumentRow.generation > after)))

@@ -72,15 +72,15 @@ _CACHE: TenantCache[Lexicon] = TenantCache("lexicon")
 
 
 def current() -> Lexicon:
-    """The tenant's lexicon, at most seconds behind another process and never behind this one. A document on trial is
-    counted.
+    """Return the tenant's lexicon, at most seconds behind another process and never behind this one. It includes a
+    document on trial.
     """
     document = trial.current(context.current().tenant_id)
     return stored() if document is None else _with_trial(stored(), document)
 
 
 def stored() -> Lexicon:
-    """The same of what is stored."""
+    """Return the stored lexicon."""
     generation = _generation()
 
     def load(cached: Lexicon | None) -> Lexicon:
@@ -94,7 +94,7 @@ _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[int, Lexicon]] = WeakKeyDictio
 
 
 def _with_trial(counted: Lexicon, document: TrialDocument) -> Lexicon:
-    """The counts with a document on trial in the place of its version in force."""
+    """Return the counts with a document on trial replacing its current version."""
     revision, known = _ON_TRIAL.get(document, (None, counted))
     if revision == counted.revision:
         return known
@@ -189,7 +189,7 @@ def _parts(generation: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 def _state(session: Session) -> LexiconStateRow:
-    """The tenant's state, locked."""
+    """Return the tenant's state, locked."""
     tenant_id = context.current().tenant_id
     return database.locked(session, LexiconStateRow, tenant_id=tenant_id, revision=0, dirty=False)
 

@@ -45,7 +45,7 @@ _CACHE: dict[Key, tuple[int, Relations]] = {}
 
 
 def current() -> Relations:
-    """The tenant's relations, never behind this process and at most seconds behind another."""
+    """Return the tenant's relations, never behind this process and at most seconds behind another."""
     tenant = registry.current()
     if not tenant.relations:
         return NONE

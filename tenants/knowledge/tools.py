@@ -114,7 +114,7 @@ class Tool(BaseModel):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """The headers to send, in clear."""
+        """Return the headers to send, in plain text."""
         return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
 
 
@@ -147,7 +147,7 @@ def offered() -> tuple[Tool, ...]:
 
 
 def get(name: str) -> Tool:
-    """A tool of the tenant in context. Raises `NotFound` with the code `tool_unknown`."""
+    """Return a tool of the tenant in context. Raises `NotFound` with the code `tool_unknown`."""
     with database.reading() as session:
         return _tool(_existing(session.get(ToolRow, (context.current().tenant_id, name))))
 
@@ -187,7 +187,7 @@ def remove(name: str) -> None:
 
 
 def set_enabled(name: str, *, enabled: bool) -> Tool:
-    """Have a tool called or not. Raises `NotFound` with the code `tool_unknown`."""
+    """Enable or disable a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
         row = _existing(session.get(ToolRow, (context.current().tenant_id, name), with_for_update=True))
         before = _noted(row)

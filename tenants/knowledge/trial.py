@@ -45,14 +45,14 @@ _CURRENT: ContextVar[TrialDocument | None] = ContextVar("opora_trial", default=N
 
 
 def current(tenant_id: str) -> TrialDocument | None:
-    """The document on trial in this call, if it is the tenant's."""
+    """Return the document on trial in this call, if it belongs to the tenant."""
     document = _CURRENT.get()
     return document if document is not None and document.tenant_id == tenant_id else None
 
 
 @contextmanager
 def including(document: TrialDocument) -> Iterator[None]:
-    """Let everything in the block read the knowledge base as if the document were part of it."""
+    """Run the block with the document as part of the knowledge base."""
     token = _CURRENT.set(document)
     try:
         yield

@@ -64,7 +64,7 @@ def history(doc_id: str) -> tuple[DocumentVersion, ...]:
 
 
 def hashes(doc_ids: Sequence[str]) -> Mapping[str, str]:
-    """`content_hash` of the version in force of each of these documents."""
+    """Return the `content_hash` of the current version of each of these documents."""
     digests: dict[str, str] = {}
     query = _in_force().with_only_columns(DocumentVersionRow.doc_id, DocumentVersionRow.content_hash)
     with database.reading() as session:
@@ -75,7 +75,7 @@ def hashes(doc_ids: Sequence[str]) -> Mapping[str, str]:
 
 
 def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
-    """The version in force of each of these documents, a few texts in memory at a time; unknown ids are skipped."""
+    """Yield the current version of each of these documents, a few texts in memory at a time; skip unknown ids."""
     for start in range(0, len(doc_ids), _BATCH):
         chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _BATCH])
         with database.reading() as session:

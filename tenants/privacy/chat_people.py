@@ -60,7 +60,7 @@ def consents(subject: str | None, session_id: str | None) -> list[object]:
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
-    """Forget the same chats with their messages and files, what waits for webhooks, and the person's consents."""
+    """Delete the same chats with messages, files and pending webhook deliveries, and the person's consents."""
     tenant_id = context.current().tenant_id
     with database.writing() as session:
         ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
@@ -102,5 +102,5 @@ def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnEleme
 
 
 def _plain(fields: Mapping[str, object]) -> dict[str, object]:
-    """Fields as JSON has them."""
+    """Convert fields to JSON values."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}

@@ -56,7 +56,7 @@ def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Se
 
 
 def read(path: Path) -> list[Erasure]:
-    """The erasures of a journal. Raises `CallerError`: `path_missing`, `journal_unreadable`."""
+    """Return the erasures of a journal. Raises `CallerError`: `path_missing`, `journal_unreadable`."""
     if not path.is_file():
         raise CallerError("path_missing", path=str(path))
     noted = []
@@ -71,7 +71,7 @@ def read(path: Path) -> list[Erasure]:
 
 
 def journal(settings: Settings | None = None) -> Iterator[str]:
-    """The lines of a journal of what the records know, for where the file itself is lost or on several machines."""
+    """Yield the journal lines known to the records, if the file is lost or spread over machines."""
     with database.reading(settings) as session:
         for row in session.scalars(select(ErasureRow).order_by(ErasureRow.until)):
             yield _line(Erasure(tenant_id=row.tenant_id, person=row.person, session_id=row.session_id, at=row.until))

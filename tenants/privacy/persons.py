@@ -84,7 +84,7 @@ class Person:
 
     @property
     def owner(self) -> TurnOwner:
-        """The same, as the audit knows people."""
+        """Return the person as the audit knows them."""
         person = digest(context.current().tenant_id, self.subject) if self.subject else ""
         return TurnOwner(person, self.session_id or "")
 
@@ -197,5 +197,5 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
 
 
 def _jobs(subject: str | None, session_id: str | None) -> tuple[Job, ...]:
-    """A job belongs to no session."""
+    """Return the person's jobs. A job belongs to no session."""
     return jobs.of_person(subject) if subject and not session_id else ()

@@ -18,7 +18,7 @@ def reseal() -> int:
 
 
 def columns(table: Table) -> list[str]:
-    """The columns of a table that are encrypted."""
+    """Return the encrypted columns of a table."""
     return [column.name for column in table.columns if isinstance(column.type, SealedText | SealedJson)]
 
 

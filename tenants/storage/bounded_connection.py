@@ -24,7 +24,7 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
     seconds: float | None = None
 
     def wait(self, gen: PQGen[T], interval: float = _LOOK_SECONDS, timeout: float | None = None) -> T:
-        """The result of what is asked of the server. Raises `OperationalError` when it takes too long."""
+        """Wait for the result of a request. Raises `OperationalError` after the timeout."""
         try:
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:

@@ -60,12 +60,12 @@ class TenantCache(Generic[T]):
         self._expiries: Counter[str | None] = Counter()
 
     def peek(self, key: Key) -> T | None:
-        """The value in memory; None when it has to be loaded."""
+        """Return the value in memory; None if it has to be loaded."""
         entry = self._entries.get(key)
         return entry[1] if entry is not None and monotonic() - entry[0] < FRESH_SECONDS else None
 
     def get(self, key: Key, load: Callable[[T | None], T]) -> T:
-        """The cached value; once it may be stale, the result of `load`, which gets the last value.
+        """Return the cached value; once it may be stale, the result of `load`, which gets the last value.
 
         Where `load` raises `TryAgain` or takes long, the last value serves on, unless a write in this process has
         changed it.

@@ -93,7 +93,7 @@ def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
 
 @contextmanager
 def filling(revision: str, settings: Settings | None = None) -> Iterator[Connection]:
-    """The tables of a revision, new and empty, to be filled; when the block ends, they are upgraded to this version's.
+    """Create the empty tables of a revision, to be filled; upgrade them to this version when the block ends.
     All of it is one transaction.
 
     :raises CallerError: `restore_not_empty`, when there are tables.
@@ -117,14 +117,14 @@ def filling(revision: str, settings: Settings | None = None) -> Iterator[Connect
 
 @contextmanager
 def reading(settings: Settings | None = None) -> Iterator[Session]:
-    """A session that sees one consistent state."""
+    """Open a session that sees one consistent state."""
     with _waited_for(settings), Session(_present(settings)) as session:
         yield session
 
 
 @contextmanager
 def writing(settings: Settings | None = None) -> Iterator[Session]:
-    """A session that is committed when the block ends and rolled back when it raises."""
+    """Open a session that is committed when the block ends and rolled back when it raises."""
     with _waited_for(settings):
         bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE")
         with Session(bind, expire_on_commit=False) as session, session.begin():
@@ -156,7 +156,7 @@ def locked(session: Session, kind: type[Row], **values: object) -> Row:
 
 
 def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
-    """A connection to PostgreSQL outside of the pool, for what belongs to it, under the same limits as all others.
+    """Open a PostgreSQL connection outside of the pool, for its owner only, with the same limits as all others.
 
     Raises `psycopg.Error`.
     """
@@ -194,7 +194,7 @@ def verify(settings: Settings | None = None) -> None:
 
 
 def scrub(settings: Settings | None = None) -> None:
-    """After something was erased: leave no older copy of it in SQLite's log. A server's log is its operator's."""
+    """Remove erased data from SQLite's log. A server's log is the responsibility of its operator."""
     bound = engine(settings)
     if bound.dialect.name == "sqlite":
         with closing(bound.raw_connection()) as connection:
@@ -209,7 +209,7 @@ def close_all() -> None:
 
 
 def _present(settings: Settings | None) -> Engine:
-    """The engine. SQLite would go on writing to a file that was removed, and make an empty one in its place."""
+    """Return the engine. SQLite would keep writing to a removed file, and create an empty one in its place."""
     bound = engine(settings)
     file = bound.url.database
     if bound.dialect.name == "sqlite" and file and not Path(file).exists():
@@ -250,7 +250,7 @@ _SESSIONS = _Sessions()
 
 @contextmanager
 def _waited_for(settings: Settings | None) -> Iterator[None]:
-    """Turn errors of a database that does not answer in time, or whose file is damaged, into `TryAgain`."""
+    """Convert errors of a slow or damaged database to `TryAgain`."""
     _check_place()
     _SESSIONS.open += 1
     try:
@@ -312,7 +312,7 @@ def _open(settings: Settings) -> Engine:
 
 
 def _server(url: URL, settings: Settings) -> Engine:
-    """PostgreSQL: a connection for each turn that computes and for each thread of other requests.
+    """Create the PostgreSQL engine, with a connection for each running turn and each thread of other requests.
 
     More would only wait for the server.
     """
@@ -334,7 +334,7 @@ def _bounded(args: list[str], kwargs: dict[str, Any], settings: Settings) -> Bou
 
 
 def _limited(url: URL, settings: Settings) -> URL:
-    """PostgreSQL with timeouts, which it does not have by default. Options in the URL take precedence."""
+    """Set timeouts for PostgreSQL, which has none by default. Options in the URL take precedence."""
     seconds = settings.database_statement_seconds
     limits = {
         "connect_timeout": str(settings.database_connect_seconds),
@@ -408,7 +408,7 @@ def _migrate(connection: Connection, revision: str) -> None:
 
 @contextmanager
 def _without_foreign_keys(target: Engine) -> Iterator[Connection]:
-    """A connection on which a migration may rewrite a table that others refer to.
+    """Open a connection on which a migration may rewrite a table that others refer to.
 
     SQLite cannot alter most of a table, so it is copied and dropped, which foreign keys would forbid; they can only be
     switched off outside a transaction (https://sqlite.org/lang_altertable.html#otheralter).

@@ -23,5 +23,5 @@ def check(size: int = 0) -> None:
 
 
 def free(folder: Path) -> int:
-    """Bytes that may still be written there."""
+    """Return the free bytes."""
     return shutil.disk_usage(folder).free

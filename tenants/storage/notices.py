@@ -39,7 +39,7 @@ def on(channel: str, take: Callable[[str], None], missed: Callable[[], None]) ->
 
 
 def notify(channel: str, payload: str, settings: Settings | None = None) -> None:
-    """Tell all processes, this one included, after the change that it is about is committed."""
+    """Notify all processes, including this one, after the change is committed."""
     try:
         with database.writing(settings) as session:
             session.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
@@ -49,7 +49,7 @@ def notify(channel: str, payload: str, settings: Settings | None = None) -> None
 
 
 def listen(settings: Settings | None = None) -> None:
-    """Listen from now on, where there are other processes."""
+    """Listen from now on, if the database is shared."""
     settings = settings or get_settings()
     if not database.is_shared(settings):
         return

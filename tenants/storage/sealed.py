@@ -50,12 +50,12 @@ class SealedJson(TypeDecorator[object]):
 
 
 def seal(text: str) -> str:
-    """The text under the newest key."""
+    """Encrypt a text under the newest key."""
     return _box().encrypt(text.encode("utf-8", "surrogatepass")).decode()
 
 
 def unseal(sealed: str) -> str:
-    """The text again. Raises `InternalFault` with the code `data_key_wrong` when none of the keys is its own."""
+    """Decrypt a text. Raises `InternalFault` with the code `data_key_wrong` if no key fits."""
     try:
         return _box().decrypt(sealed).decode("utf-8", "surrogatepass")
     except InvalidToken as foreign:
@@ -79,7 +79,7 @@ def check_given(settings: Settings) -> None:
 
 
 def renew_own_key() -> None:
-    """Seal by a new secret of the installation's own from now on.
+    """Encrypt with a new secret of the installation from now on.
 
     :raises Invalid: `data_keys_given`, where the environment brings the secrets.
     """

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 
 def write_draft(path: Path, content: str) -> Path:
-    """The content in a new file beside `path`, on the disk, to be put in its place."""
+    """Write the content to a new file beside `path`, synced to disk; the caller moves it into place."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{uuid4().hex}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

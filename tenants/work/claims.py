@@ -183,7 +183,7 @@ def holding(name: str, patience: float | None = None) -> Iterator[None]:
 
 
 def this_process() -> str:
-    """A name of this process, for what it has in work: others can see whether it is still there."""
+    """Return a name of this process for its work; other processes can check whether it is alive."""
     return _process(get_settings()).name
 
 

@@ -102,7 +102,7 @@ class PostgresClaims:
             self._disconnect()
 
     def _stay_known(self) -> None:
-        """Notice a lost connection within a second, even without other queries."""
+        """Detect a lost connection within a second, even without other queries."""
         while not self._closed.wait(_LOOK_SECONDS):
             with self._lock, suppress(TryAgain):
                 if not self._closed.is_set():
@@ -131,7 +131,7 @@ class PostgresClaims:
         self._keep_name()
 
     def _keep_name(self) -> None:
-        """Be known as alive. The server may keep the name for the lost connection for a while."""
+        """Claim the name of this process. The server may keep it for the lost connection for a while."""
         self._named = self._named or self._ask(f"SELECT pg_try_advisory_lock({_KEY})", self._lasting)
 
     def _disconnect(self) -> None:

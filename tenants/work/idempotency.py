@@ -92,7 +92,7 @@ def finish(key: str, answer: str) -> None:
 
 
 def abandon(key: str) -> None:
-    """Free the key: the request failed in a way that trying again may cure."""
+    """Free the key: the request failed in a way that a retry may fix."""
     process = claims.this_process()
     with database.writing() as session:
         row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
@@ -115,7 +115,7 @@ def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
-    """Forget the same answers and their keys."""
+    """Delete the same answers and their keys."""
     with database.writing() as session:
         for row in _owned_by(session, subject, session_id):
             session.delete(row)

@@ -137,7 +137,7 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
 
 
 def get(job_id: str) -> Job:
-    """The tenant's job. Raises `NotFound`."""
+    """Return the tenant's job. Raises `NotFound`."""
     with database.reading() as session:
         return _job(_row(session, job_id, lock=False))
 
@@ -150,7 +150,7 @@ def is_open(job_id: str) -> bool:
 
 
 def latest(*, state: JobState | None = None, limit: int = 100, before: str | None = None) -> tuple[Job, ...]:
-    """The tenant's newest jobs, newest first.
+    """Return the tenant's newest jobs, newest first.
 
     :param before: only jobs older than this one.
     """
@@ -164,7 +164,7 @@ def latest(*, state: JobState | None = None, limit: int = 100, before: str | Non
 
 
 def open_jobs() -> tuple[Job, ...]:
-    """The tenant's jobs that have not ended, in the order in which they are worked off."""
+    """Return the tenant's unfinished jobs, in processing order."""
     query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
     with database.reading() as session:
         return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
@@ -186,7 +186,7 @@ def cancel(job_id: str) -> Job:
 
 
 def tenants_waiting() -> tuple[str, ...]:
-    """The tenants that have jobs to be worked off, for the process's own runner."""
+    """Return the tenants with waiting jobs, for the runner of the process."""
     query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(OPEN)).group_by(JobRow.tenant_id)
     with database.reading() as session:
         return tuple(tenant_id for tenant_id, _ in sorted(session.execute(query), key=lambda row: str(row[1])))
@@ -274,7 +274,7 @@ def forget_old(now: datetime | None = None) -> None:
 
 
 def of_person(subject: str) -> tuple[Job, ...]:
-    """The tenant's jobs that this person gave."""
+    """Return the tenant's jobs submitted by this person."""
     query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject)
     with database.reading() as session:
         return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
@@ -296,7 +296,7 @@ def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = 
 
 
 def _wait(attempts: int) -> timedelta:
-    """The back-off of a job after so many attempts without progress."""
+    """Return the back-off of a job after this many attempts without progress."""
     if attempts < _HASTY_ATTEMPTS:
         return timedelta(0)
     return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _MAX_WAIT)
@@ -319,7 +319,7 @@ def _row(session: Session, job_id: str, *, lock: bool = True) -> JobRow:
 
 
 def _own_row(session: Session, job_id: str) -> JobRow:
-    """The row of a job that this process has in work.
+    """Return the row of a job that this process is running.
 
     Raises `Busy` with the code `ingest_busy` when another process has begun it since: this one was thought to be gone.
     """

@@ -100,7 +100,7 @@ def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
 
 
 def take_over(stream: LoggedStream, holder: str) -> bool:
-    """Have a process go on with a stream whose own one is gone. False when another one was quicker."""
+    """Take over a stream whose process has died. Returns False if another process was faster."""
     theirs = StreamRow.tenant_id == stream.tenant_id, StreamRow.turn_id == stream.turn_id
     with database.writing() as session:
         row = session.scalars(select(StreamRow).where(*theirs).with_for_update(key_share=True)).first()

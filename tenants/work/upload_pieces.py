@@ -67,7 +67,7 @@ def remove(job_id: str) -> None:
 
 
 def silent(now: datetime | None = None) -> Iterator[str]:
-    """The uploads of the tenant in context of which nothing has come for `ABANDONED`."""
+    """Return the uploads of the tenant in context without data for `ABANDONED`."""
     of_tenant = UploadPieceRow.tenant_id == context.current().tenant_id
     query = select(UploadPieceRow.job_id).where(of_tenant).group_by(UploadPieceRow.job_id)
     last = func.max(UploadPieceRow.created_at)

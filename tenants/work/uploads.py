@@ -66,7 +66,7 @@ def fetched(job_id: str) -> Path:
 
 
 def folder_of(tenant_id: str, job_id: str) -> Path:
-    """Where the files of a job of any tenant are, for who looks after the whole installation."""
+    """Return the folder of a job's files, for any tenant; for administration of the installation."""
     return _folder_of(tenant_id) / job_id
 
 
@@ -82,7 +82,7 @@ def remove_all() -> None:
 
 
 def abandoned() -> tuple[str, ...]:
-    """The jobs of the tenant in context that left files and have ended or were never accepted."""
+    """Return the jobs of the tenant in context that left files and have ended or were never accepted."""
     home, unheld = _tenant_folder(), list[str]()
     if home.is_dir():
         with _locked(home):
@@ -160,7 +160,7 @@ class Upload:
                 fcntl.flock(self._hold, fcntl.LOCK_EX)
 
     def file(self, name: str) -> "UploadedFile":
-        """A new file. Raises `Invalid`: `file_name_invalid`, `file_name_duplicate`; `TooLarge`: `files_too_many`."""
+        """Add a file. Raises `Invalid`: `file_name_invalid`, `file_name_duplicate`; `TooLarge`: `files_too_many`."""
         path = check_name(name)
         if len(self.names) >= MAX_FILES:
             raise TooLarge("files_too_many", limit=MAX_FILES)

@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Let a file belong to a message, and find files by chat and by age."""
+    """Add the message of a file, and indexes by chat and by age."""
     with op.batch_alter_table("chat_files") as files:
         files.add_column(sa.Column("message_id", sa.String(32)))
         files.create_index("ix_chat_files_chat", ["tenant_id", "chat_id"])

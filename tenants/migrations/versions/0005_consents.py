@@ -8,6 +8,6 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Let a consent end."""
+    """Add the end of a consent."""
     with op.batch_alter_table("consents") as consents:
         consents.add_column(sa.Column("withdrawn_at", sa.DateTime))
