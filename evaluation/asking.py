@@ -182,14 +182,14 @@ def _quote(citation: Citation) -> Quote:
 
 
 def verifier_of(pipeline: Pipeline) -> FactVerifier | None:
-    """The step that checks claims; None where the pipeline shows answers unchecked."""
+    """Return the step that checks claims; None if the pipeline shows answers unchecked."""
     return next((step for _, step in pipeline.walk() if isinstance(step, FactVerifier)), None)
 
 
 def verify_pairs(
     pairs: PairSet, verifier: FactVerifier | None, progress: Callable[[int, int], None]
 ) -> list[PairRecord]:
-    """Every claim as the only sentence of an answer that cites its passage: is it let through?
+    """Verify every claim as the only sentence of an answer that cites its passage.
 
     :param verifier: None lets everything through, as a pipeline without that step does.
     """

@@ -85,7 +85,7 @@ class Comparison:
 
 
 def compare(before: Run, after: Run) -> Comparison:
-    """The sets that both runs have, over the cases that both have."""
+    """Compare the sets that both runs have, over the cases that both have."""
     old, new = before.by_name(), after.by_name()
     shared = [name for name in old if name in new]
     differences = [one for name in shared for one in _differences(old[name], new[name], old, new)]
@@ -113,7 +113,7 @@ def _differences(
 
 
 def compared(name: str, before: Sequence[Marks], after: Sequence[Marks]) -> Iterator[Difference]:
-    """The figures of one set, from the marks of the same cases in the same order; verdicts are still open."""
+    """Compare the figures of one set, from the marks of the same cases in the same order; without verdicts yet."""
     figures = list(dict.fromkeys(figure for case in (*before, *after) for figure in case))
     (old_sums, old_weights), (new_sums, new_weights) = columns(before, figures), columns(after, figures)
     decided = (old_weights.sum(axis=0) > 0) & (new_weights.sum(axis=0) > 0)
@@ -164,7 +164,7 @@ def _chances(old_sums: Numbers, old_weights: Numbers, new_sums: Numbers, new_wei
 
 
 def _chance(sums: Numbers, weights: Numbers, all_sums: float, all_weights: float) -> float:
-    """For one figure: by the differences of the cases that differ, and the totals of both runs together."""
+    """Compute the chance for one figure from the differences between cases and the totals of both runs."""
     rng = np.random.default_rng(SEED)
 
     def change(moved: Numbers, spread: Numbers) -> Numbers:
@@ -191,7 +191,7 @@ def _with_verdicts(differences: Sequence[Difference]) -> Iterator[Difference]:
 
 
 def _level(gated: Sequence[Difference]) -> float:
-    """The share of the level for each figure that counts.
+    """Return the significance level for each figure.
 
     A figure in which few cases differ can never reach a small one, so it takes no share.
     """
@@ -224,7 +224,7 @@ def _unpaired(old: SetRun, new: SetRun) -> int:
 
 
 def marks_ids(set_run: SetRun) -> list[str]:
-    """The ids of a set's cases."""
+    """Return the ids of a set's cases."""
     return [record.case.case_id for record in set_run.records] + [record.pair.pair_id for record in set_run.pairs]
 
 

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _bound_server(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
-    """The same maker of servers, whose servers listen at one address where they would at any."""
+    """Wrap a factory of servers, so that they listen on one address instead of all."""
 
     def listening_at_host(*arguments: object, **options: object) -> _Listener:
         server = make(*arguments, **options)

@@ -80,7 +80,7 @@ def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Ru
 
 
 def _importance(set_run: SetRun) -> int:
-    """Its place in a report: what the headlines begin with comes first, the rest as measured."""
+    """Return its place in a report: headlines first, the rest as measured."""
     names = [line.set for line in headlines()]
     name = set_run.name if set_run.name in names else set_run.name.partition("+")[0]
     return names.index(name) if name in names else len(names)
@@ -134,7 +134,7 @@ class Evaluation:
         return self._tenants[name]
 
     def _answered_by_reference(self, cases: tuple[Case, ...]) -> tuple[Record, ...]:
-        """The yardstick's answers. They owe nothing to the product, so an unchanged knowledge base keeps them."""
+        """Return the baseline's answers. They do not depend on the product, so they are cached per knowledge base."""
         path = get_settings().data_dir / "evaluation-reference" / f"{_digest(cases)}.json"
         if path.is_file():
             stored = json.loads(path.read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ class Evaluation:
 
 
 def index_state() -> IndexState:
-    """The knowledge base of the tenant in context."""
+    """Return the state of the index of the tenant in context."""
     record, counts = registry.current(), lexicon.current()
     return IndexState(record.tenant_id, record.placement.generation, counts.revision, counts.chunks)
 

@@ -93,7 +93,7 @@ _RUN = TypeAdapter(Run)
 
 
 def state(settings: Settings, pipeline: Path, judge: Mapping[str, str] = MappingProxyType({})) -> State:
-    """The state that this process measures. No address and no secret is kept of the settings."""
+    """Return the state that this process measures. Addresses and secrets in the settings are left out."""
     source, content = definition.source(pipeline), definition.load(pipeline)
     return State(
         code=f"{version('opora')}+{_code_digest()}",
@@ -120,7 +120,7 @@ def _code_digest() -> str:
 
 
 def new_id(names: str, moment: datetime | None = None) -> str:
-    """An id that sorts by time and says what was measured."""
+    """Return an id that sorts by time and names the measured sets."""
     slug = "".join(letter if letter.isalnum() else "-" for letter in names)[:40].strip("-")
     return f"{moment or datetime.now(UTC):%Y%m%dT%H%M%S%f}-{slug}"
 
@@ -135,7 +135,7 @@ class Runs:
         self.folder = folder / "evaluation-runs"
 
     def save(self, run: Run) -> Path:
-        """Keep a run; its file."""
+        """Save a run; return its file."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{run.run_id}{_ENDING}"
         # No time of writing inside: the same run gives the same bytes.
@@ -143,11 +143,11 @@ class Runs:
         return path
 
     def ids(self) -> list[str]:
-        """Ids of all runs, oldest first."""
+        """Return the ids of all runs, oldest first."""
         return sorted(path.name.removesuffix(_ENDING) for path in self.folder.glob(f"*{_ENDING}"))
 
     def load(self, name: str) -> Run:
-        """The run called `name`: an id, the beginning of one, `latest`, `latest~1` for the one before it, or a file.
+        """Load a run by name: an id or its beginning, `latest`, `latest~1` for the one before it, or a file.
 
         :raises NotFound: `run_unknown`.
         :raises Invalid: `run_ambiguous`, or `run_unreadable`.

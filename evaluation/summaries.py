@@ -22,7 +22,7 @@ def keep(run: Run, tenant_id: str) -> None:
 
 
 def summary(run: Run) -> JsonObject:
-    """Figures with their intervals, demands, the curve of an answer key; no question and no answer."""
+    """Summarise a run: figures with intervals, targets, the curve of an answer key; no questions or answers."""
     reports = reported(run)
     return {
         "schema": SCHEMA,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | int | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"evaluation.{key}", terminal_locale(), **params)
 
 
@@ -27,7 +27,7 @@ Junit = Annotated[Path | None, typer.Option("--junit", help=message("help.junit"
 
 
 def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
-    """The pipeline to measure, if it is not our own. Raises `Invalid`: `pipeline_faulty`."""
+    """Return the pipeline to measure, after a check if it is not our own. Raises `Invalid`: `pipeline_faulty`."""
     if pipeline is None:
         return {}
     from pipelines.lint import lint_file
@@ -38,7 +38,7 @@ def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
 
 
 def load_run(which: str) -> "Run":
-    """A kept run by its name. Raises `NotFound` or `Invalid`."""
+    """Load a stored run by its name. Raises `NotFound` or `Invalid`."""
     from evaluation.runs import Runs
     from settings import get_settings
 

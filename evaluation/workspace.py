@@ -36,7 +36,7 @@ SUBJECT = "evaluation"
 
 
 def enter(shelf: Path) -> Path:
-    """Point this process at a data folder on `shelf`, embedded engines included, and switch the question limits off.
+    """Point this process at a data folder on `shelf`, embedded engines included, and disable the question limits.
 
     The folder's name is a digest of the chunking code and of the installed encoder, so a change there starts afresh;
     folders that were not used for a day are removed. Call before this process opens the records or the index.
@@ -71,7 +71,7 @@ def _code_digest() -> str:
 
 
 def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
-    """The tenant that holds the corpus, indexed by the product's own ingest unless it already is.
+    """Return the tenant with the corpus; index it by the product's own ingestion if needed.
 
     Its id carries a digest of the articles, so that a changed corpus is another tenant.
     """
@@ -86,7 +86,7 @@ def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
 
 
 def reference() -> Reference:
-    """The yardstick over the chunks of the tenant in context."""
+    """Return the baseline over the chunks of the tenant in context."""
     return Reference(_reference_chunk(hit) for hit in open_collection().scan())
 
 

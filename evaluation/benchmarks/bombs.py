@@ -27,7 +27,7 @@ class Bomb(Frozen):
 
 
 def bombs(scale: float = 1.0) -> Iterator[Bomb]:
-    """Every attack once.
+    """Yield every attack once.
 
     :param scale: 1 for the full size; a hundredth for tests that have no time to make gigabytes.
     """
@@ -75,7 +75,7 @@ def bombs(scale: float = 1.0) -> Iterator[Bomb]:
 
 
 def package(parts: Mapping[str, bytes]) -> bytes:
-    """A ZIP archive of these parts."""
+    """Build a ZIP archive of these parts."""
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in parts.items():
@@ -84,14 +84,14 @@ def package(parts: Mapping[str, bytes]) -> bytes:
 
 
 def docx(body: bytes, other_parts: Mapping[str, bytes] | None = None) -> bytes:
-    """A Word file with this body."""
+    """Build a Word file with this body."""
     document = f'<w:document xmlns:w="{_WORD}"><w:body>'.encode() + body + b"</w:body></w:document>"
     types = {"word/document.xml": "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"}
     return package({**_frame("word/document.xml", types), "word/document.xml": document, **(other_parts or {})})
 
 
 def xlsx(data: bytes, shared: bytes = b"") -> bytes:
-    """A workbook with one sheet of these rows and one shared string."""
+    """Build a workbook with one sheet of these rows and one shared string."""
     start = f'<{{}} xmlns="{_SPREADSHEET}" xmlns:r="{_OFFICE}">'
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.{}+xml"
     types = {
@@ -131,23 +131,23 @@ def _relations(targets: Mapping[str, str]) -> bytes:
 
 
 def rows(count: int, columns: int) -> bytes:
-    """Rows of numbers that are not all alike."""
+    """Build rows of numbers that are not all alike."""
     cells = (b"<c><v>%d</v></c>" % (at * 7_919 % 100_003) for at in range(count * columns))
     return b"".join(b"<row>" + b"".join(islice(cells, columns)) + b"</row>" for _ in range(count))
 
 
 def far() -> bytes:
-    """A row with the last cell that a sheet can have."""
+    """Build a row with the last cell that a sheet can have."""
     return b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
 
 
 def references(count: int) -> bytes:
-    """Rows with one cell each, all of which hold the first shared string."""
+    """Build rows with one cell each, all of which refer to the first shared string."""
     return b'<row><c t="s"><v>0</v></c></row>' * count
 
 
 def lying(archive: bytes) -> bytes:
-    """The archive with every declared unpacked size set to 100 bytes."""
+    """Set every declared unpacked size of the archive to 100 bytes."""
     data = bytearray(archive)
     for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         at = data.find(mark)
@@ -158,7 +158,7 @@ def lying(archive: bytes) -> bytes:
 
 
 def overlapping(archive: bytes, count: int) -> bytes:
-    """The archive with `count` more entries in its directory, all over the bytes of its largest part."""
+    """Add `count` entries to the directory of the archive, all over the bytes of its largest part."""
     with zipfile.ZipFile(BytesIO(archive)) as zip_file:
         largest = max(zip_file.infolist(), key=lambda info: info.file_size)
         start, entries = zip_file.start_dir, len(zip_file.infolist())
@@ -190,7 +190,7 @@ def overlapping(archive: bytes, count: int) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """Archives in archives."""
+    """Nest archives in archives."""
     data = b"0" * 1_000_000
     for level in range(depth):
         data = package({f"{level}-{copy}.zip": data for copy in range(8)})
@@ -228,14 +228,14 @@ _CATALOG = b"<</Type/Catalog/Pages 2 0 R>>"
 
 
 def pdf_loop() -> bytes:
-    """A page tree that is its own child."""
+    """Build a page tree that is its own child."""
     return pdf(
         [_CATALOG, b"<</Type/Pages/Count 10/Kids[2 0 R 2 0 R 3 0 R]/Parent 2 0 R>>", b"<</Type/Pages/Kids[2 0 R]>>"]
     )
 
 
 def pdf_pages(count: int) -> bytes:
-    """So many pages with a word on each."""
+    """Build this number of pages with a word on each."""
     kids = b" ".join(b"%d 0 R" % (at + 5) for at in range(count))
     tree = b"<</Type/Pages/Count %d/Kids[%b]/MediaBox[0 0 595 842]/Resources<</Font<</F 3 0 R>>>>>>" % (count, kids)
     font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
@@ -244,14 +244,14 @@ def pdf_pages(count: int) -> bytes:
 
 
 def pdf_stream(size: int) -> bytes:
-    """A page whose few kilobytes unpack to `size` bytes of drawing."""
+    """Build a page whose few kilobytes unpack to `size` bytes of drawing."""
     tree = b"<</Type/Pages/Count 1/Kids[4 0 R]/MediaBox[0 0 595 842]>>"
     page = b"<</Type/Page/Parent 2 0 R/Contents 3 0 R>>"
     return pdf([_CATALOG, tree, _stream(b"0 0 m 9 9 l S " * (size // 14), packed=True), page])
 
 
 def pdf_form_loop() -> bytes:
-    """A page that draws a form that draws itself, twice."""
+    """Build a page that draws a form that draws itself, twice."""
     tree = b"<</Type/Pages/Count 1/Kids[4 0 R]/MediaBox[0 0 595 842]/Resources<</XObject<</X 3 0 R>>>>>>"
     form = _stream(b"/X Do /X Do", b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 3 0 R>>>>")
     return pdf([_CATALOG, tree, form, b"<</Type/Page/Parent 2 0 R/Contents 5 0 R>>", _stream(b"/X Do /X Do")])

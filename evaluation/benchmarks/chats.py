@@ -63,17 +63,17 @@ class Caller:
         return answer
 
     def begin(self) -> str:
-        """The path of a new chat."""
+        """Begin a chat; return its path."""
         return f"/chats/{self.post('/chats')['chat_id']}"
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 @contextmanager
 def following(caller: Caller, chat: str) -> Iterator["SimpleQueue[Event]"]:
-    """The events of a chat with the moments at which they came, its snapshot left out."""
+    """Yield the events of a chat with their times, without the snapshot."""
     connection = HTTPConnection("127.0.0.1", caller.port, timeout=TIMEOUT_SECONDS)
     connection.request("GET", f"{chat}/events", headers=caller.headers)
     response = connection.getresponse()
@@ -104,14 +104,14 @@ def following(caller: Caller, chat: str) -> Iterator["SimpleQueue[Event]"]:
 
 
 def until(events: "SimpleQueue[Event]", fits: Callable[[Event], bool]) -> Event:
-    """The next event that fits."""
+    """Return the next matching event."""
     while not fits(event := events.get(timeout=TIMEOUT_SECONDS)):
         continue
     return event
 
 
 def first_events(served: Served) -> dict[str, float]:
-    """Milliseconds from posting a message until its first event, and until its turn has begun."""
+    """Measure milliseconds from posting a message until its first event, and until its turn has begun."""
     caller = Caller(served, "asker", "visit")
     asked = [one.question for one in questions().showcase if one.tenant == "ru" and one.outcome == "answered"]
     first: list[float] = []
@@ -137,7 +137,7 @@ def first_events(served: Served) -> dict[str, float]:
 
 
 def replies(served: Served) -> dict[str, float]:
-    """Milliseconds from an operator's sending a reply until it is in the customer's stream."""
+    """Measure milliseconds from an operator's sending a reply until it is in the customer's stream."""
     caller, operator = Caller(served, "waiting", "visit"), Caller(served, "olga", "operate")
     chat = caller.begin()
     spent: list[float] = []
@@ -182,7 +182,7 @@ def idle_visitors(served: Served) -> dict[str, float]:
 
 
 def _open_stream(caller: Caller, chat: str) -> socket:
-    """A stream whose snapshot has come, without a thread to read the rest."""
+    """Open a stream and read its snapshot; no thread reads the rest."""
     stream = create_connection(("127.0.0.1", caller.port), TIMEOUT_SECONDS)
     head = f"GET {chat}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {caller.headers['Authorization']}\r\n\r\n"
     stream.sendall(head.encode())

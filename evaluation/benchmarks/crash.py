@@ -117,14 +117,14 @@ class Sender:
                     self.sent[name] = Upload(text)
 
     def _batch(self) -> dict[str, str]:
-        """A third of the files are new versions of earlier ones."""
+        """Return a batch of files; a third of them are new versions of earlier ones."""
         old = self._chance.sample(sorted(self.sent), min(len(self.sent), FILES_PER_UPLOAD // 3))
         new = [f"articles/{len(self.sent) + at}.md" for at in range(FILES_PER_UPLOAD - len(old))]
         return {name: f"{self._chance.choice(self._texts)}\n\n{self._chance.random()}\n" for name in (*old, *new)}
 
 
 def crash(folder: Path, texts: Sequence[str], *, rounds: int, seed: int) -> tuple[list[Round], Verdict]:
-    """Kill the service `rounds` times, let it finish, and look at what it has.
+    """Kill the service `rounds` times, let it finish, and check its data.
 
     :param folder: an empty data folder, which the settings in force point to.
     :param texts: what documents are made of.
@@ -212,7 +212,7 @@ def _inspect(sender: Sender) -> Verdict:
 
 
 def _undisturbed(tenant_id: str, texts: dict[str, str]) -> list[str]:
-    """The chunks that the same files give where nothing goes wrong."""
+    """Return the chunks of the same files after an undisturbed run."""
     twin = f"{tenant_id}-undisturbed"
     Registry().add(twin)
     with TemporaryDirectory() as folder, acting_as(Tenant(twin, "crash")):

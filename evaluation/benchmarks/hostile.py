@@ -110,7 +110,7 @@ def prepare() -> tuple[Path, str, str, tuple[str, ...]]:
 
 
 def measure(served: Served, asker: str, uploader: str, questions: Sequence[str], files: Sequence[Bomb]) -> Measurement:
-    """Questions before, while and after the files are read."""
+    """Measure questions before, while and after the files are read."""
     client = Client(served.port, asker)
     for at in range(WARM_UP):
         client.ask(questions[at % len(questions)])
@@ -196,7 +196,7 @@ def _median(replies: Sequence[Reply]) -> float:
 
 
 def _violations(measured: Measurement) -> list[str]:
-    """The promises that were not kept."""
+    """Return the broken promises."""
     figures = measured.figures
     overdue = [file for file in measured.files if file.seconds > SECONDS + _GRACE_SECONDS]
     faults = [f"{file.name}: {file.seconds} s" for file in overdue]

@@ -113,7 +113,7 @@ def _load(data: Path, source: Path) -> Load:
 
 
 def _resident_mb(pid: int) -> float:
-    """Resident memory of a process and all that it has started; 0 where the system does not tell."""
+    """Return the resident memory of a process and its descendants; 0 if the system does not tell."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
         children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in _children(task)]
@@ -127,7 +127,7 @@ def _children(task: Path) -> list[int]:
 
 
 def _repeated() -> Iterator[SourceDocument]:
-    """The articles over and over, under other names, each time with other words in them."""
+    """Repeat the articles under other names, each time with some changed words."""
     files = [present(DATA / "vkcloud" / "corpus" / f"corpus_{language}.jsonl") for language in ("ru", "en")]
     documents = [document for file in files for document in read_path(file)]
     return chain.from_iterable((_edited(document, edition) for document in documents) for edition in count())

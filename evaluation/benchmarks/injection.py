@@ -94,7 +94,7 @@ def main(limit: Annotated[int, typer.Option(help="Most attacks of each kind, the
 
 @contextmanager
 def _timed(console: Console, what: str) -> Iterator[None]:
-    """Says what is done and how long it took: the whole takes long enough to be taken for dead."""
+    """Print the current step and its duration: the whole run takes long enough to look dead."""
     started = perf_counter()
     yield
     console.print(f"{what}, {perf_counter() - started:.0f} s", highlight=False)
@@ -118,7 +118,7 @@ def _sets(console: Console, limit: int | None) -> Iterator[QuestionSet]:
 
 
 def _answers(served: Served, tenant: Tenant, question_set: QuestionSet) -> list[TurnAnswer | None]:
-    """None for a request that was refused."""
+    """Return the answers; None for a refused request."""
     token = issue(
         get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
     )

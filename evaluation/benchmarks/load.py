@@ -54,12 +54,12 @@ class Client:
         return Reply(200, answer["outcome"], spent, answer["meta"]["latency_ms_by_step"], answer["turn_id"])
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 def ask_sequentially(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
-    """The questions one after another on one connection."""
+    """Ask the questions one after another on one connection."""
     client = Client(port, token)
     replies = [client.ask(question) for question in questions]
     client.close()
@@ -69,7 +69,7 @@ def ask_sequentially(port: int, token: str, questions: Iterable[str]) -> list[Re
 def ask_concurrently(
     port: int, token: str, questions: Sequence[str], *, clients: int, total: int
 ) -> tuple[list[Reply], float]:
-    """`total` questions from `clients` clients at once, and the seconds until the last was answered."""
+    """Ask `total` questions with `clients` clients at once; return the replies and the total seconds."""
     share = total // clients
 
     def work(number: int) -> list[Reply]:

@@ -81,7 +81,7 @@ class Interval:
 
 
 def critical_path(calls: Sequence[Interval]) -> list[Interval]:
-    """The longest chain of calls each of which began when the one before it had ended."""
+    """Return the longest chain of calls in which each begins after the previous one has ended."""
     chains: list[list[Interval]] = []
     for call in sorted(calls, key=lambda call: call.start):
         before = [chain for chain in chains if chain[-1].end <= call.start]
@@ -115,7 +115,7 @@ def main() -> int:
 
 
 def _prepare() -> tuple[Path, Tenant, Sequence[str]]:
-    """A data folder with the largest knowledge base that is at hand, and questions for it."""
+    """Prepare a data folder with the largest available knowledge base, and questions for it."""
     corpus: Corpus = fixture().corpus
     all_questions = tuple(case.question for case in fixture().cases)
     try:
@@ -177,7 +177,7 @@ def _measure_sequential(
 def _measure_early_sources(
     served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
 ) -> None:
-    """Until the first sources are shown; the client hangs up then."""
+    """Measure the time until the first sources are shown; the client disconnects then."""
     simulator.set_knobs(PACE)
     turn_questions = [questions[place % len(questions)] for place in range(EARLY_TURNS)]
     turns = [stream_turn(served.port, token, question, until="sources-early") for question in turn_questions]
@@ -192,7 +192,7 @@ def _measure_early_sources(
 def _measure_concurrent(
     served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
 ) -> None:
-    """64 streams open at once, opened one after another. What each says must be what it says alone."""
+    """Measure 64 streams open at once, opened one after another. Each must be equal to a stream that runs alone."""
     simulator.set_knobs(QUICK)
     turn_questions = [questions[place % len(questions)] for place in range(CLIENTS * ROUNDS)]
     alone = {question: stream_turn(served.port, token, question).result_text for question in set(turn_questions)}
@@ -224,7 +224,7 @@ def _measure_protocols(
     questions: Sequence[str],
     figures: Figures,
 ) -> None:
-    """Each protocol, whether text is streamed once it is verified or before, with models that work, invent and fail."""
+    """Measure each protocol, with verified and optimistic streaming, with models that work, invent and fail."""
     before, provisional, replaced = len(figures.faults), 0, 0
     for streaming in ("verified", "optimistic"):
         with acting_as(tenant):

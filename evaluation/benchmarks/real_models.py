@@ -86,16 +86,16 @@ class Asked:
 
     @property
     def hidden(self) -> str:
-        """The draft that the visitor does not see; empty without such a draft."""
+        """Return the draft that the visitor does not see; empty if there is none."""
         return self.turn.draft.text if self.turn.draft and not self.shown else ""
 
     @property
     def in_sequence(self) -> int:
-        """Calls one after another."""
+        """Return the number of calls on the critical path."""
         return len(critical_path([Interval(one.started, one.started + one.milliseconds / 1_000) for one in self.calls]))
 
     def line(self) -> dict[str, object]:
-        """The turn as a line of `--out`."""
+        """Return the turn as a line of `--out`."""
         return {
             "id": self.case.case_id,
             "question": self.case.question,
@@ -163,7 +163,7 @@ def main(
 
 
 def _chosen(name: str, data: Path) -> Iterator[QuestionSet]:
-    """The sets of a family, or the one of that name."""
+    """Return the sets of a family, or the set with that name."""
     family = next((one for one, parts in READERS.items() if name in parts), name)
     if family not in DATA_SETS:
         known = (*DATA_SETS, *(part for parts in READERS.values() for part in parts))
@@ -174,7 +174,7 @@ def _chosen(name: str, data: Path) -> Iterator[QuestionSet]:
 
 
 def _adapted(folder: Path, url: str, seconds: float, concurrent: int, reply_tokens: int) -> Path:
-    """The profile of these models: no limits but the turn's, and every call recorded."""
+    """Write the profile of these models: no limits but the turn's, and every call recorded."""
     listed = httpx.get(f"{url}/v1/models", timeout=30).raise_for_status().json()["data"]
     names = dict.fromkeys(_TIERS, str(listed[0]["id"]))
     adapt(folder, url, _PROFILE, names, timeout=seconds, concurrent=2 * concurrent, failures=_PATIENCE)

@@ -62,7 +62,7 @@ class RecordingModels(ChatModels):
     """`ChatModels` that records each call. Name it in a pipeline's YAML instead."""
 
     def ask(self, messages: Sequence[ChatMessage], *, step: str, **more: Any) -> str:  # noqa: ANN401
-        """As `ChatModels.ask`."""
+        """Call `ChatModels.ask` and record the call."""
         started, reply = perf_counter(), ""
         outcome: CallOutcome = "ok"
         try:

@@ -79,7 +79,7 @@ def _add(file: Document, block: Block, depth: int) -> None:
 
 
 def as_pdf(document: SourceDocument) -> bytes:
-    """A PDF file set in one column on A4, tables ruled, a page number at the foot of each page."""
+    """Render a PDF file in one column on A4, with ruled tables and a page number at the foot of each page."""
     saved = BytesIO()
     template = SimpleDocTemplate(saved, title=document.title, leftMargin=60, rightMargin=60)
     flow: list[Flowable] = [Paragraph(escape(document.title), _style(1))]
@@ -123,7 +123,7 @@ def _flowables(block: Block, indent: int) -> Iterator[Flowable]:
 
 @cache
 def _style(level: int, indent: int = 0) -> ParagraphStyle:
-    """Text, or a heading of a level."""
+    """Return the style of text, or of a heading of a level."""
     for name in ("Roboto-Regular", "Roboto-Bold"):
         if name not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont(name, font_roboto.font_files[name.replace("-Regular", "").replace("-", "")]))
@@ -147,7 +147,7 @@ def _number(canvas: Canvas, template: SimpleDocTemplate) -> None:
 
 
 def _plain(block: Block) -> str:
-    """The text of a block without the marks of code."""
+    """Return the text of a block without code marks."""
     if block.kind != "code":
         return block.text
     return "\n".join(line for line in block.text.split("\n") if not _FENCE.match(line))
@@ -159,7 +159,7 @@ def _rows(table: str) -> list[list[str]]:
 
 
 def _legal(text: str) -> str:
-    """Without the characters that no office file can hold."""
+    """Remove the characters that no office file can hold."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]", "", text)
 
 

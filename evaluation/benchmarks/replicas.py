@@ -155,7 +155,7 @@ class _Client:
     lock: Lock = field(default_factory=Lock)
 
     def take(self, question: str, turn_id: str, text: str) -> None:
-        """An answer has arrived."""
+        """Record an answer."""
         with self.lock:
             self.counts.answered += 1
             earlier = self.answers.setdefault(question, (turn_id, text))
@@ -276,7 +276,7 @@ def _press(shared: _Client) -> None:
 
 
 def _load(shared: _Client) -> None:
-    """Upload files, each acknowledged upload a job, to whichever replica takes them."""
+    """Upload files to any replica; each acknowledged upload is a job."""
     with httpx.Client(headers={"Authorization": f"Bearer {shared.token}"}, timeout=70) as client:
         for batch in count():
             if time.monotonic() >= shared.until:
@@ -308,7 +308,7 @@ class Installation:
 
 @contextmanager
 def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
-    """Two replicas and their tenants, until the block ends. The settings in force have to be those of `sharing`."""
+    """Run two replicas and their tenants until the block ends. Requires the settings of `sharing`."""
     variables = variables_of(stores)
     replicas = (Replica(folder, "first", variables), Replica(folder, "second", variables))
     for tenant_id, limit in ((ACME, 0), (LIMITED, LIMIT)):
@@ -400,7 +400,7 @@ def _count(shared: _Client) -> None:
 
 
 def variables_of(stores: Stores) -> dict[str, str]:
-    """The environment of a replica."""
+    """Return the environment of a replica."""
     return {
         **_KEYS,
         "OPORA_DATABASE_URL": stores.database_url,
@@ -413,7 +413,7 @@ def variables_of(stores: Stores) -> dict[str, str]:
 
 @contextmanager
 def sharing(stores: Stores, folder: Path) -> Iterator[None]:
-    """Be a process of the same installation in this block."""
+    """Make this process part of the same installation in this block."""
     before = dict(os.environ)
     os.environ.update({**variables_of(stores), "OPORA_DATA_DIR": str(folder / "bench")})
     get_settings.cache_clear()

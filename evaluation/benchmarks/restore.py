@@ -150,7 +150,7 @@ def restore(folder: Path, documents: Iterable[SourceDocument], questions: Sequen
 
 
 def corpus(limit: int) -> tuple[list[SourceDocument], list[str]]:
-    """A real help centre with its questions, or the demo shop with its own and codes that it does not have."""
+    """Return a real help centre with its questions, or the demo shop with its own and unknown codes."""
     try:
         (chosen, *_) = vkcloud(DATA, "ru")
         cases = chosen.cases
@@ -161,7 +161,7 @@ def corpus(limit: int) -> tuple[list[SourceDocument], list[str]]:
 
 
 def _move(folder: Path) -> None:
-    """From here on this process's installation is in that folder."""
+    """Move this process's installation to that folder."""
     index.close_all()
     claims.close_all()
     database.close_all()

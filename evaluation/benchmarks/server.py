@@ -31,12 +31,12 @@ class Served:
     pid: int
 
     def cpu_seconds(self) -> float:
-        """CPU time the process has used so far, user and system."""
+        """Return the CPU time used by the process so far, user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self, kind: str) -> float:
-        """Resident memory in MB (10^6 bytes): `VmRSS` now, `VmHWM` at its highest."""
+        """Return the resident memory in MB (10^6 bytes): `VmRSS` now, `VmHWM` at its peak."""
         for line in Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines():
             if line.startswith(f"{kind}:"):
                 return int(line.split()[1]) * 1024 / 1e6

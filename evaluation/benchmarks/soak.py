@@ -137,7 +137,7 @@ class Usage:
         self._slots = Semaphore(WORKERS)
 
     def run(self, seconds: float, stop: Event) -> None:
-        """Use it for so long, a pause at the end of each cycle."""
+        """Use the service for this time, with a pause at the end of each cycle."""
         began, owed = monotonic(), dict.fromkeys(RATES, 0.0)
         with ThreadPoolExecutor(WORKERS, "soak") as pool:
             last = began
@@ -286,7 +286,7 @@ class Result:
 
     @cached_property
     def growth(self) -> Mapping[str, tuple[float, float]]:
-        """The mean of each bounded quantity in the second quarter of the run, and in the last."""
+        """Return the mean of each bounded quantity in the second quarter of the run, and in the last."""
         quarter = max(1, len(self.samples) // 4)
         parts = self.samples[quarter : 2 * quarter], self.samples[-quarter:]
         return {
@@ -317,7 +317,7 @@ class Result:
         }
 
     def plot(self) -> str:
-        """The course of each quantity, one under the other, as SVG."""
+        """Plot each quantity over time as SVG."""
         minutes = [sample.seconds / 60 for sample in self.samples]
         shown = {
             "Memory of the service and its workers, MB": "memory_mb",
@@ -378,7 +378,7 @@ def _entries(pid: int, folder: str) -> int:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files; some go while they are counted."""
+    """Return the bytes of all files; some disappear while they are counted."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:

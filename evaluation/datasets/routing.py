@@ -28,7 +28,7 @@ _NLUPP_TALK = frozenset({"greet", "thank", "acknowledge", "affirm", "deny", "end
 
 
 def clinc150(data: Path) -> list[QuestionSet]:
-    """Small talk, alarms, everyday requests, and what is out of every scope."""
+    """Read small talk, alarms, everyday requests, and out-of-scope questions."""
     cases = []
     for row in rows(data / "clinc150" / "dev" / "val.jsonl"):
         intent, domain = string(row, "intent"), string(row, "domain")

@@ -21,20 +21,20 @@ class MissingData(Exception):
 
 
 def present(path: Path) -> Path:
-    """The path. Raises `MissingData`."""
+    """Return the path if it exists. Raises `MissingData`."""
     if not path.is_file():
         raise MissingData(path)
     return path
 
 
 def rows(path: Path) -> list[Row]:
-    """The objects of a file. Raises `MissingData`."""
+    """Yield the objects of a file. Raises `MissingData`."""
     with present(path).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
 
 
 def string(row: Row, key: str) -> str:
-    """A field as text; empty when it is missing."""
+    """Return a field as text; empty if it is missing."""
     return str(row.get(key) or "")
 
 

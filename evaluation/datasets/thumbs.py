@@ -11,7 +11,7 @@ from tenants.desk import feedback
 
 
 def graded_thumbs() -> list[GradedClaim]:
-    """The answers that were shown and judged, for the tenant in context: right where every thumb is up."""
+    """Return the judged answers of the tenant in context: right if every thumb is up."""
     thumbs: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in feedback.latest():
         thumbs[verdict.turn_id].add(verdict.thumb)

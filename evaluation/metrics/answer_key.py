@@ -73,7 +73,7 @@ def right_if_claimed(record: Record, key: AnswerKey) -> bool:
 
 
 def certainty(record: Record) -> tuple[bool, float]:
-    """By what turns are claimed: those that are come first, surest first."""
+    """Return the sort key of turns: whether an answer was claimed, and its confidence."""
     likely = record.confidence or (record.passages[0].relevance if record.passages else 0.0)
     return record.outcome in ANSWERS, likely
 
@@ -125,7 +125,7 @@ def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:
 
 
 def _best_and_recall(text: str, pages: Sequence[Page | RankedPassage], key: AnswerKey) -> tuple[int | None, float]:
-    """The best grade among the pages, and the recall of facts."""
+    """Return the best grade among the pages, and the recall of facts."""
     grades = [page_grade for page in pages if (page_grade := grade(page, key)) is not None]
     return max(grades, default=None), fact_recall(text, key.facts)
 
@@ -153,7 +153,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Beginnings of words, so that endings do not matter; numbers whole."""
+    """Return stems, so that endings do not matter; numbers are kept whole."""
     return frozenset(
         word if word.isdigit() or len(word) < 5 else word[: max(4, len(word) - 2)][:7] for word in _words(text)
     )

@@ -19,12 +19,12 @@ _NEGATIONS = frozenset({"не", "нет", "без", "нельзя", "no", "not",
 
 
 def without_citations(text: str) -> str:
-    """The text as read, [N] taken out."""
+    """Return the text as read, without [N]."""
     return _CITATION.sub("", text)
 
 
 def normalised(text: str) -> str:
-    """Words alone, in one spelling: how SQuAD compares answers (Rajpurkar 2016), for two languages."""
+    """Return the normalised words, as SQuAD compares answers (Rajpurkar 2016), for two languages."""
     return " ".join(_ARTICLE.sub(" ", _PUNCTUATION.sub(" ", fold(clean(text)))).split())
 
 

@@ -25,7 +25,7 @@ class Bin:
 
 
 def reliability(scores: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, ...]:
-    """The bins that are not empty, lowest first."""
+    """Return the non-empty bins, lowest first."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.bool_)
     places = _places(values)
     bins = []
@@ -37,7 +37,7 @@ def reliability(scores: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, .
 
 
 def expected_error(scores: Numbers, labels: Booleans) -> float:
-    """Expected calibration error over ten equal bins (Naeini et al. 2015): 0 when every score is true to its word."""
+    """Return the expected calibration error over ten equal bins (Naeini et al. 2015): 0 for perfect calibration."""
     places = _places(scores)
     counts = np.bincount(places, minlength=BINS)
     gaps = np.bincount(places, weights=scores, minlength=BINS) - np.bincount(places, weights=labels, minlength=BINS)
@@ -49,7 +49,7 @@ def _places(scores: Numbers) -> npt.NDArray[np.int64]:
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """The 95% interval of a share of `n`."""
+    """Return the 95% interval of a share of `n`."""
     z = 1.96
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5

@@ -54,7 +54,7 @@ class ThresholdChoice:
 
 
 def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
-    """From the surest turn to all of them, those that were claimed first. Empty where no case has a key.
+    """Return the curve from the most certain turn to all turns, claimed ones first. Empty if no case has a key.
 
     A turn that claimed nothing counts with what it would have shown: its draft, else the passage ranked first.
     """
@@ -77,7 +77,7 @@ def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
 
 
 def points_at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> Iterator[ClaimPoint]:
-    """The points of a curve at these shares of the questions, or just below."""
+    """Yield the points of a curve at these shares of the questions, or just below."""
     for share in shares:
         place = int(share * len(curve) + 1e-9)
         if place:

@@ -34,17 +34,17 @@ class Figure:
 
 
 def one(value: float | bool) -> Mark:
-    """The mark of a case that counts once."""
+    """Return the mark of a case that counts once."""
     return float(value), 1.0
 
 
 def many(values: Sequence[float]) -> Mark:
-    """The mark of a case that counts once for each value."""
+    """Return the mark of a case that counts once for each value."""
     return float(sum(values)), float(len(values))
 
 
 def ratios(marks: Sequence[Marks]) -> dict[str, Figure]:
-    """Every figure that at least one case says something about, with percentile bootstrap intervals, seeded."""
+    """Return every figure with at least one case and its percentile bootstrap interval, with a fixed seed."""
     names = list(dict.fromkeys(name for case in marks for name, (_, weight) in case.items() if weight))
     if not names:
         return {}
@@ -59,7 +59,7 @@ def ratios(marks: Sequence[Marks]) -> dict[str, Figure]:
 
 
 def columns(marks: Sequence[Marks], names: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """Sums and weights as arrays, cases by figures."""
+    """Return sums and weights as arrays, cases by figures."""
     none = (0.0, 0.0)
     table = np.array([[case.get(name, none) for name in names] for case in marks], dtype=np.float64)
     table = table.reshape(len(marks), len(names), 2)
@@ -67,7 +67,7 @@ def columns(marks: Sequence[Marks], names: Sequence[str]) -> tuple[Numbers, Numb
 
 
 def quotients(sums: Numbers, weights: Numbers) -> Numbers:
-    """Sums by weights; not a number where nothing was drawn that counts."""
+    """Divide sums by weights; NaN where the weight is 0."""
     return np.divide(sums, weights, out=np.full_like(sums, np.nan), where=weights > 0)
 
 
@@ -87,7 +87,7 @@ def exact(value: float, n: int) -> Figure:
 
 
 def percentile(values: Sequence[float], share: float) -> Figure | None:
-    """The `share` (0..100) percentile, without an interval; None of nothing."""
+    """Return the `share` (0..100) percentile, without an interval; None for an empty list."""
     if not values:
         return None
     return exact(float(np.percentile(np.asarray(values, dtype=np.float64), share)), len(values))

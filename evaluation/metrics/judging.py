@@ -108,7 +108,7 @@ class Judge:
 
 
 def _contexts(record: Record) -> list[str]:
-    """The passages that were judged, and what the answer quotes beside them."""
+    """Return the judged passages, and the quotations of the answer besides them."""
     contexts = [passage_text(passage.title, passage.heading, passage.text) for passage in record.passages]
     quotes = (quote for sentence in record.sentences for quote in sentence.quotes if quote.genuine)
     excerpts = dict.fromkeys(quote.excerpt for quote in quotes)
@@ -132,7 +132,7 @@ def _share(run: Callable[..., Mapping[str, Sequence[float]]], **inputs: object) 
 
 
 def _similarity(embedded: Callable[[str], Sequence[float]], answer: str, gold: Sequence[str]) -> float:
-    """The cosine of the answer and the wording nearest to it: -1..1."""
+    """Return the cosine of the answer and the nearest wording, -1..1."""
     answer_vector = np.asarray(embedded(answer))
     gold_vectors = [np.asarray(embedded(wording)) for wording in gold]
     if not all(np.any(vector) and np.all(np.isfinite(vector)) for vector in (answer_vector, *gold_vectors)):
@@ -172,7 +172,7 @@ class _JudgeFile(BaseModel):
 
 
 def read_judge(path: Path) -> Judge:
-    """The judge that a YAML file names: `chat_generator`, `embedder` or both, each `{type, init_parameters}`.
+    """Read the judge of a YAML file: `chat_generator`, `embedder` or both, each `{type, init_parameters}`.
 
     :raises Invalid: `judge_unreadable`, `judge_empty`.
     """

@@ -172,7 +172,7 @@ def _shows_article(record: Record) -> bool:
 
 
 def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:
-    """By claim, what it adds to the figures of a verifier. Both kinds weigh the same in `balanced_accuracy`."""
+    """Return the marks of a verifier by claim. Both kinds of claims weigh the same in `balanced_accuracy`."""
     supported = sum(record.pair.supported for record in records)
     marks = []
     for record in records:
@@ -196,7 +196,7 @@ def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
 
 
 def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> dict[str, list[float]]:
-    """Per question: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `map` and `ndcg@10`, each in 0..1.
+    """Return scores by question, 0..1: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `map`, `ndcg@10`.
 
     `ranked` and `gold` are document ids. Call with at least one question; each must have gold documents.
     """
@@ -240,7 +240,7 @@ def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
 
 
 def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
-    """Outcome, and reason where one is demanded, equal to what the case demands; no question ends in a failure."""
+    """Return the marks of outcomes: no failure, and a match with the required outcome and reason."""
     expected = [_spelled(record.case.outcome, record.case.reason) for record in records]
     actual = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in records]
     matched = AnswerExactMatchEvaluator().run(ground_truth_answers=expected, predicted_answers=actual)
@@ -297,7 +297,7 @@ def _answer_marks(record: Record) -> Marks:
 
 
 def _refusal_marks(record: Record, absent: bool) -> Marks:
-    """Refusals against what is known to be (un)answerable; a question of unknown status counts nowhere.
+    """Compare refusals with the known answerability; a question of unknown status is not counted.
 
     `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown. `answered_outright`:
     answerable and answered without a warning above it. Refusals can be precise only where some answers are `absent`.

@@ -39,12 +39,12 @@ class Reference:
         self._average = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
 
     def idf(self, stem: str) -> float:
-        """Inverse document frequency, never negative."""
+        """Return the inverse document frequency, never negative."""
         frequency = len(self._postings.get(stem, ()))
         return math.log(1 + (len(self.chunks) - frequency + 0.5) / (frequency + 0.5))
 
     def ranked_chunks(self, question: str) -> list[int]:
-        """Positions of the chunks that share a stem with the question, best first."""
+        """Return the positions of the chunks that share a stem with the question, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
         for stem in set(stems(question)):
             weight = self.idf(stem)
@@ -54,12 +54,12 @@ class Reference:
         return sorted(scores, key=lambda position: (-scores[position], position))
 
     def ranked(self, question: str, limit: int = 20) -> tuple[str, ...]:
-        """Document ids, best first."""
+        """Return document ids, best first."""
         documents = dict.fromkeys(self.chunks[position].doc_id for position in self.ranked_chunks(question))
         return tuple(documents)[:limit]
 
     def best_sentence(self, question: str, depth: int = 10) -> tuple[str, float]:
-        """The sentence of the best `depth` chunks that covers most of the question, and that IDF-weighted share."""
+        """Return the sentence of the best `depth` chunks that covers most of the question, and the weighted share."""
         weights: Mapping[str, float] = {stem: self.idf(stem) for stem in stems(question)}
         total = sum(weights.values()) or 1.0
         best, best_share = "", 0.0

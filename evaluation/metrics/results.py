@@ -81,7 +81,7 @@ def reported(run: Run) -> list[SetReport]:
 
 
 def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> SetReport:
-    """The figures of one set.
+    """Compute the figures of one set.
 
     :param others: the other sets of the run by name, for what is measured against them.
     """
@@ -110,7 +110,7 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
 
 
 def marks(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> dict[str, Marks]:
-    """By case id, what each case of a set adds to each figure."""
+    """Return the marks of a set by case id."""
     if set_run.pairs:
         pairs = zip(set_run.pairs, pair_marks(set_run.pairs), strict=True)
         return {record.pair.pair_id: dict(found) for record, found in pairs}
@@ -165,7 +165,7 @@ def _error(values: Numbers, labels: Booleans) -> Figure:
 
 
 def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
-    """The confidence of every shown answer that is known to be right or wrong, and which of the two it is."""
+    """Return the confidence of every visible answer with a known grade, and the grade."""
     if any(record.case.key for record in records):
         return [(claim.confidence, claim.right) for claim in graded_claims(records)]
     return [
@@ -188,7 +188,7 @@ def _pair_figures(set_run: SetRun) -> dict[str, Figure]:
 
 
 def _widened(name: str, figure: Figure) -> Figure:
-    """A share of all or of none gets the interval that so many cases allow (Wilson): drawing them again shows none."""
+    """Give a share of all or none its Wilson interval: resampling would give no width."""
     if figure.low != figure.high or figure.value not in (0.0, 1.0) or better_direction(name) == "neither":
         return figure
     return Figure(figure.value, *wilson(figure.value, figure.n), figure.n)
@@ -210,7 +210,7 @@ def _ordered(figures: Mapping[str, Figure]) -> dict[str, Figure]:
 
 
 def steps(records: Sequence[Record]) -> dict[str, tuple[float, float]]:
-    """By pipeline step, all its passes of a turn together: the middle and the 95th percentile of milliseconds."""
+    """Return the median and the 95th percentile of milliseconds by pipeline step, with all passes of a turn added."""
     spent: defaultdict[str, list[float]] = defaultdict(list)
     for record in records:
         turn: defaultdict[str, float] = defaultdict(float)
@@ -222,7 +222,7 @@ def steps(records: Sequence[Record]) -> dict[str, tuple[float, float]]:
 
 
 def failures(records: Sequence[Record]) -> Iterator[Failure]:
-    """The cases that went wrong, in their order."""
+    """Yield the failed cases in order."""
     for record in records:
         expected = missed(record)
         if expected:

@@ -93,7 +93,7 @@ def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
 
 
 def leaked_prompts(answer: TurnAnswer) -> list[str]:
-    """Runs of words that what is shown has in common with a prompt."""
+    """Return runs of words that the visible text shares with a prompt."""
     shown_stems = stems("\n".join((answer.answer.text, answer.answer.notice or "")))
     runs = {tuple(shown_stems[at : at + _RUN]) for at in range(len(shown_stems) - _RUN + 1)}
     return [" ".join(run) for run in sorted(runs & _prompts())]

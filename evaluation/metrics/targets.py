@@ -66,17 +66,17 @@ def _load() -> _Targets:
 
 
 def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float] | None = None) -> list[TargetResult]:
-    """The demands on a set whose figures were measured; a demand without its number is left out."""
+    """Compare the figures of a set with its targets; a target without a figure is left out."""
     return _check([target for target in _load().targets if target.set == name], figures, reference or {})
 
 
 def check_bench(figures: Mapping[str, float]) -> list[TargetResult]:
-    """The demands on speed and memory."""
+    """Check the targets of speed and memory."""
     return _check(_load().bench, figures, {})
 
 
 def headlines() -> tuple[Headline, ...]:
-    """The figures that a README tells, in order."""
+    """Return the figures for the README, in order."""
     return _load().headlines
 
 

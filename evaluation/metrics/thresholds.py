@@ -44,13 +44,13 @@ def refusal_curve(answerable: Sequence[float], unanswerable: Sequence[float]) ->
 
 
 def false_answers_at(curve: Sequence[CurvePoint], over_refusal: float) -> CurvePoint | None:
-    """The strictest point that refuses at most this share of answerable questions."""
+    """Return the strictest point that refuses at most this share of answerable questions."""
     allowed = [point for point in curve if point.over_refusal <= over_refusal + 1e-12]
     return allowed[-1] if allowed else None
 
 
 def area(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
-    """The chance that an answerable question scores above an unanswerable one, ties counting half (ROC AUC)."""
+    """Return the chance that an answerable question scores above an unanswerable one, ties counting half (ROC AUC)."""
     good, bad = np.asarray(answerable), np.sort(np.asarray(unanswerable))
     lower = np.searchsorted(bad, good, side="left")
     upto = np.searchsorted(bad, good, side="right")
@@ -58,7 +58,7 @@ def area(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
 
 
 def scores(records: Sequence[Record]) -> tuple[list[float], list[float]]:
-    """The relevance of questions with and without an answer in the knowledge base."""
+    """Return the relevance of questions with and without an answer in the knowledge base."""
     answerable = [record.score for record in records if record.case.answerable is True]
     return answerable, [record.score for record in records if record.case.answerable is False]
 
@@ -87,7 +87,7 @@ class Advice:
 
 
 def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Advice]:
-    """Advice for each allowed rate that a threshold can reach.
+    """Return advice for each allowed rate that a threshold can reach.
 
     None where too few questions are known to have an answer, or to have none.
     """

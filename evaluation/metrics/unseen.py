@@ -74,14 +74,14 @@ def unseen_vendor(
 
 
 def save(vendors: Sequence[UnseenVendor], path: Path = FILE) -> None:
-    """Keep the table for the report."""
+    """Store the table for the report."""
     path.write_bytes(_VENDORS.dump_json(tuple(vendors), indent=1) + b"\n")
     load.cache_clear()
 
 
 @lru_cache(maxsize=4)
 def load(path: Path = FILE) -> tuple[UnseenVendor, ...]:
-    """The table of the shipped judge; empty where none was kept."""
+    """Return the table of the shipped judge; empty if there is no file."""
     return _VENDORS.validate_json(path.read_bytes()) if path.is_file() else ()
 
 

@@ -20,7 +20,7 @@ class ReadAnswer:
 
 
 def answers_to_read(records: Sequence[Record]) -> list[ReadAnswer]:
-    """The turns of questions with a key: those that claim an answer first, surest first."""
+    """Return the turns of questions with a key: claimed answers first, most certain first."""
     keyed = [(record, key) for record in records if (key := record.case.key)]
     keyed.sort(key=lambda pair: certainty(pair[0]), reverse=True)
     return [ReadAnswer(record, key, grade_turn(record, key), tuple(_sections(key))) for record, key in keyed]

@@ -10,7 +10,7 @@ from evaluation.runs import SCHEMA, Run
 
 
 def as_json(run: Run, reports: Sequence[SetReport]) -> dict[str, object]:
-    """The whole run: every figure with its interval, every point of the curves, every failed case."""
+    """Return the whole run: every figure with its interval, every point of the curves, every failed case."""
     return {
         "schema": SCHEMA,
         "run": run.run_id,
@@ -52,5 +52,5 @@ def _curve_as_json(curve: Sequence[CurvePoint]) -> list[list[float | None]]:
 
 
 def comparison_as_json(comparison: Comparison) -> dict[str, object]:
-    """A comparison, whole."""
+    """Return the whole comparison."""
     return {**asdict(comparison), "regressed": comparison.regressed}

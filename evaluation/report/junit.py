@@ -10,7 +10,7 @@ _CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)}
 
 
 def as_junit(run: Run, reports: Sequence[SetReport]) -> str:
-    """Cases that say how they have to end pass or fail on their own, targets of a set as a whole.
+    """Report cases with a required outcome one by one, and the targets of a set as a whole.
 
     A question whose article was not found is no failure here: a benchmark is judged by its targets.
     """

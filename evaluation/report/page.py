@@ -127,7 +127,7 @@ class _Section:
 
 
 def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
-    """The page of a run, in one language, as HTML that asks for nothing from anywhere."""
+    """Return the page of a run, in one language, as HTML without external resources."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -176,7 +176,7 @@ class _Writer:
         self.message = partial(_message, "page", locale)
 
     def section(self, report: SetReport, set_run: SetRun) -> _Section:
-        """Everything about one set."""
+        """Return everything about one set."""
         to_read = answers_to_read(set_run.records)
         wrong = [record for record in set_run.records if missed(record)] if not to_read else []
         note = f"evaluation.note.{set_run.name}"
@@ -293,7 +293,7 @@ class _Writer:
     def _categories(
         self, set_run: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
     ) -> list[tuple[str, list[Mapping[str, tuple[float, float]]]]]:
-        """The cases that say something about a figure, by category, the largest first; small ones together."""
+        """Return the cases with a value for a figure, by category, largest first; small ones together."""
         judged = [record.case for record in set_run.records if figure in by_case[record.case.case_id]]
         counts = Counter(case.category for case in judged)
         large = {name for name, _ in counts.most_common(_CATEGORIES_SHOWN)}
@@ -326,12 +326,12 @@ class _Writer:
 
 
 def _read(name: str, value: float, locale: str) -> str:
-    """A figure as people read it: a share as a percentage."""
+    """Format a figure for readers: a share as a percentage."""
     return localised(f"{value:.1f}" if name in _PLAIN or "_ms_" in name else f"{value:.1%}", locale)
 
 
 def localised(number: str, locale: str) -> str:
-    """A written number with the language's decimal mark."""
+    """Format a number with the language's decimal mark."""
     return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
 
 
@@ -345,7 +345,7 @@ def _demand(judged: TargetResult, locale: str) -> str:
 
 
 def _gravity(record: Record) -> tuple[bool, bool, float]:
-    """Failures, then wrong answers that were shown, the surest first, then the rest."""
+    """Return a sort key: failures first, then visible wrong answers, most certain first, then the rest."""
     return record.outcome != "failed", not record.shown, -max(record.confidence, record.score)
 
 

@@ -43,7 +43,7 @@ def reliability_diagram(bins: Sequence[Bin], across: str, up: str) -> str:
 def refusal_diagram(
     curve: Sequence[CurvePoint], reference: Sequence[CurvePoint], threshold: float, across: str, up: str
 ) -> str:
-    """False answers against needless refusals, over every threshold; a ring at the one in force."""
+    """Plot false answers against needless refusals, over every threshold; a ring marks the current one."""
     parts = [_frame(across, up, _WORTH_SEEING)]
     parts += [_path(_worth_seeing(line), style) for line, style in ((reference, "theirs"), (curve, "curve")) if line]
     at = next((point for point in curve if point.threshold >= threshold), None)
@@ -54,7 +54,7 @@ def refusal_diagram(
 
 
 def claims_diagram(curve: Sequence[ClaimPoint], claimed: float, across: str, right: str, wrongly: str) -> str:
-    """Rightness of what is claimed against its share, and claims of the unanswerable; a ring at the present."""
+    """Plot accuracy against coverage, and claims of the unanswerable; a ring marks the current threshold."""
     parts = [_frame(across, right)]
     parts.append(_path([(point.claimed, point.claimed_of_unanswerable) for point in curve], "theirs"))
     parts.append(_path([(point.claimed, point.right_of_claimed) for point in curve], "curve"))
@@ -90,7 +90,7 @@ def interval_bar(figure: Figure, reference: Figure | None) -> str:
 
 
 def grouped_bars(rows: Sequence[BarGroup], legend: Sequence[str]) -> str:
-    """Shares of 0..1, several bars a row, the first on top."""
+    """Plot shares of 0..1, several bars a row, the first on top."""
     bars_in_group = len(legend)
     parts = ['<div class="bars">']
     if bars_in_group > 1:
@@ -113,7 +113,7 @@ def grouped_bars(rows: Sequence[BarGroup], legend: Sequence[str]) -> str:
 
 
 def time_bars(steps: Mapping[str, tuple[float, float]], unit: str) -> str:
-    """Milliseconds by step: a bar to the middle, a line to the 95th percentile."""
+    """Plot milliseconds by step: a bar to the median, a line to the 95th percentile."""
     longest = max((high for _, high in steps.values()), default=1.0) or 1.0
     parts = ['<div class="bars">']
     for name, (middle, high) in steps.items():
@@ -130,7 +130,7 @@ def time_bars(steps: Mapping[str, tuple[float, float]], unit: str) -> str:
 
 
 def stacked_bar(counts: Sequence[tuple[str, str, int]]) -> str:
-    """Shares of a whole in one bar, as (style, name, count), with the counts below."""
+    """Plot parts of a whole in one bar, as (style, name, count), with the counts below."""
     total = sum(count for *_, count in counts) or 1
     at, parts = 0.0, []
     for style, name, count in counts:

@@ -155,7 +155,7 @@ def _short(words: str) -> str:
 
 
 def formatted(name: str, value: float) -> str:
-    """A figure as its kind is read."""
+    """Format a figure by its kind."""
     return f"{value:.1f}" if "_ms_" in name else f"{value:.3f}"
 
 

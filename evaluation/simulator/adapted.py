@@ -20,7 +20,7 @@ _NO_TIMEOUT = 600
 
 
 def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, str] = _TIERS, **bounds: float) -> Path:
-    """Copy the pipelines to `folder`, and let the models of a profile be those of the server at `url`.
+    """Copy the pipelines to `folder`, and connect the models of a profile to the server at `url`.
 
     :param models: their names, by tier; the simulator's own.
     :param bounds: arguments of `ChatModels`, such as `timeout` or `concurrent`.
@@ -42,7 +42,7 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
 
 
 def equip(folder: Path, url: str) -> Path:
-    """Let the simulator embed as well, in pipelines that `adapt` has copied to `folder`.
+    """Connect the embedder of pipelines that `adapt` has copied to `folder` to the simulator.
 
     Its clients have no timeout worth the name, so that nothing bounds a call but the turn.
 
@@ -64,7 +64,7 @@ def equip(folder: Path, url: str) -> Path:
 
 
 def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
-    """The simulator's tool as a tenant describes it: the state of an order.
+    """Return the simulator's tool as a tenant describes it: the state of an order.
 
     :param timeout: most seconds of a call.
     """
@@ -96,7 +96,7 @@ def _nested(kind: str, **parameters: object) -> _Block:
 
 
 def _blocks_of_type(node: object, kind: str) -> Iterator[_Block]:
-    """The `init_parameters` of every component of this class below `node`."""
+    """Yield the `init_parameters` of every component of this class below `node`."""
     if isinstance(node, dict):
         if str(node.get("type", "")).rpartition(".")[2] == kind:
             yield node["init_parameters"]

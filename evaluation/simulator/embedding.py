@@ -13,7 +13,7 @@ _GRAM = 4
 
 @lru_cache(maxsize=5_000)
 def embed(text: str) -> tuple[float, ...]:
-    """A vector of length 1: texts that share words, or parts of words, lie near each other.
+    """Return a normalised vector: texts that share words, or parts of words, are near each other.
 
     Feature hashing with signs (Weinberger et al. 2009), so that collisions cancel out.
     """

@@ -70,7 +70,7 @@ def _looping(honest: str, schema: schemas.Schema | None) -> str:
 
 
 def _sloppy(honest: str, schema: schemas.Schema | None) -> str:
-    """The same, as a small model writes it."""
+    """Return the same reply as a small model writes it."""
     if schema is None:
         return honest
     form = _sloppy_form(json.loads(honest))
@@ -111,7 +111,7 @@ def tool_reply(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes
 
 
 def _injected(prompt: Prompt, schema: schemas.Schema | None) -> str:
-    """A judge agrees to everything. A writer repeats what it reads as its own words, and gives away its prompt."""
+    """Obey: a judge agrees to everything; a writer repeats what it reads as its own words, and reveals its prompt."""
     if schema is not None and prompt.task != "answer":
         return json.dumps(schemas.fill(schema, prompt, mood="agreeing"), ensure_ascii=False)
     first = prompt.passages[0].number if prompt.passages else 1

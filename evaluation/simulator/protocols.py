@@ -165,14 +165,14 @@ def wants_usage(body: Mapping[str, object]) -> bool:
 
 
 def texts(value: object) -> list[str]:
-    """The `input` of an embedding request: a text or several."""
+    """Return the `input` of an embedding request: one text or several."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [str(item) for item in value]
     return [str(value or "")]
 
 
 def packed(vector: Sequence[float]) -> str:
-    """A vector as OpenAI's clients ask for it: 32-bit floats in base64."""
+    """Encode a vector as OpenAI's clients request it: 32-bit floats in base64."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 

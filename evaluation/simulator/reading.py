@@ -98,7 +98,7 @@ class Prompt:
 
 
 def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None) -> Prompt:
-    """Understand a chat request.
+    """Parse a chat request.
 
     :param messages: as the protocols have them, with `role` and `content`.
     :param schema: the JSON schema that the reply has to keep to.
@@ -170,7 +170,7 @@ def _task(schema: Mapping[str, object] | None) -> Task:
 
 
 def _text(content: object) -> str:
-    """OpenAI's protocol allows parts of content in place of a text."""
+    """Return the text of a message: OpenAI's protocol allows a list of parts instead of a text."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     return str(content or "")

@@ -19,7 +19,7 @@ _STOP_SECONDS = 10
 
 @contextmanager
 def simulator_thread(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
-    """A simulator in a thread and its URL, until the block ends."""
+    """Run a simulator in a thread until the block ends; yield it with its URL."""
     simulator = Simulator(knobs)
     loop = asyncio.new_event_loop()
     server = loop.run_until_complete(simulator.serve("127.0.0.1", 0))
@@ -44,7 +44,7 @@ class RemoteSimulator:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return its URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def set_knobs(self, knobs: Knobs) -> None:
@@ -52,7 +52,7 @@ class RemoteSimulator:
         self._request("POST", knobs.model_dump_json())
 
     def calls(self) -> list[Call]:
-        """The calls made since the knobs were last set."""
+        """Return the calls made since the knobs were last set."""
         calls = self._request("GET", "{}")["calls"]
         return [Call(**call) for call in calls] if isinstance(calls, list) else []
 

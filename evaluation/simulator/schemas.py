@@ -16,7 +16,7 @@ _YES = 0.55
 
 
 def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
-    """An instance of the schema that says what the rules found in the prompt.
+    """Return an instance of the schema with the rules' findings in the prompt.
 
     :param mood: `agreeing` says yes to everything, `doubtful` finds half of what was asked for.
     """
@@ -73,7 +73,7 @@ class _Filler:
         return [int(thinking.status(self._share(claim)) == "supported") for claim in self.prompt.claims]
 
     def relevant(self) -> list[Json]:
-        """The sentences that bear on the question."""
+        """Return the sentences relevant to the question."""
         agreeing = self.mood == "agreeing"
         sentences = (sentence.text for passage in self.prompt.passages for sentence in passage.sentences)
         return list(sentences if agreeing else thinking.relevant(self.prompt))

@@ -62,7 +62,7 @@ class Call:
     reply: str = field(default="", repr=False)
 
     def end(self, outcome: str) -> None:
-        """Note that it is over. A fault that the call was to have stays its outcome."""
+        """Mark the call as ended. The outcome of a planned fault is kept."""
         self.ended = monotonic()
         if self.outcome == "open":
             self.outcome = outcome
@@ -114,7 +114,7 @@ class Simulator:
         await route(body, reply)
 
     async def serve(self, host: str, port: int) -> asyncio.Server:
-        """Listen; port 0 takes a free one."""
+        """Listen; port 0 takes a free port."""
         loop = asyncio.get_running_loop()
         return await loop.create_server(lambda: Connection(self.handle, self.connected), host, port, backlog=256)
 
@@ -213,7 +213,7 @@ class Simulator:
             reply.json(reply_format.complete(ended))
 
     def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
-        """Seconds from the start of the call at which each token is due."""
+        """Yield the time of each token, in seconds from the start of the call."""
         first = self.knobs.first_token_ms / 1_000
         total = self.knobs.call_ms / 1_000
         rate = self.knobs.tokens_per_second
@@ -242,7 +242,7 @@ class Simulator:
         return True
 
     async def _embed(self, body: _Body, reply: Reply) -> tuple[Call, list[tuple[float, ...]]] | None:
-        """The vectors that a request asks for; None when it has failed already."""
+        """Return the vectors for a request; None if it has failed already."""
         texts = protocols.texts(body.get("input"))
         call = self._record_call("embed", str(body.get("model", "")), texts[0] if texts else "")
         call.prompt_tokens = sum(map(_count, texts))
@@ -295,7 +295,7 @@ class Simulator:
             )
 
     async def _tool(self, body: _Body, reply: Reply) -> None:
-        """An HTTP tool: what it was asked, and an answer."""
+        """Answer as an HTTP tool: repeat the arguments, and add an answer."""
         call = self._record_call("tool", "", json.dumps(body, ensure_ascii=False))
         fault = self._fault(call)
         call.end(fault.kind if fault else "ok")
@@ -347,7 +347,7 @@ class Simulator:
         return call
 
     def _fault(self, call: Call) -> Fault | None:
-        """The first fault that is due at this call."""
+        """Return the first fault that applies to this call."""
         due = None
         for fault in self.knobs.faults:
             if fault.task not in (None, call.task) or fault.model not in ("", call.model):
@@ -359,7 +359,7 @@ class Simulator:
 
 
 def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
-    """A reply to an embedding request that is wrong in what it holds."""
+    """Return a reply to an embedding request with wrong content."""
     if fault.kind in ("empty", "refusal"):
         reply.json({"embeddings": [], "data": []})
     elif fault.kind in ("truncated", "injected", "invented", "doubtful", "looping", "sloppy", "copied"):
@@ -374,7 +374,7 @@ def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
 
 
 async def _drip(reply: Reply) -> NoReturn:
-    """A reply that is always on its way, so that no timeout of a single read ends it."""
+    """Send a reply that never ends, so that no read timeout fires."""
     reply.begin("application/json")
     while True:
         reply.piece(b" ")

@@ -66,7 +66,7 @@ def sentences(prompt: Prompt) -> list[tuple[str, int]]:
 
 
 def in_other_words(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """The sentences, the first statement with an opening that no passage holds, so that it is no quotation."""
+    """Return the sentences, the first statement with an extra opening, so that it is no quotation."""
     lines = [(" ".join(text.lstrip("# ").split()), number) for text, number in found]
     first = next((place for place, (text, _) in enumerate(lines) if not text.endswith(":")), None)
     if first is not None:
@@ -78,7 +78,7 @@ def in_other_words(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def standalone(prompt: Prompt) -> str:
-    """The question; with the customer's last message before it if it leans on that."""
+    """Return the question, with the customer's last message before it if it is a follow-up."""
     leans = prompt.history and leaning(prompt.question) != "no"
     return f"{prompt.question} ({prompt.history[-1]})" if leans else prompt.question
 
@@ -138,33 +138,33 @@ def support(claim: Claim, passages: Sequence[Passage]) -> Support:
 
 
 def status(score: float) -> str:
-    """The word for a claim's support."""
+    """Return the word for a claim's support."""
     if score >= _SUPPORTED:
         return "supported"
     return "partially_supported" if score >= _SUPPORTED * 2 / 3 else "unsupported"
 
 
 def missing(prompt: Prompt) -> list[str]:
-    """Words of the question that no passage holds, at most three."""
+    """Return words of the question that no passage contains, at most three."""
     passage_stems: frozenset[str] = frozenset().union(*(passage.stems for passage in prompt.passages))
     return [word for word in content_words(prompt.question) if stems(word)[0] not in passage_stems][:3]
 
 
 def key_terms(prompt: Prompt) -> str:
-    """The three weightiest words of the question, as a query."""
+    """Return the three words of the question with the largest weights, as a query."""
     weights = _weights(prompt)
     content = content_words(prompt.question)
     return " ".join(sorted(content, key=lambda word: -weights.get(stems(word)[0], 0.0))[:3])
 
 
 def tool(prompt: Prompt) -> Tool | None:
-    """The first tool whose description shares a word with the question."""
+    """Return the first tool whose description shares a word with the question."""
     question_stems = frozenset(stems(prompt.question))
     return next((candidate for candidate in prompt.tools if candidate.described & question_stems), None)
 
 
 def argument(prompt: Prompt) -> str:
-    """The word of the question with a digit in it; empty without one."""
+    """Return the word of the question with a digit in it; empty if there is no such word."""
     match = re.search(r"[\w-]*\d[\w-]*", prompt.question)
     return match[0] if match else ""
 
@@ -176,7 +176,7 @@ def _covers_codes(prompt: Prompt, passage: Passage) -> bool:
 
 
 def _weights(prompt: Prompt) -> Mapping[str, float]:
-    """The question's stems, the rarer in the passages the weightier; they sum to 1."""
+    """Return the weights of the question's stems, larger for rarer ones in the passages; they sum to 1."""
     all_sentences = [candidate for passage in prompt.passages for candidate in passage.sentences]
     counts = Counter(stem for candidate in all_sentences for stem in candidate.stems)
     rarest = log(2 + len(all_sentences))
@@ -203,7 +203,7 @@ def _credit(stem: str, passage: Passage, sentence_stems: frozenset[str]) -> floa
 
 
 def _with_steps(passage: Passage, places: Sequence[int]) -> list[int]:
-    """The chosen places, and behind a sentence that introduces a list the list."""
+    """Return the chosen positions; a sentence that introduces a list is followed by the list."""
     shown = dict.fromkeys(places)
     for at in places:
         if passage.sentences[at].text.rstrip().endswith(":"):
@@ -216,7 +216,7 @@ def _with_steps(passage: Passage, places: Sequence[int]) -> list[int]:
 
 
 def _marked(text: str, number: int) -> str:
-    """The unit on one line, its bullet before it, every sentence of it with its mark."""
+    """Return the unit on one line, its bullet before it, every sentence of it with its mark."""
     bullet = _MARKER.match(text)
     line = " ".join(text[bullet.end() if bullet else 0 :].lstrip("# ").split())
     marked = (f"{line[start:end]} [{number}]" for start, end in sentence_spans(line))

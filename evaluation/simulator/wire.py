@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to write."""
+        """Store the transport."""
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
             self._connected.add(transport)
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
             self._work.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Collect until a request is whole."""
+        """Collect data until a request is complete."""
         self._buffer += data
         self._next()
 
@@ -116,7 +116,7 @@ class Connection(asyncio.Protocol):
         self._next()
 
     def _next_request(self) -> Request | None:
-        """The first request in the buffer, taken out of it; None while it is not whole."""
+        """Take the first request from the buffer; None if it is incomplete."""
         end = self._buffer.find(_HEAD_END)
         if end < 0:
             if len(self._buffer) > _LONGEST:

@@ -102,7 +102,7 @@ def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
 
 
 def fit(vendors: Sequence[Vendor], kind: Kind) -> tuple[Numbers, float]:
-    """Weights of the columns and the bias. Each vendor counts the same."""
+    """Fit the weights of the columns and the bias. Each vendor counts the same."""
     used = [COLUMNS.index(name) for name in KINDS[kind]]
     columns = np.concatenate([rows for one in vendors for rows in one.columns])[:, used]
     answers = np.concatenate([rows for one in vendors for rows in one.answers])
@@ -131,14 +131,14 @@ def _weights(vendors: Sequence[Vendor], kind: Kind, elsewhere: float) -> dict[st
 
 
 def _unseen(name: str, vendors: Mapping[str, Vendor], kind: Kind) -> UnseenVendor:
-    """The vendor by a fit that did not see it."""
+    """Evaluate a vendor with a fit on the others."""
     weights, bias = fit([one for other, one in vendors.items() if other != name], kind)
     probabilities = [1 / (1 + np.exp(-(columns @ weights + bias))) for columns in vendors[name].columns]
     return unseen_vendor(name, probabilities, vendors[name].answers)
 
 
 def _function_words(vendors: Sequence[Vendor]) -> dict[str, float]:
-    """The rarity of each function word, averaged over the vendors that use it."""
+    """Return the rarity of each function word, averaged over the vendors that use it."""
     known: defaultdict[str, list[float]] = defaultdict(list)
     for vendor in vendors:
         for word, rarity in vendor.function_words.items():

@@ -46,8 +46,8 @@ class Collection(Protocol):
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
-        """The best `limit` hits for each named vector, best first: by inner product with stored IDF where it is sparse,
-        by cosine where it is dense.
+        """Return the best `limit` hits for each named vector, best first: sparse vectors by inner product with stored
+        IDF, dense vectors by cosine.
 
         :param payloads: False leaves payloads empty, for a caller that merges the rankings and then fetches the best.
         """

