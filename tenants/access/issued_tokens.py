@@ -102,7 +102,7 @@ def forget(subject: str) -> None:
 
 
 def forget_expired(now: datetime) -> None:
-    """Delete what is known of tokens of all tenants that expired long ago."""
+    """Delete the records of tokens of all tenants that expired long ago."""
     with database.writing() as session:
         session.execute(delete(TokenRow).where(TokenRow.expires_at < now - KEPT_EXPIRED))
 

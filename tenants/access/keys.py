@@ -1,8 +1,8 @@
 """Keys that sign and check tokens. Each key has one algorithm, so a token cannot choose how it is checked.
 
-Own keys (HS256) come from the environment, for replicas, or lie in one file under the data folder, readable by its
-owner alone. Public keys of an identity provider
-(RS256, ES256) come from a JWKS file. Both files are read again when they change.
+Own keys (HS256) come from the environment, for replicas, or from a file under the data folder that only its owner can
+read. Public keys of an identity provider (RS256, ES256) come from a JWKS file. Both files are reloaded when they
+change.
 """
 
 import base64

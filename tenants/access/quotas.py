@@ -41,7 +41,7 @@ class RateLimiter:
     allow several times as many calls, which is better than refusing all of them.
 
     :param settings: the installation's limits.
-    :param clock: seconds from any start, never going back; for what is counted here.
+    :param clock: monotonic seconds for the counts of this process.
     """
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = monotonic) -> None:
@@ -117,9 +117,9 @@ def limits(chosen: policy.Policy, settings: Settings) -> tuple[int, int]:
 
 
 def forget(subjects: Iterable[str], settings: Settings) -> None:
-    """Drop what Redis has counted of these people of the tenant in context; it would go within a day by itself.
+    """Delete Redis' counts of these people of the tenant in context; they would expire within a day.
 
-    :raises TryAgain: Redis does not answer.
+    :raises TryAgain: Redis does not respond.
     """
     url = settings.redis_url.get_secret_value()
     if not url:
@@ -136,7 +136,7 @@ def forget(subjects: Iterable[str], settings: Settings) -> None:
 
 
 class _SharedUsage:
-    """Calls counted in Redis by `limits`, whose scripts count atomically there."""
+    """Calls counted in Redis by `limits`, whose scripts count atomically."""
 
     def __init__(self, url: str) -> None:
         self._pool = ConnectionPool.from_url(url)

@@ -104,7 +104,7 @@ class TokenVerifier:
             tenant, exp = _tenant(claims, raw), _expiry(claims)
         except jwt.ExpiredSignatureError as expired:
             raise Unauthenticated("token_expired") from expired
-        # Beside its own errors, PyJWT lets through what parsing hostile claims raises underneath.
+        # Besides its own errors, PyJWT passes on errors of parsing hostile claims.
         except (jwt.PyJWTError, Invalid, ValueError, TypeError, OverflowError, RecursionError) as refused:
             raise Unauthenticated("token_invalid") from refused
         ends = [time() + REMEMBERED_SECONDS, exp + self._settings.token_skew_seconds]
@@ -143,7 +143,7 @@ def issue(
 
     Raises `Invalid`: `tenant_id_invalid`, `scope_unknown`, `subject_invalid`, `ttl_invalid`.
 
-    :param subject: the person or system that will use it; bounded as tenant ids are.
+    :param subject: the person or system that will use it; limited like tenant ids.
     :param ttl_seconds: 1 second to 366 days.
     :param token_id: its `jti`; a new one when empty.
     """

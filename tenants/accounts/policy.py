@@ -152,11 +152,11 @@ def change(**fields: object) -> Policy:
 
 
 def apply(fields: Mapping[str, object], version: str = "") -> Policy:
-    """Change some fields and put the result in force. What equals a default is not stored and follows it.
+    """Change some fields and apply the result. A value equal to the default is not stored and follows the default.
 
-    :param version: of the policy that the caller has seen (`version_of`); empty takes whatever it has become.
-    :raises Conflict: `settings_changed`, when it has changed since.
-    :raises Invalid: as `with_changes`.
+    :param version: of the policy that the caller has read (`version_of`); empty skips the check.
+    :raises Conflict: `settings_changed`, if it has changed since.
+    :raises Invalid: the errors of `with_changes`.
     """
     with registry.changing() as (session, row):
         before = of(row)

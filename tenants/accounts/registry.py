@@ -25,12 +25,12 @@ from tenants.storage.models import TenantRow
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a tenant's chunks are.
+    """Location of a tenant's chunks.
 
-    `collection` is the lasting name, an alias; the chunks of one `generation` lie under `physical`, so that a new
-    generation can be built beside the old one. `filter` (a value of `meta.tenant`) and `shard_key` are for tenants that
-    share a collection; None where the collection is the tenant's own. `since` is when the tenant was added: another one
-    that had its id before, and was removed, has nothing to do with it.
+    `collection` is the permanent name, an alias; the chunks of one `generation` are stored under `physical`, so that a
+    new generation can be built beside the old one. `filter` (a value of `meta.tenant`) and `shard_key` are for tenants
+    that share a collection; None if the collection is the tenant's own. `since` is when the tenant was added: a removed
+    tenant with the same id is a different one.
     """
 
     collection: str
@@ -84,7 +84,7 @@ class Registry:
     def add(self, tenant_id: str, *, name: str = "", locale: str = "") -> TenantRecord:
         """Register a tenant. Raises `Invalid`: `tenant_id_invalid`, `tenant_exists`.
 
-        :param name: what people call it; the id when empty.
+        :param name: the display name; the id if empty.
         :param locale: `ru` or `en`; the installation's default when empty.
         """
         check_tenant_id(tenant_id)

@@ -57,7 +57,7 @@ class Recorder:
         self._swept_at = self._pruned_at = float("-inf")
 
     def start(self) -> None:
-        """Start the thread, which also carries over what earlier processes left behind."""
+        """Start the thread, which also stores the records left by earlier processes."""
         self._thread = Thread(target=self._run, name="audit", daemon=True)
         self._thread.start()
 
@@ -81,16 +81,16 @@ class Recorder:
             self._wake.set()
 
     def collect(self) -> None:
-        """Carry over at once what earlier processes left behind. Only where no thread is running.
+        """Store the records left by earlier processes now. Only call it without a running thread.
 
-        Raises `TryAgain` when the database does not take it.
+        Raises `TryAgain` if the database does not accept them.
         """
         self._pending = self.spool.abandoned_segments()
         if not self._store_pending():
             raise TryAgain
 
     def close(self) -> None:
-        """Stop, after one more attempt; what the database does not take stays in the spool for the next start."""
+        """Stop after one more attempt; records that the database refuses stay in the spool for the next start."""
         self._stop.set()
         self._wake.set()
         if self._thread is not None:
@@ -153,7 +153,7 @@ class Recorder:
                 self._pending.pop(0).unlink(missing_ok=True)
             self._store_shared()
         except Exception as error:
-            # Whatever the error, the records are safe in the spool, and the thread must survive.
+            # The records are safe in the spool after any error, and the thread must survive.
             if not self._failures:
                 log.error("the audit is not written, records wait in the spool: %s", type(error).__name__)
             self._failures += 1
@@ -164,7 +164,7 @@ class Recorder:
         return True
 
     def _store_shared(self) -> None:
-        """Carry over what any replica has spooled, unless another one is at it."""
+        """Store the records spooled by any replica, unless another replica is doing that."""
         if not database.is_shared(self._settings):
             return
         try:

@@ -57,7 +57,7 @@ class Spool:
                 self._write(line)
 
     def cut(self) -> Path | None:
-        """End the segment that is being written and return it, forced to the disk; None when nothing was written."""
+        """End the current segment, sync it to disk and return it; None if it is empty."""
         with self._lock:
             if self._open is None:
                 return None
@@ -111,7 +111,7 @@ class Spool:
             raise OSError(errno.ENOSPC, f"no room for a record in {path}")
 
     def _keep_ballast(self) -> None:
-        """Take the room while there is some. Where a file system cannot promise any, there is no ballast."""
+        """Reserve the space while there is some. A file system without preallocation gets no reserve."""
         if self._ballast is not None or disk.free(self.folder) < 2 * BALLAST_BYTES:
             return
         path = self.folder / f"{self._name}{BALLAST}"

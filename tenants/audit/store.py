@@ -150,7 +150,7 @@ def _prune_some(tenant_id: str, last: int, before: datetime, settings: Settings)
 
 
 class _Chain:
-    """A tenant's chain while it is locked for adding. What is added is written by `flush`, in one go for each table."""
+    """A tenant's chain, locked for adding. `flush` writes the added rows, with one statement for each table."""
 
     def __init__(self, session: Session, head: AuditChainRow) -> None:
         self.session = session
@@ -211,7 +211,7 @@ class _Chain:
         self.add("erasure", datetime.now(UTC), note=canonical({"sequences": list(sequences)}))
 
     def flush(self) -> None:
-        """Write what was added so far."""
+        """Write the added rows."""
         # By the connection: the session would look at each row, at ten times the cost.
         for table, rows in self._rows.items():
             self.session.connection().execute(insert(table), rows)

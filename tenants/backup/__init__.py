@@ -1,8 +1,8 @@
-"""Backups of a whole installation: one encrypted file, taken while it serves, from which it is set up elsewhere.
+"""Backups of a whole installation: one encrypted file, taken while it serves, to be restored elsewhere.
 
-In it: every row of the records, the keys, records that were on their way to the database, and the files of jobs still
-to be worked off. Not in it: the index, which is built anew from the kept texts, models, and what is set by the
-environment. Rows are written the same from SQLite and PostgreSQL, so a backup of one is restored into the other.
+Included: every row of the records, the keys, records on their way to the database, and the files of unfinished jobs.
+Not included: the index, which is rebuilt from the stored texts, models, and settings of the environment. The format of
+rows is the same for SQLite and PostgreSQL, so a backup of one can be restored into the other.
 """
 
 from tenants.backup.manifest import Manifest

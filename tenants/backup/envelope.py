@@ -71,7 +71,7 @@ def write(path: Path, key: str, parts: Iterable[Part], last: Callable[[Mapping[s
 def opened(path: Path, key: str, room: Path) -> Iterator[ZipFile]:
     """Yield the parts of an intact file that was encrypted with this key.
 
-    :param room: a folder for what is decrypted; no name there leads to it.
+    :param room: a folder for the decrypted data, in an unnamed file.
     :raises CallerError: `path_missing`, `backup_damaged`, `backup_key_wrong`.
     """
     if not path.is_file():

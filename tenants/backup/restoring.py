@@ -48,7 +48,7 @@ def check_finished(settings: Settings) -> None:
 def restore(path: Path, settings: Settings, journals: Sequence[Path] = ()) -> Restored:
     """Set up an empty installation, without its index.
 
-    :param journals: of erasures (`tenants.privacy.erasures`), of which those are made again that came after the backup.
+    :param journals: of erasures (`tenants.privacy.erasures`); those made after the backup are repeated.
     :raises CallerError: `backup_key_missing`, `path_missing`, `backup_key_wrong`, `backup_damaged`, `backup_newer`,
         `data_key_wrong`, `restore_not_empty`, `journal_unreadable`.
     """
@@ -135,13 +135,13 @@ def _check_data_key(manifest: Manifest) -> None:
 
 
 def _forget_lost_generations(settings: Settings) -> None:
-    """Delete the records of the index, which is not in the backup, so that the current generation is rebuilt."""
+    """Delete the records of other generations: the backup has no index, and the current generation is rebuilt."""
     with database.writing(settings) as session:
         session.execute(delete(GenerationRow).where(GenerationRow.state != "in_force"))
 
 
 def _erase_again(noted: Sequence[Erasure], since: datetime, settings: Settings) -> int:
-    # What was still on its way to the database is erased there.
+    # Store spooled records first, so that the erasures cover them.
     Recorder(settings).collect()
     later = [erasure for erasure in noted if erasure.at >= since]
     for erasure in later:

@@ -29,7 +29,7 @@ from tenants.work.jobs import OPEN
 log = logging.getLogger("opora.backup")
 
 FILES = ("keys", "spool", "uploads")
-"""The folders of the data folder of which a backup has files."""
+"""Folders of the data folder with files in the backup."""
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 50
@@ -37,7 +37,7 @@ _STAGE = "backup-"
 
 
 def take(path: Path, settings: Settings) -> Manifest:
-    """Write a backup of everything acknowledged so far to a new file; what is written meanwhile may be in it.
+    """Write a backup of everything acknowledged so far to a new file; it may contain later writes.
 
     :raises CallerError: `backup_key_missing`, `backup_exists`, `backup_unwritable`.
     """
@@ -109,7 +109,7 @@ def _snapshot(settings: Settings, stage: Path) -> Iterator[Connection]:
                 connection.execute(text("SET TRANSACTION READ ONLY"))
                 connection.execute(text("SET LOCAL statement_timeout = 0"))
             if not _link_uploads(connection, settings, stage):
-                # A job has ended between the look at its row and at its files: as of now it is done.
+                # A job has ended between reading its row and its files: start again with the current state.
                 continue
             if is_server:
                 yield connection
@@ -146,14 +146,14 @@ def _copy_spool(spool: Path, stage: Path) -> None:
         if segment.suffix == BALLAST:
             continue
         try:
-            # Not linked: the process that writes it goes on doing so.
+            # Not linked: its process keeps writing to it.
             shutil.copyfile(segment, stage / segment.name)
         except FileNotFoundError:
             continue
 
 
 def _link_uploads(connection: Connection, settings: Settings, stage: Path) -> bool:
-    """Whether every file of the open jobs is there; it is kept in the stage, whatever becomes of its job."""
+    """Link the files of the open jobs into the stage. Returns False if one is missing."""
     shutil.rmtree(stage / "uploads", ignore_errors=True)
     open_jobs = select(JobRow.tenant_id, JobRow.job_id, JobRow.files).where(
         JobRow.state.in_(OPEN), JobRow.kind == "upload"

@@ -21,7 +21,7 @@ from tenants.storage.models import TicketRow
 
 
 class Change:
-    """A chat's row, locked, and what is done to it in one transaction."""
+    """A chat's row, locked, with its changes in one transaction."""
 
     def __init__(self, session: Session, row: ChatRow) -> None:
         self.session = session

@@ -32,7 +32,7 @@ def give(text: str, *, site: str, address: str) -> None:
 
 
 def withdraw(site: str) -> None:
-    """End what the caller has agreed to at a site."""
+    """Withdraw the caller's consents at a site."""
     caller = context.current()
     standing = (
         ConsentRow.tenant_id == caller.tenant_id,

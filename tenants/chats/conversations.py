@@ -45,7 +45,7 @@ def recall(session_id: str) -> tuple[PastTurn, ...]:
 
 
 def remember(session_id: str, turn: PastTurn) -> None:
-    """Add a turn to the caller's conversation; the oldest beyond ten is forgotten, as is what was said long ago."""
+    """Add a turn to the caller's conversation; drop the turns beyond ten, and expired ones."""
     caller = context.current()
     now = datetime.now(UTC)
     with database.writing() as session:

@@ -24,7 +24,7 @@ EventName: TypeAlias = Literal[
 ]
 EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
 TEST_EVENT = "webhook.test"
-"""Sent when an admin asks for it, whichever events a receiver wants."""
+"""Sent on an admin's request, whatever events a receiver subscribes to."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
 
 RETRY_SECONDS = (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400)

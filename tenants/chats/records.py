@@ -19,7 +19,7 @@ Author: TypeAlias = Literal["customer", "bot", "operator", "system"]
 Kind: TypeAlias = Literal["text", "note", "event", "file"]
 EMPTY_BODY: Body = {}
 MAX_SEQ = 1_000_000_000
-"""More messages than a chat will ever hold: what is counted beyond it is no number of a message."""
+"""Upper limit of message numbers; larger numbers are invalid."""
 _AUTHORS: tuple[Author, ...] = get_args(Author)
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 

@@ -113,7 +113,7 @@ def find(key: str) -> Site:
     """Return the site with a public key, of any tenant. Raises `NotFound` with the code `site_unknown`."""
     site = _all().get(key)
     if site is None:
-        # It may be younger than what is in memory.
+        # It may be newer than the cache.
         with database.reading() as session:
             row = session.get(SiteRow, key)
         if row is None:
@@ -129,7 +129,7 @@ async def load(key: str) -> Site:
 
 
 async def is_allowed_anywhere(origin: str) -> bool:
-    """Whether any site at all is at this origin, so that a browser may be let through to be told more."""
+    """Whether any site allows this origin, so that a browser may read the error."""
     known = _SITES.peek(_cache_key())
     sites = known if known is not None else await to_thread(_all)
     return any(site.allows_origin(origin) for site in sites.values())
@@ -197,9 +197,9 @@ def hours(key: str) -> Hours | None:
 
 
 def set_hours(key: str, chosen: Hours | None, *, version: str = "") -> None:
-    """Set the hours of a site, or, with an empty key, the tenant's; None: a site follows the tenant, who has none.
+    """Set the hours of a site, or, with an empty key, the tenant's. None removes them: a site then follows the tenant.
 
-    :param version: of the site or of the policy that the caller has seen.
+    :param version: of the site or of the policy that the caller has read.
     :raises Conflict: `settings_changed`.
     """
     if not key:
@@ -217,13 +217,13 @@ def update(
     config: Mapping[str, object] = _UNCHANGED,
     identity_required: bool | None = None,
 ) -> Site:
-    """Change what is given of a site of the tenant in context.
+    """Change some settings of a site of the tenant in context.
 
-    :param version: of the site that the caller has seen (`version_of`); empty takes whatever it has become.
+    :param version: of the site that the caller has read (`version_of`); empty skips the check.
     :param config: fields of `SiteConfig`.
     :param identity_required: true gives the site an identity secret if it has none.
-    :raises Invalid: as `add`, `site_invalid` with the field.
-    :raises Conflict: `settings_changed`, when the site has changed since.
+    :raises Invalid: the errors of `add`, `site_invalid` with the field.
+    :raises Conflict: `settings_changed`, if the site has changed since.
     """
     with database.writing() as session:
         row = _row(session.get(SiteRow, key, with_for_update=True))

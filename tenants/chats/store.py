@@ -116,7 +116,7 @@ def assignee_name(chat: Chat) -> str:
         return session.scalar(query.order_by(ChatMessageRow.seq.desc()).limit(1)) or ""
 
 
-# What customers do
+# Customers
 
 
 def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
@@ -201,7 +201,7 @@ def mark_seen(chat_id: str, seq: int, *, by_operator: bool) -> None:
             row.customer_seen = max(row.customer_seen, seq)
 
 
-# What the assistant does
+# The assistant
 
 
 def answer(
@@ -272,11 +272,11 @@ def hand_over(
 ) -> Chat | None:
     """Ask for a person: ticket, state, notice and outbox entry in one transaction. There is one open ticket per chat.
 
-    Asking again while the chat waits, or while a person has it, changes nothing and promises nothing more.
+    Repeating it while the chat waits, or while a person has it, changes nothing.
 
-    :param version: of the chat as the assistant began to answer it; None when the customer asks, at any moment.
-    :param reply: what the assistant says about the ticket, as an answer.
-    :param notice: what the customer reads about it in the system's line instead.
+    :param version: of the chat when the assistant began to answer; None on the customer's own request.
+    :param reply: the assistant's answer with the ticket.
+    :param notice: the text of the system's line about the ticket, without a `reply`.
     :param client_id: identifies the message that `reply` answers, see `answer_id`.
     :returns: None if an operator has taken the chat over, or the message was answered or stopped before.
     """
@@ -294,7 +294,7 @@ def hand_over(
         if reply is not None:
             bot_reply = reply(ticket)
             change.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
-        # An operator who had put the chat off has it again.
+        # The chat returns to the operator who had snoozed it.
         event = "queued" if row.state == "queued" else "woken"
         body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}
         words = notice(ticket) if notice is not None and event == "queued" else ""
@@ -304,7 +304,7 @@ def hand_over(
         return chat_of(row)
 
 
-# What operators do
+# Operators
 
 
 def reply(
@@ -354,8 +354,8 @@ def discard_suggestion(chat_id: str, message_id: str) -> Posted:
 def take(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
     """Assign the chat to the caller.
 
-    :param version: of the chat as the operator saw it; None takes whatever it has become.
-    :raises Conflict: `chat_changed`, when it has changed since.
+    :param version: of the chat that the operator has seen; None skips the check.
+    :raises Conflict: `chat_changed`, if it has changed since.
     """
     return _operated(chat_id, version, lambda change: change.assign("taken", context.current().subject, name))
 
@@ -390,11 +390,11 @@ def reopen(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
     return _operated(chat_id, version, lambda change: change.assign("reopened", context.current().subject, name))
 
 
-# What time does
+# Time
 
 
 def wake_up(now: datetime | None = None) -> tuple[str, ...]:
-    """Bring snoozed chats of the tenant back whose time has come; their ids."""
+    """Wake the tenant's snoozed chats that are due; return their ids."""
     now = now or datetime.now(UTC)
     return _each_due(ChatRow.state == "snoozed", ChatRow.snoozed_until <= now, event="woken")
 

@@ -43,14 +43,14 @@ class SiteRow(Base):
 class ChatRow(Base):
     """A conversation between a customer, the assistant and operators.
 
-    `version` goes up with every change of state or owner; `last_seq` is the number of the newest message. `failures`
-    counts turns in a row that gave no answer. `undo` is what the chat was before an operator's last change, see
+    `version` increases with every change of state or owner; `last_seq` is the number of the newest message. `failures`
+    counts consecutive turns without an answer. `undo` is the state before an operator's last change, see
     `tenants.chats.undo`.
 
-    What the figures of `tenants.insight` are counted from: when the customer first wrote (`asked_at`), was first
-    answered by the assistant (`answered_at`), first asked for a person (`requested_at`), first had a public reply of
-    one (`replied_at`) and first came back to a chat that had ended (`returned_at`); `outcome` and `outcome_reason` are
-    those of the newest turn about a matter of the tenant's.
+    The statistics of `tenants.insight` use: the time of the customer's first message (`asked_at`), of the assistant's
+    first answer (`answered_at`), of the first request for a person (`requested_at`), of the first public reply of a
+    person (`replied_at`) and of the first return to an ended chat (`returned_at`); `outcome` and `outcome_reason` are
+    those of the newest turn about the tenant's business.
     """
 
     __tablename__ = "chats"

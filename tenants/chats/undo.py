@@ -1,8 +1,8 @@
-"""Taking back what an operator has just done to a chat.
+"""Undo of an operator's last change of a chat.
 
-A change by an operator keeps what the chat was before. It can be taken back by the same person, for two minutes, and
-only while nothing else has changed the chat: a customer's message to an ended chat, for one, has begun a new stretch.
-What customers and webhooks have read stays read; both learn that it goes on.
+A change by an operator stores the previous state. The same person can undo it for two minutes, and only until the next
+change of the chat, such as a customer's message to an ended chat. Messages that customers and webhooks have received
+are not withdrawn; both are notified that the chat continues.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ def undoable(change: Change) -> Iterator[None]:
 
 
 def undo(chat_id: str) -> Chat:
-    """Make a chat what it was before the caller's last change of it. Raises `Conflict` with `nothing_to_undo`."""
+    """Restore the chat to the state before the caller's last change. Raises `Conflict` with `nothing_to_undo`."""
     with changing(chat_id) as change:
         row = change.row
         kept = row.undo

@@ -155,8 +155,8 @@ class Visitors:
 def check_origin(site: Site, origin: str, host: str) -> None:
     """Whether a page may show the site's widget.
 
-    :param origin: as the browser says it; empty when there is no browser, or for a page of the service itself.
-    :param host: what the service is called by.
+    :param origin: of the browser's request; empty without a browser, or for a page of the service itself.
+    :param host: the service's host name.
     :raises Forbidden: `origin_forbidden`.
     """
     if not origin and ANY_ORIGIN not in site.origins:

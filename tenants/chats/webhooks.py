@@ -64,7 +64,7 @@ def get(webhook_id: str) -> Webhook:
 
 
 def remove(webhook_id: str) -> None:
-    """Take a receiver away, and what was still to be sent to it."""
+    """Delete a receiver with its pending deliveries."""
     with database.writing() as session:
         row = _existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id)))
         session.delete(row)

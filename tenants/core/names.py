@@ -1,8 +1,8 @@
 """Names of collections and folders: one per tenant id, never shared by two, on any file system.
 
-Threat: two tenants meeting in one collection. A sanitiser that drops what it does not like maps every pair of Cyrillic
-ids of equal length to one name, and a case-insensitive file system maps `Acme` to `acme`. So a clean lower-case id is
-its own name, and any other gets a readable slug and 130 bits of SHA-256, with a `~` that no clean id holds.
+Threat: two tenants share one collection. A sanitiser that drops unsupported characters maps every pair of Cyrillic ids
+of equal length to one name, and a case-insensitive file system maps `Acme` to `acme`. So a clean lower-case id is used
+as the name, and any other gets a readable slug and 130 bits of SHA-256, with a `~` that no clean id contains.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""The operator desk's own records: who works there, where they are signed in, what they reply with."""
+"""The operator desk's own records: operators, their sessions, canned replies and articles."""

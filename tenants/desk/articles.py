@@ -50,10 +50,10 @@ class Draft:
 class Article:
     """A draft with its history.
 
-    :param version: counts its changes; `published_version` is the one in the knowledge base, None for none.
-    :param created_by: a login, as are the other two.
-    :param preview: the last look at what it would change; `pipelines.ask.articles.preview` says what is in it.
-    :param chat_id: the chat that it was written from; None when it was from none, or that is gone.
+    :param version: counts its changes; `published_version` is the one in the knowledge base, None if unpublished.
+    :param created_by: a login, like `updated_by` and `published_by`.
+    :param preview: the last preview of its effect; for the contents see `pipelines.ask.articles.preview`.
+    :param chat_id: the chat that it was written from; None without one, or after the chat was deleted.
     """
 
     article_id: str
@@ -150,8 +150,8 @@ def of_chat(chat_id: str) -> Article | None:
 def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -> Article:
     """Create a draft.
 
-    :param gap_ids: what it is written for.
-    :param chat_id: what it is written from.
+    :param gap_ids: the gaps that it covers.
+    :param chat_id: the chat that it is written from.
     :raises OporaError: `gap_unknown`, `article_invalid`, `articles_too_many`.
     """
     _check(draft)
@@ -242,7 +242,7 @@ def unlink_chats(session: Session, tenant_id: str, chat_ids: ScalarSelect[str] |
 
 
 def forget_previews(session: Session, tenant_id: str) -> None:
-    """Delete all previews: they hold answers to recorded questions, some of which are being forgotten."""
+    """Delete all previews: they hold answers to recorded questions, some of which are being erased."""
     stored = ArticleRow.tenant_id == tenant_id, ArticleRow.preview.is_not(None)
     session.execute(update(ArticleRow).where(*stored).values(preview=None))
 
@@ -255,7 +255,7 @@ def _check(draft: Draft) -> None:
         and len(draft.text) <= MAX_TEXT_LENGTH
         and len(lengths) <= MAX_QUESTIONS
         and max(lengths, default=0) <= MAX_QUESTION_LENGTH
-        # What no database can store: NUL, and half of a surrogate pair, which JSON can encode.
+        # Databases cannot store NUL or half a surrogate pair, which JSON can encode.
         and not re.search("[\0\ud800-\udfff]", "\n".join((draft.title, draft.text, *draft.questions)))
     )
     if not fits:

@@ -50,10 +50,10 @@ def check(secret: str) -> None:
 def set_up(
     secret: str, *, tenant_id: str, tenant_name: str, locale: str, origin: str, login: str, name: str, password: str
 ) -> Operator:
-    """Make the first tenant, its site and its admin; the link is used up by it.
+    """Create the first tenant, its site and its admin; the link is then used up.
 
-    :param origin: of the website that will show the widget; empty for none yet.
-    :raises Invalid: for anything that does not fit; nothing is made then, and the link still works.
+    :param origin: of the website with the widget; may be empty.
+    :raises Invalid: for an invalid value; then nothing is created, and the link still works.
     :raises NotFound: `link_used`.
     """
     check(secret)
@@ -61,7 +61,7 @@ def set_up(
     operators.check_new(login, password)
     origins = [checked_origin(origin)] if origin else []
     with database.writing() as session:
-        # Locked, all of them: of two who send the form at once one finds the links gone.
+        # Lock all links: of two simultaneous requests, the second one finds them gone.
         links = session.scalars(select(OneTimeLinkRow).order_by(OneTimeLinkRow.digest).with_for_update()).all()
         if digest_of(secret) not in {link.digest for link in links}:
             raise NotFound("link_used")

@@ -66,7 +66,7 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
     operators.check_new(login, password)
     with acting_as(Tenant(tenant.tenant_id, operators.normal_login(login))):
         with database.writing() as session:
-            # Of two who send the form at once one finds the link gone.
+            # Of two simultaneous requests, the second one finds the link gone.
             used = delete(InvitationRow).where(InvitationRow.digest == digest_of(secret))
             if not session.scalars(used.returning(InvitationRow.digest)).all():
                 raise NotFound("link_used")

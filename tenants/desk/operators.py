@@ -179,7 +179,7 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
 
 
 def remove(login: str) -> None:
-    """Take away an operator of the tenant in context, who is signed out at once. Raises `NotFound`."""
+    """Remove an operator of the tenant in context, who is signed out at once. Raises `NotFound`."""
     _remove(login, context.current().tenant_id)
 
 

@@ -28,7 +28,7 @@ _ID_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A session in use. `csrf` is what a page sends with every change, to prove that it is a page of this session."""
+    """A session in use. `csrf` is the token that a page of this session sends with every change."""
 
     operator: Operator
     session_id: str

@@ -1,7 +1,7 @@
 """Access to a tenant's collections: engine and generation; each is opened once per process.
 
-The tenant comes from the context and the place from the registry. No caller can name either; which of the tenant's own
-generations is a caller's to say.
+The tenant comes from the context and the location from the registry. A caller can only choose among the tenant's own
+generations.
 
 A collection stays open as long as a question refers to it: a generation that is replaced leaves the table here, and is
 released with its last reference.
@@ -289,7 +289,7 @@ def _note(key: _Key, damage: str) -> None:
 
 
 def _discard_broken(key: _Key) -> None:
-    """Close a collection on whose files the engine has failed, and take them for unreadable."""
+    """Close a collection after the engine has failed on its files, and mark it as unreadable."""
     collection = _OPEN.get(key)
     if collection is None or not collection.broken:
         return
@@ -301,14 +301,14 @@ def _discard_broken(key: _Key) -> None:
 
 
 def _lacks_chunks(collection: Collection) -> bool:
-    """Whether records name more chunks than there are. They never do otherwise, however a writer ends."""
+    """Whether records name more chunks than are stored, which never happens in an intact index."""
     named, stored = generations.recorded_chunks(), collection.count()
-    # Another process may be writing: what counts is what was named all the time.
+    # Another process may be writing, so count the records again.
     return stored < named and stored < generations.recorded_chunks()
 
 
 def _is_emptied(collection: Collection) -> bool:
-    """Whether nothing is left of what records name. Single chunks are for `components.ingest.reconcile` to find."""
+    """Whether all recorded chunks are missing. Single missing chunks are found by `components.ingest.reconcile`."""
     return not collection.count() and _lacks_chunks(collection)
 
 

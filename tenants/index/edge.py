@@ -1,8 +1,8 @@
 """Qdrant Edge: the server's engine inside this process. One folder is one collection.
 
-What it asks of its caller (measured, qdrant-edge-py 0.9): every call holds the interpreter lock, so calls are few and
-short; `update` reaches the disk at `flush`; a second process on the same folder is turned away; `optimize` is the only
-thing that ever moves chunks out of the memory they were written to, and it takes seconds.
+Requirements on the caller (measured, qdrant-edge-py 0.9): every call holds the interpreter lock, so calls must be few
+and short; `update` reaches the disk at `flush`; a second process on the same folder is refused; only `optimize` moves
+chunks out of the memory they were written to, and it takes seconds.
 """
 
 import json
@@ -345,7 +345,7 @@ class EdgeCollection:
                 _LOG.error("the index in %s cannot be closed: %s", self._folder.name, fault)
 
     def _compact(self) -> None:
-        """Move what was written into compact segments.
+        """Move written chunks into compact segments.
 
         Chunks are written to segments that grow, and that keep their index in memory and rebuild it on loading: at
         10,000 chunks, 260 MB and 2 s against 140 MB and 0.5 s in a compact segment. Compacting also drops deleted
@@ -443,7 +443,7 @@ class _Payloads:
             read = {str(record.id): record.payload or {} for record in shard.retrieve(missing, True, False)}
             payloads |= read
             with self._lock:
-                # A write in between may have changed what was just read, so it is used once and not kept.
+                # A concurrent write may have changed the payloads, so they are used once and not cached.
                 if writes == self._writes:
                     self._cached.update(read)
                     while len(self._cached) > _REMEMBERED:
@@ -474,8 +474,8 @@ def _config(dimensions: int) -> EdgeConfig:
     dense = {DENSE: EdgeVectorParams(size=dimensions, distance=Distance.Cosine)} if dimensions else None
     return EdgeConfig(
         vectors=dense,
-        # No graph over dense vectors: compacting would take minutes to build one of 60,000, and does without in 1 s.
-        # Looking at all of 50,000 with 384 dimensions takes 11 ms.
+        # No graph over dense vectors: with one, compacting 60,000 takes minutes, without one 1 s. A full scan of 50,000
+        # vectors with 384 dimensions takes 11 ms.
         hnsw_config=_NO_GRAPH if dense else None,
         # Read from the files as needed: once read, questions take no longer than with the whole in memory, and loading
         # any number of documents takes no more memory than loading ten thousand chunks.

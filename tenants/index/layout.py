@@ -101,7 +101,7 @@ def matches_nothing(conditions: Conditions | None) -> bool:
 def day_bounds(bounds: tuple[str | None, str | None]) -> tuple[str | None, str | None]:
     """Convert (first day, last day) to moments (at or after, before), so that the last day is included.
 
-    Raises `Invalid` with the code `filter_invalid` on what is no ISO 8601 day.
+    Raises `Invalid` with the code `filter_invalid` for an invalid ISO 8601 day.
     """
     first, last = bounds
     try:

@@ -1,7 +1,7 @@
 """Qdrant by URL, or in memory for tests: the same chunks through `QdrantClient`.
 
-A collection's lasting name is an alias from the first day, so a new generation can take its place in one step. Payloads
-and the vector `text-sparse` lie as `QdrantDocumentStore` has them, so stock Haystack tools read our collections.
+The permanent name of a collection is always an alias, so a new generation can replace it in one step. Payloads and the
+vector `text-sparse` have the layout of `QdrantDocumentStore`, so stock Haystack tools can read our collections.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class QdrantServer:
 
     def __init__(self, url: str, api_key: str = "") -> None:
         self.in_memory = url == IN_MEMORY
-        # The in-memory engine is not thread-safe; a server sorts its callers out by itself.
+        # The in-memory engine is not thread-safe; a server handles concurrent callers.
         self._one_at_a_time: AbstractContextManager[object] = RLock() if self.in_memory else nullcontext()
         # The version check is a separate request, with separate errors.
         self._client = QdrantClient(location=url, api_key=api_key or None, check_compatibility=False)

@@ -8,7 +8,7 @@ would be a fault here (qdrant-haystack 13.1):
 - Reading never creates a collection. A lost index raises `IndexDamaged`, a tenant without documents has none.
 - `in []` matches nothing; the stock filter matches everything. Native Qdrant filters are refused.
 - Each half of a hybrid search brings `candidates` hits; the stock one brings ten.
-- An empty embedding finds nothing, and a hybrid search then goes by words.
+- An empty embedding finds nothing, and a hybrid search is then lexical.
 - Every document found with an embedding carries its cosine in `meta["scores"]`: reciprocal ranks say nothing about
   relevance. Its status is `superseded` if an edge marks it so.
 - Writing checks every vector, reaches the disk before it returns, and keeps the tenant's records, so that the next
@@ -172,7 +172,7 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
         return len(points)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Remove documents and what the records say about them; unknown ids are ignored."""
+        """Delete documents and their records; unknown ids are ignored."""
         with writing.alone():
             collection = self._collection()
             hits = collection.fetch([_point_id(document_id) for document_id in document_ids])
@@ -385,7 +385,7 @@ def _record(points: Sequence[Point]) -> None:
         doc_id = str(meta["doc_id"])
         record = changed.get(doc_id) or known.get(doc_id) or _new_record(doc_id, meta)
         chunk_ids = (*(known_id for known_id in record.chunk_ids if known_id != chunk_id), chunk_id)
-        # No hash: the next run that brings this document writes it anew.
+        # No hash: the next ingestion of this document writes it again.
         changed[doc_id] = replace(record, chunk_ids=chunk_ids, content_hash="")
     records.put(*changed.values())
 
@@ -415,7 +415,7 @@ def _new_record(doc_id: str, meta: Mapping[str, Json]) -> DocumentRecord:
 
 
 def _forget(chunk_ids: set[str], doc_ids: Iterable[str]) -> None:
-    """Take chunks out of the records of their documents; a document without chunks is gone."""
+    """Remove chunks from the records of their documents; delete documents without chunks."""
     left, gone = [], []
     for record in records.find(list(doc_ids)).values():
         kept = tuple(chunk_id for chunk_id in record.chunk_ids if chunk_id not in chunk_ids)

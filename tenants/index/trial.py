@@ -1,9 +1,9 @@
 """A collection with a document on trial: searched as if its chunks were stored.
 
-A sparse score is made of the question's weights, those of the chunk, and the inverse document frequency, which the
-document's own chunks change a little. The engine tells what it is now; from that follows in how many chunks a dimension
-occurs, what the frequency would be with the document, and by what factor the question's weights have to change for the
-engine to score as it would then.
+A sparse score depends on the weights of the question and of the chunk, and on the inverse document frequency, which
+the document's own chunks change a little. The engine's current frequency gives the number of chunks with a dimension,
+and so the frequency with the document, and the factor for the question's weights that makes the engine score as it
+would after storing the document.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

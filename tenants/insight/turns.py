@@ -1,7 +1,7 @@
 """Statistics of recorded turns: outcomes and reasons, cited documents, unanswered questions.
 
-Turns are those of every channel, chats included. What was erased is counted on, because the links of the audit stay;
-what was pruned is not.
+Turns of every channel count, chats included. Erased turns still count, because the links of the audit remain; pruned
+turns do not.
 """
 
 from collections.abc import Mapping

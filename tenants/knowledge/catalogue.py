@@ -21,12 +21,12 @@ _IN_SLICES = {"yield_per": 500}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions, all of which must hold. None is open; an empty tuple matches nothing.
+    """Conditions, all of which must hold. None does not restrict; an empty tuple matches nothing.
 
-    :param languages: as documents name them, such as `ru`.
-    :param words: text that the title or the id holds, letter case aside.
-    :param flagged: whether something about the text wants an operator's eye.
-    :param stale: whether recent answers rely on it though it is in doubt (`tenants.knowledge.freshness`).
+    :param languages: codes such as `ru`.
+    :param words: text contained in the title or the id, case-insensitive.
+    :param flagged: whether an operator should check the text.
+    :param stale: whether recent answers cite it although it is in doubt (`tenants.knowledge.freshness`).
     :param date_from: first ISO 8601 day of the document's last change; `date_to` the last one.
     """
 
@@ -52,7 +52,7 @@ Conditions: TypeAlias = Sequence[ColumnElement[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some documents by id, out of `total`. `following` is what to ask for next; None on the last page."""
+    """A page of documents by id, out of `total`. `following` is the cursor of the next page; None on the last page."""
 
     documents: tuple[DocumentRecord, ...]
     total: int
@@ -157,6 +157,6 @@ def _conditions(selection: Selection) -> Conditions:
 
 
 def _has_words(words: str, doc_id: str, title: str) -> bool:
-    # Databases differ in what they take for the same letter, so that is done here.
+    # Databases differ in case folding, so it is done here.
     folded = words.casefold()
     return folded in title.casefold() or folded in doc_id.casefold()

@@ -1,7 +1,7 @@
 """Pairs of passages that contradict each other, found when documents change.
 
-A pair is known by its two chunks, whose ids cover their text: when either is written anew, the pair is gone. It goes
-with either of its documents too.
+A pair is identified by its two chunks, whose ids cover their text: if either text changes, the pair is deleted. It is
+also deleted with either of its documents.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Records of a tenant's documents and their chunks.
 
 A record is written after the document's chunks are stored and before the chunks of its last version are removed, so a
-record never names a chunk that is missing; what a crash leaves over is a chunk that no record names.
+record never names a missing chunk; after a crash there may be chunks that no record names.
 """
 
 from collections.abc import Mapping, Sequence

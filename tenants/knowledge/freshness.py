@@ -23,8 +23,8 @@ _OUTDATED: Mapping[str, Doubt] = {"superseded": "superseded", "deprecated": "dep
 class Stale:
     """A cited document that may no longer hold.
 
-    :param doubts: `old`: last updated longer ago than asked for; `changed`: a passage that was cited is no longer in
-        it; `removed`: it is gone; else its status.
+    :param doubts: `old`: last updated before the given limit; `changed`: a cited passage is no longer in it;
+        `removed`: it was deleted; otherwise its status.
     """
 
     doc_id: str
@@ -95,7 +95,7 @@ def _cited(since: datetime) -> dict[str, _Cited]:
         .where(
             AuditDocumentRow.tenant_id == context.current().tenant_id,
             AuditDocumentRow.cited.is_(True),
-            # What a tool says is of today.
+            # The answer of a tool is always current.
             AuditDocumentRow.doc_id.not_like(f"{ORIGIN}%"),
             AuditRow.at >= since,
         )

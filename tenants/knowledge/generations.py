@@ -62,7 +62,7 @@ def in_state(state: State) -> Generation | None:
 
 
 def record_first(encoder: str, dimensions: int) -> None:
-    """Write down the generation in force, whose first chunk is about to be stored."""
+    """Record the current generation before its first chunk is stored."""
     number = registry.current().placement.generation
     with database.writing() as session:
         session.merge(_row(number, "in_force", encoder, dimensions))
@@ -98,7 +98,7 @@ def activate(number: int) -> None:
 
 
 def forget(number: int) -> None:
-    """Remove the record of a generation whose chunks are gone, its lexicon included."""
+    """Delete the record of a generation without chunks, and its lexicon."""
     if number == registry.current().placement.generation:
         raise InternalFault("generation_in_force")
     with database.writing() as session:

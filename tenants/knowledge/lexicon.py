@@ -129,7 +129,7 @@ def begin() -> bool:
 
 
 def finish() -> None:
-    """Close an ingest run whose every change was applied."""
+    """End an ingest run after all of its changes were applied."""
     with database.writing() as session:
         _state(session).dirty = False
     _fold(beyond=_FOLD_AFTER_RUN)
@@ -137,9 +137,9 @@ def finish() -> None:
 
 
 def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> None:
-    """Count chunks that came and went. One transaction, whose cost depends on these chunks alone.
+    """Update the counts for added and removed chunks in one transaction, whose cost depends on these chunks only.
 
-    Terms that no chunk holds any more disappear.
+    Terms without chunks are deleted.
     """
     change = _count(added)
     lost = _count(removed)
@@ -202,8 +202,8 @@ def _append(session: Session, state: LexiconStateRow, generation: int, body: _Bo
 def _fold(*, beyond: int) -> None:
     """Fold the parts into one once there are many differences.
 
-    A large vocabulary takes seconds, so it is folded without a lock, and put in place of what it was made from unless
-    that has changed meanwhile. Differences that came later stay, and follow it.
+    A large vocabulary takes seconds, so it is folded without a lock, and replaces its parts unless they have changed
+    meanwhile. Later differences are kept and apply after it.
     """
     generation = _generation()
     of_generation = _parts(generation)

@@ -98,7 +98,7 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Rejecte
 
 
 def forget(session: Session, doc_ids: Sequence[str]) -> bool:
-    """Remove what belongs to documents that are removed. Returns whether there was any."""
+    """Delete the approaches of removed documents. Returns whether there were any."""
     chosen = RejectedRow.tenant_id == context.current().tenant_id, RejectedRow.doc_id.in_(doc_ids)
     return bool(session.scalars(delete(RejectedRow).where(*chosen).returning(RejectedRow.rejected_id)).all())
 

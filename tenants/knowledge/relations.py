@@ -58,7 +58,7 @@ def current() -> Relations:
 
 
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:
-    """Make this all that the documents say about themselves; a run over unchanged relations writes nothing."""
+    """Replace the relations declared by these documents; a run over unchanged relations writes nothing."""
     if not (ties or approaches or registry.current().relations):
         return
     with database.writing() as session:

@@ -127,7 +127,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
 
 
 def erase(person: Person) -> ErasureReport:
-    """Erase everything kept about a person, and what is on its way to the audit as it gets there.
+    """Erase all data about a person, including records on their way to the audit.
 
     Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
     """
@@ -138,7 +138,7 @@ def erase(person: Person) -> ErasureReport:
 
 
 def erase_again(erasure: Erasure) -> None:
-    """Make an erasure of a tenant again that came after what has just been restored; the traces are gone already."""
+    """Repeat an erasure of a tenant that is newer than the restored backup; the traces are gone already."""
     if not Registry().exists(erasure.tenant_id):
         return
     with acting_as(Tenant(erasure.tenant_id, "restore")):

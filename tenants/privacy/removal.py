@@ -31,7 +31,7 @@ _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
 
 INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, SpooledRow))
-"""The tables that hold nothing of any tenant."""
+"""The tables without tenant data."""
 
 
 @dataclass(frozen=True, slots=True)

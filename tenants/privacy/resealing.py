@@ -10,9 +10,9 @@ _BATCH = 200
 
 
 def reseal() -> int:
-    """Encrypt every sealed value of the installation anew. Returns how many there are.
+    """Encrypt every sealed value of the installation again. Returns their number.
 
-    Rows are changed a few at a time, so the service goes on meanwhile.
+    Rows are changed a few at a time, so the service keeps running.
     """
     return sum(_reseal(table) for table in Base.metadata.sorted_tables)
 
@@ -34,7 +34,7 @@ def _reseal(table: Table) -> int:
         with database.writing() as session:
             for row in rows[start : start + _BATCH]:
                 own = [key == value for key, value in zip(keys, row, strict=True)]
-                # As the database has it: not decrypted, and locked until it is written.
+                # The stored value: not decrypted, and locked until it is written.
                 raw = [type_coerce(table.c[name], table.c[name].type.impl_instance) for name in sealed]  # type: ignore[attr-defined]
                 values = session.execute(select(*raw).where(*own).with_for_update()).first()
                 if values is None:

@@ -33,7 +33,7 @@ class Rule:
 
 
 def prune(now: datetime | None = None) -> None:
-    """Delete what is older than it may be. Called hourly by every process; it does not matter how many do."""
+    """Delete expired rows. Called hourly by every process, also concurrently."""
     for rule in RULES.values():
         if rule.prune is not None:
             rule.prune(now or datetime.now(UTC))

@@ -41,7 +41,7 @@ _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas start
 _ENGINES: dict[str, Engine] = {}
 _CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
 _CORRUPT: set[str] = set()
-"""Databases whose file was found damaged."""
+"""Databases with a damaged file."""
 _OPENING = Lock()
 MISPLACED = "a query is misplaced"
 """Prefix of the log message that tests look for; see `_check_place`."""
@@ -299,7 +299,7 @@ def _open(settings: Settings) -> Engine:
     except (ArgumentError, NoSuchModuleError, ImportError, ValueError):
         known = False
     if not known:
-        # The URL holds a password, so nothing of it is shown.
+        # The URL contains a password, so it is not shown.
         raise CallerError("database_url_invalid")
     if url.get_backend_name() != "sqlite":
         return _server(url, settings)
@@ -345,7 +345,7 @@ def _limited(url: URL, settings: Settings) -> URL:
         "keepalives_count": "3",
     }
     url_options = url.query.get("options") or ""
-    # Twice as long for a transaction in which nothing happens: its process may have been stopped, and holds locks.
+    # Twice the time for an idle transaction: its process may have been stopped while holding locks.
     idle = f"-c idle_in_transaction_session_timeout={2 * seconds}s"
     of_url = (url_options,) if isinstance(url_options, str) else url_options
     options = [f"-c statement_timeout={seconds}s", idle, *of_url]

@@ -1,8 +1,8 @@
-"""Room on the disk: refused while some is left, because the embedded index cannot be.
+"""Free disk space: writes are refused before the disk is full, because the embedded index cannot handle that.
 
-The threat: the engine maps its files into memory, and a page of them for which the disk has no block ends the process
-by SIGBUS, for every tenant at once. So whatever grows stops at a reserve, where reading, answering, recording and
-deleting go on.
+Threat: the engine maps its files into memory, and a page without a disk block ends the process by SIGBUS, for every
+tenant at once. So everything that grows stops at a reserve, while reading, answering, recording and deleting
+continue.
 """
 
 import shutil

@@ -477,11 +477,10 @@ class GapAskingRow(Base):
 
 
 class JobRow(Base):
-    """Files to ingest and documents to remove, accepted and yet to be worked off, or what became of them.
+    """A job: files to ingest and documents to remove, with the result.
 
-    `revision` goes up with every change that a watcher of the job should see, `attempts` with every time it is begun
-    until it gets to more documents than ever before (`farthest`), `faults` with every error that ended an attempt.
-    `holder` is the process that began it last.
+    `revision` increases with every visible change of the job, `attempts` with every start without progress beyond
+    `farthest` documents, `faults` with every error that ended an attempt. `holder` is the process that started it last.
     """
 
     __tablename__ = "jobs"

@@ -44,7 +44,7 @@ def notify(channel: str, payload: str, settings: Settings | None = None) -> None
         with database.writing(settings) as session:
             session.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
     except TryAgain as lost:
-        # What it is about is stored, and read without it a second later.
+        # The change itself is stored, and seen a second later without the notice.
         log.warning("a notice is not sent: %s", lost.code)
 
 

@@ -1,7 +1,7 @@
 """Text encrypted at rest: full texts for operators and repeated requests, and secrets of tenants.
 
-The threat: a copy of the database (a backup, a dump, a server's disk) in other hands. The key is not in it: it comes
-from the environment, or lies beside the keys of tokens in the data folder. Fernet is AES-128-CBC with HMAC-SHA256.
+Threat: a copy of the database (a backup, a dump, a server's disk) is stolen. It does not contain the key, which comes
+from the environment, or from the data folder beside the token keys. Fernet is AES-128-CBC with HMAC-SHA256.
 """
 
 import base64
@@ -92,7 +92,7 @@ def renew_own_key() -> None:
 
 
 def forget_keys() -> None:
-    """Read the keys anew at their next use."""
+    """Reload the keys at their next use."""
     _made.cache_clear()
 
 

@@ -39,7 +39,8 @@ _CHAT = "~chat-"
 
 
 class Claims(Protocol):
-    """The claims of one process, by name. Thread-safe; what is held is refused to all others, this process included."""
+    """The claims of one process, by name. Thread-safe; a held claim is refused to every caller, also in this
+    process."""
 
     def take(self, name: str) -> bool:
         """Claim a name. False when it is taken."""

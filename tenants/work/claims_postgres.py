@@ -1,7 +1,7 @@
 """Claims in PostgreSQL, for processes on several machines: advisory locks of one connection, which end with it.
 
-A process that ends, however it ends, gives all of them up at once; one whose machine has vanished, when the server
-notices that (`_KEEPALIVE`). They belong to the session, so a pooler in between must not share sessions.
+A process that ends releases all of them at once; if its machine is lost, when the server notices that (`_KEEPALIVE`).
+They belong to the session, so a connection pooler must not share sessions.
 """
 
 import logging
@@ -18,7 +18,7 @@ from tenants.storage import database
 
 _LOOK_SECONDS = 1.0
 _KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
-"""Of the server's side of the connection: a client that has vanished is noticed within half a minute."""
+"""Keepalive of the server's side of the connection: a lost client is noticed within half a minute."""
 
 # The schema, so that two installations in one database do not meet.
 _KEY = "hashtextextended('opora:' || current_schema() || ':' || %s, 0)"
@@ -36,8 +36,8 @@ class PostgresClaims:
 
     Raises `TryAgain` when the database cannot be reached.
 
-    :param lasting: the name of this process. It is held for as long as there is a connection, and taken again after a
-        reconnect: without it other processes consider this one ended.
+    :param lasting: the name of this process. It is held while connected, and taken again after a reconnect: without
+        it other processes consider this one dead.
     """
 
     def __init__(self, settings: Settings, lasting: str) -> None:
@@ -96,7 +96,7 @@ class PostgresClaims:
             for name in tuple(self._held):
                 self.release(name)
             if self._connection is not None:
-                # The server may take a moment to notice that the connection is gone.
+                # The server may take a moment to notice the lost connection.
                 with suppress(psycopg.Error):
                     self._ask(f"SELECT pg_advisory_unlock({_KEY})", self._lasting)
             self._disconnect()

@@ -84,7 +84,7 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the job has ended."""
         return self.state in FINISHED
 
 

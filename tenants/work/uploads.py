@@ -108,7 +108,7 @@ _COUNTING = Lock()
 class Upload:
     """Files of one job while they arrive. Holds a lock on its folder until it is closed or its process ends.
 
-    Uploads in progress count like queued jobs, so that a tenant cannot fill the disk with what it never completes.
+    Uploads in progress count like queued jobs, so that a tenant cannot fill the disk with unfinished uploads.
 
     :param job_id: of the job that will own them.
     """
@@ -128,7 +128,7 @@ class Upload:
             raise
 
     def add(self, size: int) -> None:
-        """Count what has arrived. Raises `storage_full`, or `QueueFull` when all the tenant's uploads are too much."""
+        """Count the received bytes. Raises `storage_full`, or `QueueFull` if the tenant's uploads exceed the limit."""
         self.size += size
         self._unchecked += size
         with _COUNTING:
@@ -180,7 +180,7 @@ class Upload:
         return UploadedFile(self, _FileStream(stream))
 
     def settle(self) -> None:
-        """Put the folders on disk, so that a power cut cannot lose what its files' own `close` has put there."""
+        """Sync the folders to disk, so that a power failure cannot lose files that were already synced."""
         if self._pieces is not None:
             return
         with _storing():

@@ -1,4 +1,4 @@
-"""Consents that were taken back."""
+"""Add the withdrawal of consents."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -13,7 +13,7 @@ _ANSWERS = ("idempotency", ("tenant_id", "subject", "key"), "answer")
 
 
 def upgrade() -> None:
-    """Encrypt what is stored, and give the askings the words of their gap: whose these were was not kept."""
+    """Encrypt stored texts, and copy each gap's wording to its askings, whose own wording was not stored."""
     connection = op.get_bind()
     for name, keys, column in (*_SEALED, _ANSWERS):
         table = sa.table(name, *map(sa.column, (*keys, column)))

@@ -1,4 +1,4 @@
-"""A chat keeps what it was before an operator's last change, so that the change can be taken back."""
+"""Store the state of a chat before an operator's last change, for undo."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,5 +8,5 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    """Add the column; earlier changes cannot be taken back."""
+    """Add the column; earlier changes cannot be undone."""
     op.add_column("chats", sa.Column("undo", sa.JSON(none_as_null=True), nullable=True))

@@ -1,4 +1,4 @@
-"""Articles written at the desk; gaps say who decided on them, by which article they are closed, and what they mean."""
+"""Add articles written at the desk; add the decision, closing article and embedding of gaps."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -18,7 +18,7 @@ _JSON = (
 
 
 def upgrade() -> None:
-    """Encrypt what is stored, and create the table of revocations."""
+    """Encrypt stored secrets, and create the table of revocations."""
     connection = op.get_bind()
     for name, keys, column in _JSON:
         table = sa.table(name, *map(sa.column, keys), sa.column(column, sa.JSON))
