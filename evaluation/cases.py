@@ -149,7 +149,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A section that was offered to read where there is no answer; `score` is the probability that it answers."""
+    """A section offered instead of an answer; `score` is the probability that it answers the question."""
 
     doc_id: str
     title: str

@@ -155,7 +155,7 @@ def _chances(old_sums: Numbers, old_weights: Numbers, new_sums: Numbers, new_wei
     chances = np.ones(old_sums.shape[1])
     for figure in range(len(chances)):
         sums, weights = new_sums[:, figure] - old_sums[:, figure], new_weights[:, figure] - old_weights[:, figure]
-        # Swapping two equal results changes nothing, and most are equal.
+        # Swapping two equal results has no effect, and most are equal.
         differing = (sums != 0) | (weights != 0)
         if differing.any():
             totals = float((new_sums + old_sums)[:, figure].sum()), float((new_weights + old_weights)[:, figure].sum())
@@ -172,7 +172,7 @@ def _chance(sums: Numbers, weights: Numbers, all_sums: float, all_weights: float
 
     observed = float(change(sums.sum(keepdims=True), weights.sum(keepdims=True))[0])
     as_large = drawn = 0
-    # What noise brings often needs no finer count.
+    # Large probabilities need no precision.
     while drawn < _SWAPS and as_large < _ENOUGH:
         # Bits, because a random byte is eight coins.
         random_bytes = rng.integers(0, 256, size=(_BLOCK, -(-len(sums) // 8)), dtype=np.uint8)

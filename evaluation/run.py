@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # it brings the libraries of models, which no run without a j
     from evaluation.metrics.judging import Judge
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is (0: unknown)."""
+"""Progress callback: the activity, the finished number, and the total (0: unknown)."""
 _YARDSTICK = ("evaluation/metrics/reference.py", "components/language/words.py")
 
 

@@ -32,7 +32,7 @@ _MAKES_CHUNKS = (
 )
 _MAX_AGE_SECONDS = 86_400
 SUBJECT = "evaluation"
-"""In whose name evaluation asks."""
+"""The subject of evaluation's questions."""
 
 
 def enter(shelf: Path) -> Path:

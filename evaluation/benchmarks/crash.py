@@ -80,12 +80,12 @@ class Verdict:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was lost, doubled or left over."""
+        """Whether no document was lost, duplicated or left over."""
         return not any(list(asdict(self).values())[2:])
 
 
 class Sender:
-    """A client of one tenant that goes on uploading until the service is gone."""
+    """A client of one tenant that uploads until the service is down."""
 
     def __init__(self, tenant_id: str, texts: Sequence[str], chance: random.Random) -> None:
         self.tenant_id = tenant_id
@@ -127,7 +127,7 @@ def crash(folder: Path, texts: Sequence[str], *, rounds: int, seed: int) -> tupl
     """Kill the service `rounds` times, let it finish, and check its data.
 
     :param folder: an empty data folder, which the settings in force point to.
-    :param texts: what documents are made of.
+    :param texts: texts for the documents.
     """
     for tenant_id in TENANTS:
         Registry().add(tenant_id)

@@ -93,7 +93,7 @@ class Counts:
 
     @property
     def is_flawless(self) -> bool:
-        """Whether nothing was lost, doubled or broken."""
+        """Whether no answer or job was lost, duplicated or broken."""
         names = list(asdict(self))
         return not any(getattr(self, name) for name in names[names.index("lost") :])
 
@@ -200,9 +200,9 @@ def _ask_at_any(shared: _Client, client: httpx.Client, question: str, first: int
 
 
 def _follow(shared: _Client, client: httpx.Client, question: str, first: int, *, moving: bool) -> None:
-    """Read a stream to its end, at whichever replica it goes on.
+    """Read a stream to its end, switching replicas if needed.
 
-    :param moving: leave the first replica after the first event, though nothing is wrong with it.
+    :param moving: leave the first replica after the first event, although it works.
     """
     key, last, until = str(uuid4()), "", time.monotonic() + _PATIENCE_SECONDS
     shared.increment("streamed")
@@ -374,7 +374,7 @@ def _await_jobs(shared: _Client) -> None:
 
 
 def _count(shared: _Client) -> None:
-    """Compare what clients got with what is stored."""
+    """Compare the clients' answers with the stored ones."""
     counts = shared.counts
     with acting_as(Tenant(ACME, "bench")):
         recorded = {one.turn_id: one for one in search.find(search.TurnQuery(), limit=1_000_000)}

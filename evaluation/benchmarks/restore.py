@@ -70,7 +70,7 @@ class Verdict:
 
 
 class Askers:
-    """People who ask until they are stopped; what they were answered is remembered by turn."""
+    """People who ask until they are stopped; their answers are recorded by turn."""
 
     def __init__(self, port: int, questions: Sequence[str]) -> None:
         self._port = port
@@ -92,7 +92,7 @@ class Askers:
                 thread.join()
 
     def _ask(self, number: int) -> None:
-        # One of them is erased later, so what they asked is looked for.
+        # One of these people is erased later, so their questions are searched for.
         subject = ERASED if number == 0 else f"asker-{number}"
         with _client(self._port, subject) as client:
             for at in range(number, 1_000_000, ASKERS):

@@ -49,7 +49,7 @@ _TOKEN_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class BenchSetup:
-    """A data folder to serve, a token for each of its tenants by the number of its chunks, and what to ask."""
+    """A data folder to serve, a token for each tenant by its number of chunks, and questions."""
 
     folder: Path
     tokens: Mapping[int, str]
@@ -101,7 +101,7 @@ def main() -> int:
 def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
     """Index the real and the synthetic folder in this process, and close both. Raises `MissingData`.
 
-    Two folders, because a service holds all its tenants in memory, and the real one's memory is what is measured.
+    Two folders, because a service keeps all its tenants in memory, and the measured memory is that of the real one.
     """
     question_set = vkcloud(DATA, "ru")[0]
     shelf = get_settings().data_dir.resolve()
@@ -147,7 +147,7 @@ def measure(served: Served, setup: BenchSetup) -> Measurement:
     again = ask_sequentially(port, token, first_time[-len(bench_questions) :])
     fixed = ask_sequentially(port, token, questions().fixed * SHORT_ROUNDS)
     refused = ask_sequentially(port, token, questions().refused * SHORT_ROUNDS)
-    # Last: what a crowd has asked is being recorded for a while after it has gone.
+    # Last: the questions of a crowd are still being recorded for a while.
     crowd, seconds = ask_concurrently(port, token, timed, clients=CLIENTS, total=CONCURRENT_QUESTIONS)
     figures = {
         "alone_ms_p50": _percentile(single, 50),

@@ -86,7 +86,7 @@ def stream_turn(port: int, token: str, question: str, *, until: str = "", **more
     """Ask, and read the stream to its end.
 
     :param until: hang up at the first event of this name.
-    :param more: what else the request holds.
+    :param more: further fields of the request.
     """
     started_at = monotonic()
     events: list[Event] = []

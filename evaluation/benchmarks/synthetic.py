@@ -34,7 +34,7 @@ class _Sentence:
 def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable[[int, int], None]) -> None:
     """Make `tenant` a knowledge base of `size` chunks, unless it is one already.
 
-    :param sentences: what chunks are made of; each chunk is another draw, so no two are near-duplicates.
+    :param sentences: random sentences for the chunks; each chunk is drawn anew, so no two are near-duplicates.
     """
     registry = Registry()
     if not registry.exists(tenant.tenant_id):

@@ -1,1 +1,1 @@
-"""Questions with what is known of their answers, and the knowledge bases they are put to."""
+"""Data sets: questions with the known properties of their answers, and the knowledge bases for them."""

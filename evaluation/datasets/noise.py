@@ -20,7 +20,7 @@ _CHOICES = {
     "ё": ("e", "yo"), "й": ("y", "i", "j"), "х": ("h", "kh"), "ц": ("c", "ts"), "щ": ("sch", "shch"), "ы": ("y", "i"),
     "ь": ("", "'"), "ю": ("yu", "ju"), "я": ("ya", "ja"),
 }  # fmt: skip
-"""Letters that people spell differently; one writer keeps to one spelling."""
+"""Letters with several common transliterations; each writer uses one of them throughout."""
 
 
 def typos(text: str, count: int, seed: int) -> str:

@@ -13,7 +13,7 @@ Row = Mapping[str, object]
 
 
 class MissingData(Exception):
-    """A set's file is not on this machine; `path` is what was looked for."""
+    """A missing file of a data set; `path` is its expected place."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))

@@ -1,1 +1,1 @@
-"""From what came back to figures with their intervals."""
+"""Metrics: figures with intervals, computed from records."""

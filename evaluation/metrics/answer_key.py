@@ -40,7 +40,7 @@ class GradedTurn:
 
     @property
     def claimed(self) -> bool:
-        """Whether the customer was told: this is the answer."""
+        """Whether the text was presented to the customer as the answer."""
         return self.tier == "answered"
 
     @property
@@ -64,7 +64,7 @@ def grade_turn(record: Record, key: AnswerKey) -> GradedTurn:
 
 
 def right_if_claimed(record: Record, key: AnswerKey) -> bool:
-    """Whether the turn would be right if it claimed what it has: its draft, else the passage ranked first."""
+    """Whether the turn would be right with its best candidate: its draft, else the passage ranked first."""
     if record.draft:
         return _is_right(*_best_and_recall(record.draft, record.cited, key), key)
     return bool(record.passages) and _is_right(

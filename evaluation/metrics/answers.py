@@ -59,7 +59,7 @@ def entails(quotes: Sequence[Quote], sentence: str) -> bool:
 
 
 def has_facts(record: Record) -> bool:
-    """Whether the shown text holds every demanded wording and none of the forbidden ones."""
+    """Whether the visible text contains every required wording and no forbidden one."""
     text = f" {normalised(without_citations(record.text))} "
     has_all = all(normalised(wording) in text for wording in record.case.must_contain)
     return has_all and not any(normalised(wording) in text for wording in record.case.must_not_contain)

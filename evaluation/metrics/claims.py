@@ -56,7 +56,7 @@ class ThresholdChoice:
 def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
     """Return the curve from the most certain turn to all turns, claimed ones first. Empty if no case has a key.
 
-    A turn that claimed nothing counts with what it would have shown: its draft, else the passage ranked first.
+    An unclaimed turn counts with its best candidate: its draft, else the passage ranked first.
     """
     keyed = [(record, key) for record in records if (key := record.case.key)]
     keyed.sort(key=lambda pair: certainty(pair[0]), reverse=True)
@@ -100,7 +100,7 @@ def graded_turns(records: Sequence[Record]) -> list[GradedClaim]:
 
 
 def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdChoice | None:
-    """The lowest threshold whose claims are right as often as wished, and what to expect of it on new questions.
+    """Return the lowest threshold with the wished accuracy, and the expected accuracy on new questions.
 
     None where none reaches it, or where too few answers are graded.
     """

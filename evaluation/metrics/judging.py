@@ -46,7 +46,7 @@ _METRICS: Mapping[_Role, Sequence[tuple[str, str]]] = {
 class Judge:
     """Judges records with the given models; a figure whose model is missing is left out.
 
-    :param chat_generator: for `faithfulness` and `context_relevance`. It has to be told to answer in JSON.
+    :param chat_generator: for `faithfulness` and `context_relevance`. It must be configured to answer in JSON.
     :param embedder: for `semantic_similarity`.
     """
 
@@ -184,7 +184,7 @@ def read_judge(path: Path) -> Judge:
         fault = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         raise Invalid("judge_unreadable", path=str(path), fault=fault) from unfit
     except Exception as unfit:  # whatever a component raises on creation
-        # What follows a first sentence is advice to programmers.
+        # The text after the first sentence is advice to programmers.
         fault = " ".join(str(unfit).split()).partition(". ")[0].rstrip(".")
         raise Invalid("judge_unreadable", path=str(path), fault=fault) from unfit
     if not judge.names:

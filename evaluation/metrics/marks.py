@@ -90,7 +90,7 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
         "cost": ("passes", "llm_calls", "tokens"),
     }
 )
-"""Every figure that is a ratio over cases, by what it is about, in the order of a report."""
+"""Every figure that is a ratio over cases, by topic, in the order of a report."""
 LOWER_IS_BETTER = frozenset(
     {
         "over_refusal",
@@ -125,7 +125,7 @@ GATED = (
     "routed",
     "balanced_accuracy",
 )
-"""The figures whose drop fails a comparison; the others move with them or explain them."""
+"""Figures whose drop fails a comparison; the others depend on them or explain them."""
 
 
 def better_direction(figure: str) -> Direction:
@@ -265,7 +265,7 @@ def _spelled(outcome: str, reason: str) -> str:
 
 
 def _span_mark(record: Record) -> Marks:
-    """Whether the answer holds a gold span. Where nothing was shown, it was missed."""
+    """Whether the answer contains a gold span; False if no answer was shown."""
     return {"gold_span_in_answer": one(right_answer(record))} if record.case.gold_spans else {}
 
 

@@ -83,7 +83,7 @@ def reported(run: Run) -> list[SetReport]:
 def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> SetReport:
     """Compute the figures of one set.
 
-    :param others: the other sets of the run by name, for what is measured against them.
+    :param others: the other sets of the run by name, for comparisons between sets.
     """
     if set_run.pairs:
         return SetReport(set_run.name, set_run.n, set_run.seconds, _pair_figures(set_run))

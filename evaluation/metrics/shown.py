@@ -33,7 +33,7 @@ def passages() -> Mapping[str, Passage]:
 
 
 def unentailed(question: str, answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
-    """Return what the answer shows that its sources do not support: claims, marks that lead nowhere, loose text.
+    """Return the visible content that the sources do not support: claims, dangling marks, uncited text.
 
     A claim must share half of its content words with the sections that it cites, and hold no number or identifier that
     neither they nor the question hold. A source must be made of stored passages.
@@ -62,7 +62,7 @@ def _supported(claim: str, question: str, page: str) -> bool:
 
 
 def _is_stored(citation: CitationPart, page: str, passages_by_id: Mapping[str, Passage]) -> bool:
-    """Whether the page holds the stored passage that the citation names; what a tool said is stored nowhere."""
+    """Whether the stored passage matches the citation; the answer of a tool is not stored."""
     if citation.doc_id.startswith("tool:"):
         return True
     passage = passages_by_id.get(citation.chunk_id)

@@ -12,7 +12,7 @@ from evaluation.metrics.intervals import SEED
 STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 _FOLDS = 10
 MIN_FOR_CALIBRATION = 30
-"""Questions of each kind, answerable and not, below which a calibration error says nothing."""
+"""Minimum number of questions of each kind, answerable and not, for a calibration error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Ad
     if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
         return []
     all_advice = [_advice(answerable, unanswerable, stop) for stop in stops]
-    # Questions that nothing was found for score 0: to refuse fewer would be to answer without a passage.
+    # Questions without any passage score 0: refusing fewer would mean to answer without a passage.
     return [advice for advice in all_advice if advice.threshold > 0]
 
 

@@ -167,7 +167,7 @@ def _message(area: str, locale: str, key: str, **params: str | int) -> str:
 
 
 class _Writer:
-    """Turns the sets of a run into what the page shows of them."""
+    """Renders the sets of a run for the page."""
 
     def __init__(self, run: Run, locale: str) -> None:
         self.run = run

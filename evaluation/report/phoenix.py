@@ -23,7 +23,7 @@ from tenants.insight import traces
 
 @dataclass(frozen=True, slots=True)
 class PublishedSet:
-    """A set as Phoenix has it now: how many of its cases the experiment ran, how many of them are linked to traces."""
+    """A set in Phoenix: number of cases in the experiment, and number of those linked to traces."""
 
     name: str
     dataset_id: str
@@ -57,7 +57,7 @@ _Data = TypeVar("_Data", bound=BaseModel)
 def publish(run: Run, progress: Progress) -> list[PublishedSet]:
     """Bring a run into the Phoenix that is set; sets of claims are left out.
 
-    :param progress: told a set's name, how many of its cases are done, and of how many.
+    :param progress: called with a set's name, the number of finished cases and the total.
     :raises TryAgain: Phoenix does not answer.
     """
     with traces.phoenix() as client:

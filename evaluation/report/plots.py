@@ -1,4 +1,4 @@
-"""Plots as inline SVG, coloured by the page's style sheet: nothing is loaded, light and dark follow the reader."""
+"""Plots as inline SVG, coloured by the page's style sheet: no external resources; light and dark mode work."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -130,7 +130,7 @@ def print_targets(console: Console, judged: Sequence[TargetResult], locale: str)
     table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
     named = any(judged_target.target.set for judged_target in judged)
     for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
-        # On a narrow screen names are folded; what was measured stays.
+        # On a narrow screen names are folded; values stay whole.
         table.add_column(
             text(f"evaluation.table.{column}", locale), overflow="fold", no_wrap=column in ("value", "met")
         )

@@ -44,9 +44,9 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
 def equip(folder: Path, url: str) -> Path:
     """Connect the embedder of pipelines that `adapt` has copied to `folder` to the simulator.
 
-    Its clients have no timeout worth the name, so that nothing bounds a call but the turn.
+    Its clients have practically no timeout, so that only the turn limits a call.
 
-    :returns: `folder`; what its ingest pipeline writes has vectors.
+    :returns: `folder`; its ingest pipeline writes vectors.
     """
     server = {"url": url, "timeout": _NO_TIMEOUT}
     texts, documents = (

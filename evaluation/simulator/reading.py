@@ -101,7 +101,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     """Parse a chat request.
 
     :param messages: as the protocols have them, with `role` and `content`.
-    :param schema: the JSON schema that the reply has to keep to.
+    :param schema: the JSON schema of the reply.
     """
     texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
     all_text = "\n\n".join(text for _, text in texts)

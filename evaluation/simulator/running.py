@@ -48,7 +48,7 @@ class RemoteSimulator:
         return f"http://127.0.0.1:{self.port}"
 
     def set_knobs(self, knobs: Knobs) -> None:
-        """Set all knobs anew, and forget the calls made."""
+        """Set all knobs, and clear the log of calls."""
         self._request("POST", knobs.model_dump_json())
 
     def calls(self) -> list[Call]:

@@ -18,7 +18,7 @@ _YES = 0.55
 def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
     """Return an instance of the schema with the rules' findings in the prompt.
 
-    :param mood: `agreeing` says yes to everything, `doubtful` finds half of what was asked for.
+    :param mood: `agreeing` says yes to everything, `doubtful` finds half of the requested items.
     """
     filler = _Filler(prompt, schema, mood)
     # Haystack's evaluators name their keys in the prompt, not in a schema.
@@ -98,7 +98,7 @@ class _Filler:
         if items.get("type") == "object":
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             if name == "documents" and self.mood == "agreeing":
-                among = among[::-1]  # who obeys puts the worst first
+                among = among[::-1]  # an obedient model puts the worst first
             return [self.value(name, items, item) for item in among]
         if items.get("type") == "string":
             return list[Json](self.prompt.missing if name == "queries" else self._missing())

@@ -69,9 +69,9 @@ class Call:
 
 
 class Simulator:
-    """Answers requests; see `Knobs` for what can be set.
+    """Answers requests; see `Knobs` for its settings.
 
-    `GET /simulator` tells the knobs and the calls made, `POST /simulator` sets all knobs anew and forgets the calls.
+    `GET /simulator` returns the knobs and the calls, `POST /simulator` sets all knobs and clears the log of calls.
     """
 
     def __init__(self, knobs: Knobs | None = None) -> None:
@@ -93,7 +93,7 @@ class Simulator:
         }
 
     def set_knobs(self, knobs: Knobs) -> None:
-        """Set all knobs anew, and forget the calls made."""
+        """Set all knobs, and clear the log of calls."""
         self.knobs = knobs
         self.calls = []
         self._calls_by_fault = {}
@@ -119,7 +119,7 @@ class Simulator:
         return await loop.create_server(lambda: Connection(self.handle, self.connected), host, port, backlog=256)
 
     async def close(self, server: asyncio.Server) -> None:
-        """Stop listening, and drop who is connected."""
+        """Stop listening, and close all connections."""
         server.close()
         for transport in tuple(self.connected):
             transport.abort()

@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
             self._connected.add(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Stop working for a client that is gone."""
+        """Cancel the work for a disconnected client."""
         if self._transport is not None:
             self._connected.discard(self._transport)
         self._transport = None

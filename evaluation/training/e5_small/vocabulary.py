@@ -21,13 +21,13 @@ LENGTH = 256
 _SPACE = "▁"
 _RUSSIAN = frozenset("абвгдеёжзийклмнопрстуфхцчшщъыьэюя")
 _ALONE = ("LATIN", "CYRILLIC", "GREEK")
-"""Scripts whose other letters are worth a piece each: `é`, `ї`, `µ`."""
+"""Scripts whose other letters get a piece each: `é`, `ї`, `µ`."""
 
 _FOREIGN = (
     "ARABIC", "ARMENIAN", "BENGALI", "CJK", "DEVANAGARI", "ETHIOPIC", "FULLWIDTH", "HALFWIDTH", "HEBREW", "IDEOGRAPHIC",
     "KATAKANA", "KHMER", "MYANMAR", "THAI", "TIBETAN",
 )  # fmt: skip
-"""Scripts whose punctuation and signs are of no use here."""
+"""Scripts whose punctuation and signs are not needed."""
 
 
 def russian_and_english(pieces: Sequence[str]) -> list[int]:
