@@ -1,4 +1,4 @@
-"""Attacks of a tenant on an installation, each a block during which it lasts."""
+"""Attacks of a tenant on an installation, each as a context manager."""
 
 import os
 import socket
@@ -31,13 +31,13 @@ _STREAMS, _STREAMS_OF_A_VISITOR = 400, 20
 _SIGN_INS, _SINGLE_SIGN_ONS, _TOOL_TESTS, _FILES, _TABS = 12, 24, 60, 12, 40
 _BODY_BYTES = 48_000_000
 _PAUSE_SECONDS = 0.25
-"""Between two questions of an attacker: four of them ask 960 a minute, as sixteen visitors at their limit do."""
+"""Pause between two questions of an attacker: four of them ask 960 a minute, like sixteen visitors at their limit."""
 
 _RELOAD_SECONDS = 1.5
-"""Between two loads of a page of the desk at which something changes all the time, as `ui/src/desk/live.ts` does."""
+"""Pause between two loads of a busy page of the desk, as in `ui/src/desk/live.ts`."""
 
 _PATIENCE_SECONDS = 2.0
-"""Before a client that was refused tries again."""
+"""Pause before a refused client tries again."""
 
 
 def prepare(provider_port: int) -> None:
@@ -59,21 +59,21 @@ class Target:
 
     @property
     def url(self) -> str:
-        """The address of the service."""
+        """Return the address of the service."""
         return f"http://127.0.0.1:{self.port}"
 
     def client(self) -> httpx.Client:
-        """A client with the attacker's token."""
+        """Return a client with the attacker's token."""
         return httpx.Client(base_url=self.url, headers=self.headers, timeout=120)
 
     def stranger(self, number: int = 0) -> httpx.Client:
-        """A client without a token, from an address of its own."""
+        """Return a client without a token, from a separate address."""
         address = f"127.0.{1 + number // 250}.{1 + number % 250}"
         transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=None))
         return httpx.Client(base_url=self.url, transport=transport, timeout=120)
 
     def visitor(self, number: int) -> httpx.Client:
-        """A client of a new visitor of the attacker's site, from an address of their own."""
+        """Return a client of a new visitor of the attacker's site, from a separate address."""
         with self.stranger(number) as client:
             session = client.post("/widget/sessions", json={"site": SITE}, headers={"Origin": SHOP}).raise_for_status()
         client = self.stranger(number)
@@ -92,7 +92,7 @@ def _repeating(
     pause: float = 0.0,
     client_of: Callable[[int], httpx.Client] | None = None,
 ) -> Iterator[None]:
-    """Several clients do the same again and again; what they are answered is nobody's concern."""
+    """Repeat an action with several clients; the responses are ignored."""
     stop = Event()
 
     def work(first: int) -> None:
@@ -133,7 +133,7 @@ def _without_tool(target: Target, name: str) -> None:
 
 @contextmanager
 def patterns(target: Target) -> Iterator[None]:
-    """A tool's pattern that takes exponential time where a matcher backtracks."""
+    """Attack with a tool's pattern that takes exponential time in a backtracking matcher."""
     _tool(target, "patterns", "https://tools.example/", r"\w{1,40}" * 5 + "!")
     act = _repeating(
         target, lambda client, number: _ask(client, f"Где накладная {'а' * 800} {number}?"), pause=_PAUSE_SECONDS
@@ -145,7 +145,7 @@ def patterns(target: Target) -> Iterator[None]:
 
 @contextmanager
 def _hanging_tool(target: Target) -> Iterator[str]:
-    """The name of a tool that does not answer."""
+    """Yield the name of a tool that does not answer."""
     go = Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -153,7 +153,7 @@ def _hanging_tool(target: Target) -> Iterator[str]:
             go.wait(30)
 
         def log_message(self, *arguments: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as far:
         far.daemon_threads = True
@@ -169,7 +169,7 @@ def _hanging_tool(target: Target) -> Iterator[str]:
 
 @contextmanager
 def slow_tools(target: Target) -> Iterator[None]:
-    """A tool that does not answer, asked by several at once."""
+    """Attack with a tool that does not answer, asked by several clients at once."""
 
     def ask(client: httpx.Client, number: int) -> None:
         _ask(client, f"Где накладная {1_000_000 + number}?")
@@ -180,7 +180,7 @@ def slow_tools(target: Target) -> Iterator[None]:
 
 @contextmanager
 def tool_tests(target: Target) -> Iterator[None]:
-    """Tests of a tool that does not answer, many at once."""
+    """Attack with many simultaneous tests of a tool that does not answer."""
 
     def test(client: httpx.Client, number: int) -> None:
         client.post("/tools/slow/test", json={"question": f"Где накладная {1_000_000 + number}?"})
@@ -191,7 +191,7 @@ def tool_tests(target: Target) -> Iterator[None]:
 
 @contextmanager
 def providers_that_hang(target: Target) -> Iterator[None]:
-    """Sign-ins by a provider that accepts connections and says nothing."""
+    """Attack with sign-ins by a provider that accepts connections and stays silent."""
     accepted: list[socket.socket] = []
     with closing(socket.create_server(("127.0.0.1", target.provider_port), backlog=200)) as listening:
 
@@ -219,7 +219,7 @@ def providers_that_hang(target: Target) -> Iterator[None]:
 
 @contextmanager
 def sign_ins(target: Target) -> Iterator[None]:
-    """Passwords to hash, from many addresses."""
+    """Attack with passwords to hash, from many addresses."""
 
     def sign_in(client: httpx.Client, number: int) -> None:
         form = {"login": f"nobody-{number}", "password": PASSWORD}
@@ -231,7 +231,7 @@ def sign_ins(target: Target) -> Iterator[None]:
 
 @contextmanager
 def desk_tabs(target: Target) -> Iterator[None]:
-    """Tabs of the desk that follow what happens, and load the inbox at each of two changes a second."""
+    """Attack with tabs of the desk that follow events, and load the inbox at each of two changes a second."""
 
     def change(client: httpx.Client, _: int) -> None:
         client.post("/chats", json={})
@@ -252,7 +252,7 @@ def desk_tabs(target: Target) -> Iterator[None]:
 
 @contextmanager
 def streams(target: Target) -> Iterator[None]:
-    """Hundreds of event streams of visitors, as many for each as they may have."""
+    """Attack with hundreds of event streams, the maximum for each visitor."""
     with ExitStack() as stack:
         for number in range(_STREAMS // _STREAMS_OF_A_VISITOR):
             visitor = stack.enter_context(target.visitor(number))
@@ -264,7 +264,7 @@ def streams(target: Target) -> Iterator[None]:
 
 @contextmanager
 def large_bodies(target: Target) -> Iterator[None]:
-    """Megabytes of zeros in place of documents, beyond the limit of a body and just within it."""
+    """Attack with megabytes of zeros instead of documents, beyond the limit of a body and just within it."""
     beyond = b'{"documents":[0' + b",0" * (_BODY_BYTES // 2) + b"]}"
     within = b'{"documents":[0' + b",0" * (_BODY_BYTES // 12) + b"]}"
 
@@ -277,7 +277,7 @@ def large_bodies(target: Target) -> Iterator[None]:
 
 @contextmanager
 def slow_files(target: Target) -> Iterator[None]:
-    """Files of visitors that take long to read."""
+    """Attack with visitors' files that take long to read."""
     words = zlib.compress(b"BT /F 12 Tf 72 720 Td " + b"(aaaa bbbb cccc) Tj 1 0 Td " * 20_000 + b"ET")
     stream = b"<</Filter/FlateDecode/Length %d>>stream\n%b\nendstream" % (len(words), words)
     kids = b" ".join(b"%d 0 R" % (at + 5) for at in range(200))
@@ -298,7 +298,7 @@ def slow_files(target: Target) -> Iterator[None]:
 
 @contextmanager
 def costly_ingest(target: Target) -> Iterator[None]:
-    """Megabytes of one-letter sentences."""
+    """Attack with megabytes of one-letter sentences."""
     texts = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(8)]
     with _repeating(target, lambda client, _: client.post("/ingest/run", json={"documents": texts}), 1):
         yield
@@ -306,7 +306,7 @@ def costly_ingest(target: Target) -> Iterator[None]:
 
 @contextmanager
 def connections(target: Target) -> Iterator[None]:
-    """Heads without end, and hundreds of connections that say nothing."""
+    """Attack with endless request heads, and hundreds of silent connections."""
     stop = Event()
 
     def endless() -> None:
@@ -330,7 +330,7 @@ def connections(target: Target) -> Iterator[None]:
 
 @contextmanager
 def full_disk(target: Target) -> Iterator[None]:
-    """Uploads as fast as they go."""
+    """Attack with uploads at full speed."""
     data = os.urandom(2_000_000)
 
     def upload(client: httpx.Client, number: int) -> None:
@@ -342,7 +342,7 @@ def full_disk(target: Target) -> Iterator[None]:
 
 @contextmanager
 def personal_data(target: Target) -> Iterator[None]:
-    """Questions full of what has to be masked, that open tickets."""
+    """Attack with questions full of personal data to mask, which open tickets."""
     numbers = " ".join(f"+7 916 {100 + number} {10 + number % 80} 45" for number in range(60))
 
     def ask(client: httpx.Client, number: int) -> None:
@@ -361,7 +361,7 @@ def _connected(target: Target) -> socket.socket:
 
 
 def _signed_in(target: Target, browser: httpx.Client) -> httpx.Client:
-    """A tab of a browser that is signed in."""
+    """A browser tab of a signed-in user."""
     tab = target.stranger()
     tab.headers["Cookie"] = f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
     return tab
@@ -382,4 +382,4 @@ ATTACKS: Mapping[str, Attack] = {
     "12 sign-ins": sign_ins,
     "40 tabs of the desk": desk_tabs,
 }
-"""What once held up every tenant, each in a form of its own."""
+"""Attacks that once blocked every tenant."""

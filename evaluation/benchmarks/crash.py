@@ -231,7 +231,7 @@ def _close_stores() -> None:
 
 
 def texts() -> list[str]:
-    """Return real articles, or those of the demo shop if there are none."""
+    """Return real articles, by default those of the demo shop."""
     try:
         (corpus, *_) = vkcloud(DATA, "ru")
         return [f"# {article.title}\n\n{article.text}" for article in corpus.corpus.documents()]

@@ -34,7 +34,7 @@ from tenants.storage import database
 SCHEMA = "bench-neighbours.v1"
 SECONDS = 15.0
 MOST = 2.0
-"""What an attack may make of a neighbour's 95th percentile, as a multiple of the idle one."""
+"""Upper limit of a neighbour's 95th percentile under attack, as a multiple of the idle one."""
 
 NEIGHBOUR = "acme"
 QUESTION = "Что значит код E20?"
@@ -79,7 +79,7 @@ def measured(port: int, token: str, seconds: float, least: int = 20) -> tuple[li
 def compare(
     port: int, provider_port: int, seconds: float, attacks: Mapping[str, Attack] = ATTACKS
 ) -> Iterator[Measurement]:
-    """The neighbour alone, then under each attack."""
+    """Measure the neighbour alone, then under each attack."""
     tokens = {
         tenant: issue(get_settings(), tenant, scopes=SCOPES, subject="anna", ttl_seconds=_TOKEN_SECONDS)
         for tenant in (ATTACKER, NEIGHBOUR)
@@ -127,7 +127,7 @@ def _measurement(name: str, spent: list[float], failed: int, idle: list[float]) 
 
 @contextmanager
 def served(provider_port: int) -> Iterator[Served]:
-    """A service with both tenants, of which each knows an article."""
+    """Run a service with both tenants, each with one article."""
     with TemporaryDirectory() as folder:
         os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
         get_settings.cache_clear()

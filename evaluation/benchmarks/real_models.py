@@ -86,7 +86,7 @@ class Asked:
 
     @property
     def hidden(self) -> str:
-        """Return the draft that the visitor does not see; empty if there is none."""
+        """Return the draft that the visitor does not see; empty without a draft."""
         return self.turn.draft.text if self.turn.draft and not self.shown else ""
 
     @property

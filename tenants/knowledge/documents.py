@@ -118,7 +118,7 @@ def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) 
 
 
 def remove(*doc_ids: str) -> None:
-    """Forget documents, their versions, votes and ties, all in one transaction; unknown ids are ignored.
+    """Delete documents, their versions, votes and relations, in one transaction; unknown ids are ignored.
 
     Their chunks are the caller's to delete.
     """

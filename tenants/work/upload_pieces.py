@@ -44,7 +44,7 @@ class Pieces:
 
 
 def fetch(job_id: str, folder: Path) -> None:
-    """Write the files of an upload into a folder and replace its content; do nothing if there are none."""
+    """Write the files of an upload into a folder and replace its content; do nothing for an empty upload."""
     numbers = select(UploadPieceRow.number).where(*_of(job_id)).order_by(UploadPieceRow.number)
     with database.reading() as session:
         known = session.scalars(numbers).all()

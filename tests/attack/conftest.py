@@ -1,4 +1,4 @@
-"""An installation under attack: one hostile tenant, and one that only asks questions.
+"""An installation under attack: one hostile tenant, and another that only asks questions.
 
 Each test keeps the attacker's requests open, so that the result does not depend on the speed of the machine.
 """

@@ -10,7 +10,7 @@ from tests.attack.attacking import ATTACKER, VICTIM
 from tests.service.serving import ALL_SCOPES, Server
 
 HELD_FOR_LONG = ("patterns", "slow tools", "costly ingest", "connections", "full disk", "personal data")
-"""The other attacks have tests of their own in this folder."""
+"""The other attacks are tested separately in this folder."""
 
 SECONDS = 1.0
 MOST_MILLISECONDS = 10_000.0

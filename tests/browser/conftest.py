@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 
 
 def launched(playwright: Playwright) -> Browser:
-    """Launch a browser; skip the test if there is none."""
+    """Launch a browser; skip the test without one."""
     binary = os.environ.get("OPORA_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if binary is None or not Path(binary).exists():
         servers.absent("chromium", "Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")

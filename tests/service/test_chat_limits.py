@@ -77,7 +77,7 @@ def test_help_pages_and_votes_are_bounded_by_address(limited: Server) -> None:
         assert [vote.status_code for vote in votes] == [404, 429]
 
 
-def test_messages_and_files_are_bounded_by_chat_and_need_a_consent_that_stands(limited: Server) -> None:
+def test_messages_and_files_are_limited_by_chat_and_need_consent(limited: Server) -> None:
     headers = {"Authorization": f"Bearer {session(limited, 'site_two', '127.0.0.6').json()['token']}"}
     with httpx.Client(base_url=limited.url, timeout=60, headers=headers) as client:
         first, second, third = (f"/chats/{client.post('/chats', json={}).json()['chat_id']}" for _ in range(3))
