@@ -30,7 +30,7 @@ SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser without scripts that has a session's cookie, and what its pages know."""
+    """A browser without scripts, with a session's cookie and CSRF token."""
 
     client: httpx.Client
     secret: str

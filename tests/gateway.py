@@ -110,7 +110,7 @@ class Gateway:
                 if not self._may_pass(source):
                     break
                 if self.mode == "garbles":
-                    # Whatever is asked does not arrive.
+                    # Drop the request.
                     (sink if answers else source).sendall(_GARBAGE)
                 else:
                     sink.sendall(piece)

@@ -33,7 +33,7 @@ def installed(folder: Path) -> Iterator[Settings]:
 
 @cache
 def _empty_database() -> bytes:
-    # Made once: the migration takes a tenth of a second, and hundreds of tests need what it makes.
+    # Created once: the migration takes a tenth of a second, and hundreds of tests need its result.
     with TemporaryDirectory() as folder:
         settings = Settings.model_validate({"data_dir": Path(folder)})
         database.migrate(settings)

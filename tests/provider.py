@@ -32,7 +32,7 @@ class IdentityProvider:
     signs_with: RSAPrivateKey | None = None
 
     def rotate(self) -> None:
-        """Sign with a new key; the one before is gone."""
+        """Sign with a new key; the previous one is removed."""
         self.keys = [(f"key-{token_urlsafe(4)}", generate_private_key(65537, 2048))]
 
     def authorize(self, query: str) -> str:
@@ -114,7 +114,7 @@ def providing() -> Iterator[IdentityProvider]:
             self.wfile.write(data)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever)

@@ -31,7 +31,7 @@ class Receiver:
     heard: "SimpleQueue[Heard]" = field(default_factory=SimpleQueue)
 
     def next(self) -> Heard:
-        """The next request, as soon as there is one."""
+        """Return the next request, as soon as there is one."""
         return self.heard.get(timeout=20)
 
 

@@ -55,7 +55,7 @@ _PATIENCE_SECONDS = 60
 
 @contextmanager
 def reachable(store: Store, servers: Mapping[Store, str]) -> Iterator[Mapping[Store, str]]:
-    """The URL of the store by a way that can be blocked; nothing for a store without one."""
+    """Route the store's URL through a gateway; return an empty dictionary for a store without a URL."""
     if store == "qdrant":
         with fake_qdrant.running(_QDRANT) as url, Gateway(make_url(url).port).running() as gateway:
             _GATEWAYS[store] = gateway

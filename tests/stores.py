@@ -83,7 +83,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An outcome as the table has it, and what is done about the fault."""
+    """An outcome of the table, with the advice for the fault."""
 
     outcome: Outcome
     words: str
@@ -194,7 +194,7 @@ class Stage:
         return "accepted"
 
     release: Callable[[], None] | None = None
-    """Ends what an upload hangs in, where it does."""
+    """Release a hanging upload."""
 
     def lost(self) -> list[str]:
         """Return acknowledged data that is missing after the stores have recovered."""
@@ -227,7 +227,7 @@ def close_all() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A provoked fault: what became of it, and what was lost."""
+    """A provoked fault, with its outcome and the lost data."""
 
     outcome: Outcome
     lost: tuple[str, ...]

@@ -68,7 +68,7 @@ def document(
 
 
 def query(text: str) -> Query:
-    """The query of a question whose words are all equally rare."""
+    """Return the query of a question with equally rare words."""
     return Query(text, weights=dict.fromkeys(stems(text), 1.0), codes=codes(text))
 
 
@@ -84,7 +84,7 @@ def answer(*sentences: str, of: Passage | None = None, quoted: bool = False) -> 
 
 
 def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
-    """A turn after its first pass, whose passages were all accepted with `relevance`, in this order."""
+    """Return a turn after its first pass, with all passages accepted with `relevance`, in this order."""
     ids = tuple(passage.chunk_id for passage in passages)
     evidence = Evidence(passages, dict.fromkeys(ids, relevance), relevance, ids, adequacy=relevance)
     return Turn("t", question, query=query(question), evidence=evidence, passes=1)

@@ -38,7 +38,7 @@ def receiving(status: int = 200, release: Event | None = None) -> Iterator[Recei
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever)

@@ -30,7 +30,7 @@ class SlowTool:
 
 @contextmanager
 def client_of(server: Server, installation: Settings, tenant_id: str) -> Iterator[httpx.Client]:
-    """A client of the tenant's, whose articles are in place."""
+    """Return a client of the tenant, whose articles are ingested."""
     token = issue(installation, tenant_id, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, headers=headers) as client:
@@ -45,7 +45,7 @@ def is_answered(client: httpx.Client) -> bool:
 
 @dataclass(frozen=True)
 class Attacked:
-    """A service, and what is stored for it, with a client of the attacker and one of the victim."""
+    """A service with its installation, a client of the attacker and one of the victim."""
 
     installation: Settings
     attacker: httpx.Client

@@ -66,7 +66,7 @@ class Line(asyncio.Transport):
 
 
 class Listener:
-    """Connections to an application that echoes what it is sent once it may."""
+    """Connections to an application that echoes received data after a signal."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Servers of others that say nothing, and work that is heavy on purpose: neither holds up other tenants."""
+"""Silent servers of third parties, and deliberately heavy work: neither delays other tenants."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ MOST_SECONDS = 2.0
 
 @dataclass
 class Silent:
-    """A server that accepts connections and says nothing."""
+    """A server that accepts connections and stays silent."""
 
     port: int
     accepted: list[socket.socket] = field(default_factory=list)

@@ -103,7 +103,7 @@ def test_a_visitor_has_so_many_streams_at_once(server: Server, installation: Set
         refused.read()
         problem(refused, 429, "rate_limited")
         followed[0].close()
-        # Once one is gone another may begin.
+        # Once one has ended, another may begin.
         for _ in range(50):
             if (again := follow()).status_code == 200:
                 break

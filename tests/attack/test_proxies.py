@@ -31,7 +31,7 @@ def prepared(settings: Settings) -> None:
 
 @pytest.fixture(scope="module")
 def direct(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service that was told of no proxy."""
+    """A service without a configured proxy."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("direct"), visitor_sessions_per_minute=PER_ADDRESS)
     prepared(settings)
     with serving(environment(settings)) as server:

@@ -1,4 +1,4 @@
-"""Attacks on what is stored: in files, and on PostgreSQL and Redis, as a company runs it."""
+"""Attacks on stored data: in files, and in production servers (PostgreSQL and Redis)."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @contextmanager
 def ingesting_elsewhere() -> Iterator[None]:
-    """Another process ingests for the attacker, so that whatever it changes has to wait."""
+    """Ingest for the attacker in another process, so that its changes have to wait."""
     with acting_as(Tenant(ATTACKER, "elsewhere")), claims.ingesting(PATIENCE_SECONDS):
         yield
 
@@ -177,7 +177,7 @@ def test_a_person_is_erased_while_they_ask_and_judge(attacked: Attacked) -> None
                 one.result()
 
             def nothing_is_left() -> bool:
-                # What was on its way to the audit arrives a moment later.
+                # Records on their way to the audit arrive a moment later.
                 persons.erase(Person(subject="zoe"))
                 return not any(persons.export(Person(subject="zoe")).values())
 

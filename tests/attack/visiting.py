@@ -23,7 +23,7 @@ def add_site(installation: Settings, tenant_id: str, key: str) -> None:
 
 @contextmanager
 def visitor_of(server: Server, key: str, address: str = "127.0.0.1") -> Iterator[httpx.Client]:
-    """A client of a new visitor of a site, who comes from an address of loopback."""
+    """Return a client of a new visitor of a site, from a loopback address."""
     transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=None))
     with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, transport=transport) as client:
         session = client.post("/widget/sessions", json={"site": key}, headers={"Origin": SHOP})

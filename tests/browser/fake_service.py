@@ -75,7 +75,7 @@ class FakeService:
         self._loop.run_until_complete(self._server.serve())
         self._loop.close()
 
-    # What tests make happen
+    # Actions of tests
 
     def begin(self, **changes: object) -> None:
         """There is a chat already."""
@@ -140,7 +140,7 @@ class FakeService:
         self._send(None)
 
     def release(self) -> None:
-        """Answer what was held."""
+        """Answer held requests."""
         self._loop.call_soon_threadsafe(self._released.set)
 
     def _send(self, text: str | None) -> None:
@@ -169,7 +169,7 @@ class FakeService:
         assert came, f"not called as expected: {ending} {self.called(ending)}"
         return self.called(ending)
 
-    # What the widget calls
+    # Endpoints for the widget
 
     def _app(self) -> FastAPI:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -11,7 +11,7 @@ from tests.browser.turns import OUTCOMES, Json, turn
 
 
 def _shows(page: Page, *texts: str) -> None:
-    """These are the messages with texts, and there is no other."""
+    """Check the messages with texts, and their number."""
     expect(page.locator(".message .text")).to_have_text(list(texts))
 
 

@@ -57,7 +57,7 @@ def _articles() -> list[Json]:
 
 
 def turn(outcome: str, text: str, **changes: object) -> Json:
-    """A whole `turn.v1`, in which only what is given differs from the plainest one."""
+    """Return a complete `turn.v1`: the simplest one with the given changes."""
     answer: Json = {"text": text, "notice": changes.pop("notice", None), "verified": False, "missing": []}
     answer |= {name: changes.pop(name) for name in ("verified", "missing") if name in changes}
     full_turn: Json = {

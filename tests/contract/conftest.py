@@ -52,7 +52,7 @@ def tenant(backend: str) -> Iterator[Tenant]:
 
 @pytest.fixture(scope="session")
 def migrated(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of a PostgreSQL database that has the schema and nothing else, to be copied."""
+    """The name of a PostgreSQL database with the empty schema, used as a template."""
     with own_database(postgres_url) as url:
         database.migrate(
             Settings(

@@ -1,4 +1,4 @@
-"""The audit and the gaps on every database: what is taken in once is kept once, found, verified, erased, pruned."""
+"""The audit and the gaps on every database: records are stored once, found, verified, erased and pruned."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

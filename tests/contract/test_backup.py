@@ -79,7 +79,7 @@ def filled(records: Settings, tmp_path: Path) -> Settings:
         file.close()
         jobs.add(job_id, "upload", ["папка/b.md"], size=file.size)
         upload.close(keep=True)
-    # One turn is on its way still, in the spool of a process that goes on writing to it.
+    # One turn is still in the spool of a running process.
     spool = Recorder(settings).spool
     spool.append(entry("turn-spooled", person=mine, at=datetime.now(UTC)))
     spool.release()
@@ -102,7 +102,7 @@ def contents(settings: Settings) -> dict[str, tuple[int, str]]:
 def elsewhere(
     monkeypatch: pytest.MonkeyPatch, folder: Path, request: pytest.FixtureRequest, kind: str = ""
 ) -> Iterator[Settings]:
-    """Another machine: nothing there, on the same kind of database, or on `kind`."""
+    """Simulate another machine: empty, with the same kind of database, or with `kind`."""
     index.close_all()
     claims.close_all()
     kind = kind or ("postgresql" if get_settings().database_url else "sqlite")
@@ -242,7 +242,7 @@ def test_whoever_was_erased_after_the_backup_stays_erased(
             assert len(conversations.of_person("bob", None)) == 1
             assert not jobs.of_person("anna")
     with elsewhere(monkeypatch, tmp_path / "third", request) as third:
-        # What was erased before a backup is not in it: who has come back since then is left alone.
+        # Data erased before a backup is not in it, so a person who has returned since is kept.
         backup.restore(tmp_path / "opora.backup", third)
         with acting_as(ANNA):
             assert len(handoffs.latest()) == 1

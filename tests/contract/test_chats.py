@@ -48,7 +48,7 @@ def operator(who: Tenant = ANNA) -> Chat:
 
 
 def lines(chat: Chat) -> list[str]:
-    """The thread as one reads it: who says what, and what happens."""
+    """Return the thread as a reader sees it: authors, texts and events."""
     return [
         f"{one.author}: {one.text}" if one.kind == "text" else f"({one.body['event']})"
         for one in store.messages(chat.chat_id)
@@ -418,7 +418,7 @@ async def test_watchers_are_told_of_changes_and_signals(chat: Chat) -> None:
         with acting_as(Tenant("other", "x")):
             foreign = watchers.enter_context(fanout.watching(chat.chat_id))
         typing = Announcement("acme", chat.chat_id, "typing", "operator", "Анна")
-        # Said again and again: what is announced before PostgreSQL listens is lost.
+        # Repeated, because an announcement before PostgreSQL listens is lost.
         while not (signals := (await all_of_them.wait(0.2))[1]):
             await asyncio.to_thread(fanout.announce, typing)
         assert set(signals) == {typing}

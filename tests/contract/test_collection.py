@@ -250,7 +250,7 @@ def test_tenants_see_only_their_own_chunks(backend: str) -> None:
 
 
 def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant: Tenant) -> None:
-    """The registry says where a tenant's chunks are; the collection says whose they are."""
+    """The registry holds the location of a tenant's chunks; the collection holds its owner."""
     chunks.upsert([point(1)])
     thief = Tenant(f"t{uuid4().hex}", "eve")
     Registry().add(thief.tenant_id)

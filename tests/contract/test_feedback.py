@@ -1,4 +1,4 @@
-"""Verdicts on turns, on every database: one of each person on each turn, and none on what is not there."""
+"""Verdicts on turns, on every database: one per person and turn, and none on unknown turns."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Generations of a collection, on every backend: switching under those who search, keeping one step, removing."""
+"""Generations of a collection, on every backend: switch during searches, rollback, removal."""
 
 from datetime import timedelta
 from pathlib import Path

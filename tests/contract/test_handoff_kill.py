@@ -15,7 +15,7 @@ SECONDS = 240
 
 
 def left_behind(chat_id: str) -> str:
-    """`nothing` or `all`; fails for anything between."""
+    """Return `nothing` or `all`; fail for any state between."""
     chat, messages = store.get(chat_id), store.messages(chat_id)
     tickets = [one for one in handoffs.latest(limit=1_000) if one.session_id == chat_id]
     sent = [one.event for one in outbox.of_chats([chat_id])]

@@ -156,7 +156,7 @@ def acme(records: Settings) -> Iterator[None]:
 
 
 def lived(clock: type[Clock], line: str) -> None:
-    """Lead a chat through what its line says."""
+    """Lead a chat through the events of its line."""
     number, first, site, channel, locale, happened = _columns(line)
     begun = datetime.strptime(f"2026-{first}", "%Y-%m-%d %H:%M").replace(tzinfo=ZoneInfo(MOSCOW)).astimezone(UTC)
     customer = Tenant("acme", f"v:{number}")
@@ -343,7 +343,7 @@ def test_turns_are_counted_by_outcome_citation_and_gap(acme: None, records: Sett
 def test_what_older_chats_have_come_to_is_read_from_their_messages(
     acme: None, clock: type[Clock], records: Settings
 ) -> None:
-    """As it would have been noted, had it been noted at the time."""
+    """Return the statistics that immediate updates would have stored."""
     for line in FORTY.strip().splitlines()[1:]:
         lived(clock, line)
     noted = list(chats.lines(NOVEMBER, NOW))

@@ -1,4 +1,4 @@
-"""Documents looked after on every engine of the index: what is set is found by, what disagrees is put right."""
+"""Maintenance of documents on every index engine: set values are searchable, disagreements are repaired."""
 
 import pytest
 

@@ -130,7 +130,7 @@ def test_a_later_database_serves_running_services_only(records: Settings) -> Non
     with database.writing(records) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         session.execute(text("ALTER TABLE tickets ADD COLUMN of_a_later_version VARCHAR(16)"))
-    # A replica of this version goes on, until it is replaced.
+    # A replica of this version keeps running until it is replaced.
     database.check(records)
     with acting_as(ANNA):
         ticket = handoffs.open_ticket(turn_id="t", reason="user_request", question="Позовите человека", session_id="")
@@ -184,7 +184,7 @@ def empty_server(installation: Settings, postgres_url: str, monkeypatch: pytest.
 
 
 def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None:
-    """Replicas of the older version may still be on it, so a service that starts does not do it by itself."""
+    """Replicas of the older version may still use the database, so a starting service does not upgrade it."""
     target = create_engine(empty_server.database)
     with target.begin() as connection:
         config = Config()

@@ -1,4 +1,4 @@
-"""Edges and rejected approaches, on every database: whose they are, how long they live, who has the last word."""
+"""Edges and rejected approaches, on every database: ownership, lifetime and precedence."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Every table has a rule, every rule is in the documentation, and what is old goes by itself."""
+"""Every table has a documented retention rule, and expired rows are deleted automatically."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -87,7 +87,7 @@ def test_what_is_old_goes_and_nothing_else(full: Settings) -> None:
     retention.prune()
     assert counts() == before
     retention.prune(datetime.now(UTC) + LATER)
-    # A gap is kept as long as a turn is that asked for it.
+    # A gap is kept as long as a turn that asked for it.
     assert {name: count for name, count in counts().items() if count} == {"gaps": 1}
     store.prune("acme", datetime.now(UTC) + LATER, full)
     retention.prune(datetime.now(UTC) + LATER)

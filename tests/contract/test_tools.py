@@ -1,4 +1,4 @@
-"""A tenant's tools: what may be registered, whose they are, and that their secrets stay."""
+"""A tenant's tools: validation, ownership and secrecy of headers."""
 
 import pytest
 

@@ -72,7 +72,7 @@ def prepared(folder: Path, provider_key: RSAPrivateKey, models_url: str) -> Sett
 
 
 def recorded(tenant_id: str) -> Entry:
-    """A turn of the tenant's as the audit keeps it: it found nothing, so there is a gap, too."""
+    """Return a turn of the tenant as stored in the audit: no passages were found, so there is a gap, too."""
     miss = Miss("no_relevant_context", "Вопрос?", f"about {tenant_id}", ("вопрос",), ())
     return Entry(
         tenant_id=tenant_id,
@@ -88,7 +88,7 @@ def recorded(tenant_id: str) -> Entry:
 
 
 def finished_job(tenant_id: str) -> JobRow:
-    """A job of the tenant's that has nothing left to do."""
+    """Return a finished job of the tenant."""
     moment = datetime.now(UTC)
     return JobRow(
         tenant_id=tenant_id,
@@ -174,7 +174,7 @@ def stored_file(tenant_id: str) -> ChatFileRow:
 
 
 def stored_operator(tenant_id: str) -> OperatorRow:
-    """An operator of the tenant's who has no password yet."""
+    """Return an operator of the tenant without a password."""
     return OperatorRow(
         login=f"olga.{tenant_id}",
         tenant_id=tenant_id,

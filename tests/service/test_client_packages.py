@@ -21,7 +21,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def golden_token(token: Callable[..., str], ingest: Callable[..., httpx.Response]) -> str:
-    """The token of a tenant whose knowledge base no other test changes."""
+    """Token of a tenant with a knowledge base that no other test changes."""
     require()
     assert ingest("golden", ARTICLES).status_code == 200
     return token("golden")
@@ -59,7 +59,7 @@ def test_the_ai_sdk_builds_the_golden_message(server: Server, golden_token: str,
 
 
 def _lasting(message: dict[str, object]) -> dict[str, object]:
-    """The message without what differs from turn to turn; of the whole turn what a page would use."""
+    """Return the message without the parts that differ between turns; of the turn, only the fields for pages."""
     assert isinstance(message["parts"], list)
     return {"role": message["role"], "parts": [_part(part) for part in message["parts"]]}
 

@@ -31,7 +31,7 @@ class Editor(Browser):
         return response
 
     def set(self, expected: int = 303, /, **changed: str) -> httpx.Response:
-        """Send the form of properties as the page has it, with some fields changed."""
+        """Send the page's properties form with some fields changed."""
         (form,) = self.one("properties").cssselect('form[action$="/set"]')
         return self.act("set", expected, **{**dict(form.form_values()), **changed})
 

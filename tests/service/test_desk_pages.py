@@ -109,7 +109,7 @@ def test_a_customer_calls_a_person_who_replies_and_hands_back(
         expect(shop.locator(".message.bot .answer").last).to_be_visible()
         shop.get_by_role("button", name="Позвать сотрудника").first.click()
         expect(shop.locator(".status")).to_contain_text("сотрудник")
-        # The row comes by itself; the rest is keys alone.
+        # The row appears without reloading; the rest uses the keyboard only.
         row = page.locator(".row a", has_text="Что означает код E20")
         row = row.or_(page.locator(".row a").filter(has_text="ИИ:")).last
         expect(row).to_be_visible()
@@ -136,7 +136,7 @@ def test_a_conflicting_reply_keeps_its_text_and_shows_the_newer_one(
 ) -> None:
     path = f"/desk/chat/{chat.chat_id}"
     with signed_in(browser, server, staff["Анна"]) as first, signed_in(browser, server, staff["Борис"]) as second:
-        # Nothing reaches the second by itself.
+        # The second page receives no updates.
         second.route("**/desk/live", lambda route: route.abort())
         late = second.new_page()
         late.goto(f"{server.url}{path}")

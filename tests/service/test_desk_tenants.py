@@ -35,7 +35,7 @@ def root(server: Server) -> Iterator[Root]:
 
 @pytest.fixture
 def added(root: Root) -> Iterator[Callable[[str], httpx.Response]]:
-    """Adds a tenant by the page; what is still there at the end is removed."""
+    """Add tenants by the page; remove the remaining ones at the end."""
     names: list[str] = []
 
     def add(tenant_id: str, name: str = "") -> httpx.Response:

@@ -70,7 +70,7 @@ def test_files_become_answers(client: httpx.Client) -> None:
     assert done["report"]["added"] == 2  # type: ignore[index]
     assert [error["code"] for error in done["report"]["errors"]] == ["file_empty"]  # type: ignore[index]
     assert client.get(f"/jobs/{job['job_id']}").json() == done
-    # Who comes back after the end learns at once that it was the end.
+    # A client that reconnects after the end learns that at once.
     assert events(client, job["job_id"], str(last)) == [seen[-1]]
 
     answer = client.post("/ask/run", json={"question": "За сколько дней после покупки можно вернуть зонт?"}).json()
@@ -215,7 +215,7 @@ def test_a_draining_service_ends_its_streams_and_leaves_its_job(own: tuple[Setti
                     assert monotonic() < deadline
                     Event().wait(0.02)
                 problem(client.get("/readyz"), 503, "shutting_down")
-                # Balancers need a while to see that; who is sent here meanwhile is answered.
+                # Balancers need a while to notice; requests that still arrive are answered.
                 assert client.post("/ask/run", json=question).status_code == 200
                 # The second signal ends the wait.
                 leaving.process.send_signal(signal.SIGTERM)

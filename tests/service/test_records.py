@@ -1,4 +1,4 @@
-"""The records of a real service: what was answered is there, whatever happens to the process."""
+"""The records of a real service: an acknowledged answer survives the process."""
 
 import json
 from collections.abc import Callable

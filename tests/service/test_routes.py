@@ -328,7 +328,7 @@ VISITORS = {("POST", "/feedback")}
 """Routes that the tokens of visitors open besides their own scope's."""
 
 PROTOCOLS = {("POST", "/ask/ui-messages"), ("POST", "/v1/chat/completions"), ("POST", "/mcp")}
-"""Routes whose bodies are others' to define: what Opora does not know there is passed over, and changes nothing."""
+"""Routes with bodies defined by others: unknown fields are ignored."""
 
 SPARE: list[dict[str, object]] = [
     {
@@ -347,7 +347,7 @@ FOREIGN: list[dict[str, object]] = [
         "rejected": FOREIGN_REJECTED.text,
     }
 ]
-"""Documents for cases whose path names one: the first is put back before each route that may take it away."""
+"""Documents for cases with one in their path: the first is restored before each route that may remove it."""
 
 CLOSED = {
     ("GET", "/models"), ("POST", "/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),

@@ -1,4 +1,4 @@
-"""Tools over HTTP: whose they are, what is shown of them, and that no address inside of the own network is reached."""
+"""Tools over HTTP: ownership, visible fields, and refusal of addresses in the private network."""
 
 from collections.abc import Callable, Iterator
 

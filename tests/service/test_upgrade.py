@@ -51,7 +51,7 @@ TICKET, CHAT, SITE = "89YGV-W6GYE", "7c5b8dce755f95c6def3f215", "site_b4b587edc7
 
 
 def dated_today(file: Path) -> None:
-    """Let no row be too old to be kept. The audit, whose hashes hold its times, is kept for longer by a setting."""
+    """Move all times forward, so that no row expires, except those of the audit, whose hashes include its times."""
     days = (datetime.now(UTC) - MADE).days
     with closing(sqlite3.connect(file)) as connection, connection:
         for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():

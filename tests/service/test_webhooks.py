@@ -39,7 +39,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The data folder of a service whose webhooks may be on this machine."""
+    """The data folder of a service that allows webhooks on this machine."""
     with installed(tmp_path_factory.mktemp("webhooks") / "data") as settings:
         yield settings
 

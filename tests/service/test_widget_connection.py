@@ -40,7 +40,7 @@ HIDE = """hidden => {
 
 
 class Service:
-    """A service that a test may kill and start again, with one tenant whose answers a model writes."""
+    """A service that a test may kill and restart, with one tenant whose answers are written by a model."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -124,7 +124,7 @@ def opened(context: BrowserContext, proxy: Proxy) -> Page:
 
 
 def shows(page: Page, thread: list[str]) -> None:
-    """The page comes to show this and nothing else, and nothing is being written any more."""
+    """Wait until the page shows exactly this, and no answer is being written."""
     expect(page.locator(".message .text")).to_have_text(thread, timeout=RESTART_MS)
     expect(page.locator(".live, .unsent, .banner")).to_have_count(0, timeout=RESTART_MS)
 

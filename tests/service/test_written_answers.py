@@ -21,7 +21,7 @@ TOKENS = ("prompt", "completion")
 def written(
     anybody: httpx.Client, token: Callable[..., str], ingest: Callable[..., httpx.Response]
 ) -> Iterator[httpx.Client]:
-    """A client of the tenant whose answers are written by the simulator."""
+    """A client of the tenant with answers written by the simulator."""
     assert ingest("written", ARTICLES).status_code == 200
     with httpx.Client(
         base_url=anybody.base_url, timeout=60, headers={"Authorization": f"Bearer {token('written')}"}

@@ -1,4 +1,4 @@
-"""Every page of the desk, with what it takes: a module for each section of the menu."""
+"""Cases for every page of the desk: a module for each section of the menu."""
 
 from tests.service.desk_cases import (
     account,

@@ -1,4 +1,4 @@
-"""Documents: the list, one document, what can be done with it."""
+"""Cases for the pages of documents: list, document and actions."""
 
 from tests.service.desk_cases.case import PageCase
 

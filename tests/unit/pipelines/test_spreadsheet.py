@@ -1,4 +1,4 @@
-"""CSV for spreadsheets: nothing in it runs."""
+"""CSV for spreadsheets: no cell is executed as a formula."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Quotations: the section that answers, from its start, never cut inside a list, nothing that may not be said."""
+"""Quotations: the answering section from its start, with whole lists, and without forbidden content."""
 
 import pytest
 from haystack import Pipeline

@@ -53,7 +53,7 @@ def test_personal_data_come_from_the_conversation_or_the_evidence(claimed_text: 
 
 
 def test_a_quoted_address_in_code_passes_the_guard_a_second_time() -> None:
-    # What is streamed is checked sentence by sentence, and the whole answer once more at its end.
+    # A stream is checked sentence by sentence, and the whole answer once more at its end.
     endpoint = "`https://hb.storage.example` или `https://hb.msk.storage.example` — адреса."
     article = "Адрес зависит от региона, в котором открыт договор, и указан в личном кабинете рядом с ключами. "
     checked = guard(given_turn=turn("Какой адрес указать?", passage(article + endpoint)))

@@ -1,4 +1,4 @@
-"""Files and lines as documents; whatever cannot be one is refused by name and place."""
+"""Files and lines become documents; invalid ones are refused by name and position."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A document gives no orders, hides nothing from an operator, and brings no markup into an answer."""
+"""Injected instructions, hidden text and markup of documents are found and kept out of answers."""
 
 import json
 from pathlib import Path

@@ -61,7 +61,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def revision(title: str = "Стирка", sections: Sequence[str] = SECTIONS) -> Revision:
-    """A document of as many chunks as it has sections."""
+    """Return a document with one chunk per sentence."""
     body = "\n\n".join(f"## Ошибка {name}\n\n" + f"Проверьте датчик {name} и шланг. " * 20 for name in sections)
     split = DocumentSplitter().run(revisions=[Revision(SourceDocument("a", title, body), str(hash(body)))])
     (whole,) = ChunkEnricher().run(revisions=split["revisions"])["revisions"]

@@ -110,7 +110,7 @@ def test_judged_text_cannot_leave_its_block(claim_text: str, title: str, locale:
         with pytest.raises(ModelFailed):
             LlmJudge(models).grade(claim_text, (hostile,), locale=locale, tier="fast")
     *before, user = (message.text or "" for message in models.messages[0])
-    # What is the same from turn to turn is read once by a server that caches prompts.
+    # A server with a prompt cache reads the constant part only once.
     assert not any(calls.fence in message for message in before)
     assert user.count(f'</passages id="{calls.fence}">') == 1
     assert len(re.findall(r"^\[\d+\] source:", user, re.MULTILINE)) - claim_text.count("] source:") <= 1

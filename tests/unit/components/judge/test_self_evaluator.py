@@ -1,4 +1,4 @@
-"""A score is measured or absent; a quotation is worth what the evidence is worth."""
+"""Self-evaluation: a score is measured or absent; a quotation is as good as its evidence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims are checked before anyone sees them; what nothing supports is dropped."""
+"""Claims are checked before they are shown; unsupported ones are dropped."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The encoder's settings as data: one JSON form, nothing impossible, and they decide what a text encodes to."""
+"""The encoder's settings as data: one JSON form, validated, and decisive for the encoding."""
 
 import json
 from zlib import crc32

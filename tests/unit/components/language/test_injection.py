@@ -1,4 +1,4 @@
-"""Orders in documents are told from text, and no pattern is beyond the triggers that lead to it."""
+"""Instructions in documents are told from text, and every pattern has triggers."""
 
 import re
 

@@ -44,7 +44,7 @@ def succeed(breaker: Breaker) -> None:
 def refuses(breaker: Breaker) -> bool:
     try:
         with breaker.call():
-            raise ModelFailed("stopped")  # says nothing about the provider
+            raise ModelFailed("stopped")  # no evidence about the provider
     except ModelFailed as failure:
         return failure.outcome == "open_circuit"
 

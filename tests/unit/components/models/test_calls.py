@@ -1,4 +1,4 @@
-"""The calls of a turn share its time and its end, and know of each other whatever thread they are made in."""
+"""The calls of a turn share its deadline and its cancellation across threads."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Giving a call up: the stock clients close their connections, and nothing more is passed on."""
+"""Cancelling a call: the stock clients close their connections, and no more tokens are passed on."""
 
 import gc
 import json
@@ -113,7 +113,7 @@ def test_a_model_that_streams_only_reasoning_is_cancelled_too() -> None:
 
 
 class Loading:
-    """A generator whose first call loads the model, so its first token takes `seconds`."""
+    """A generator that loads its model on the first call, so its first token takes `seconds`."""
 
     model = "m"
 

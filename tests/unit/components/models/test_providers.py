@@ -34,7 +34,7 @@ LINES = [
 
 
 class Plain:
-    """A generator that takes `generation_kwargs` and nothing else, as most of Haystack's do."""
+    """A generator that only takes `generation_kwargs`, as most of Haystack's do."""
 
     model = "m"
 
@@ -49,7 +49,7 @@ class Plain:
 
 
 def reading(lines: Sequence[object], requests: list[Any] | None = None, **more: Any) -> OllamaChatGenerator:  # noqa: ANN401
-    """A stock generator whose server answers with these lines and notes what it was asked."""
+    """A stock generator with a fake server that answers these lines and records the request."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         if requests is not None:

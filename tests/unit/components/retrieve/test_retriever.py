@@ -45,7 +45,7 @@ STORED: Mapping[str, Dense] = {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (-1.0, 0.0
 
 
 class Shelf:
-    """A collection whose hits are fixed by vector, and which remembers how it was asked."""
+    """A collection with fixed hits per vector that records its queries."""
 
     encoder = ""
     version = None

@@ -1,4 +1,4 @@
-"""A model may choose a tool, and may invent nothing to ask it."""
+"""A model may choose a tool, but not invent its arguments."""
 
 from collections.abc import Mapping
 

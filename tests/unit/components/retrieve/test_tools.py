@@ -51,7 +51,7 @@ class Found:
 
 
 class Line:
-    """The far end: what was sent there, and what comes back or is raised."""
+    """The remote end: recorded requests, and a scripted response or error."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, object, Mapping[str, str]]] = []

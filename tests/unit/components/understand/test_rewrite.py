@@ -1,4 +1,4 @@
-"""Another pass searches for what is missing, in a model's words if there is one, or ends the loop."""
+"""Another pass searches for the missing parts, rewritten by a model if there is one, or ends the loop."""
 
 from haystack import Pipeline
 from haystack.components.generators.chat.mock import MockChatGenerator

@@ -1,4 +1,4 @@
-"""Whole turns by a real model, of which the simulator takes the place."""
+"""Whole turns with a real model, which the simulator replaces here."""
 
 import json
 from pathlib import Path

@@ -49,7 +49,7 @@ def _reread(articles: Sequence[SourceDocument], ending: str) -> Iterator[SourceD
 
 
 def _hits(name: str, articles: Sequence[SourceDocument], cases: Sequence[Case]) -> float:
-    """The share of questions whose article is among the first five."""
+    """Return the share of questions with their article among the first five."""
     tenant = workspace.tenant_for(Corpus(name, cases[0].locale, partial(iter, articles)), lambda *_: None)
     with acting_as(tenant):
         records = ask_all(Ask(), cases, 1, lambda *_: None)

@@ -14,7 +14,7 @@ from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 
 TASKS: tuple[Task, ...] = ("answer", "grade", "review", "evaluate", "rewrite", "embed", "rank", "tool")
 SEARCHING: frozenset[Task] = frozenset({"embed", "rank", "tool"})
-"""The tasks of what finds evidence. No other model does them."""
+"""Tasks that find evidence, which have their own models."""
 QUESTION = "Ошибка E20, что делать?"
 DOUBT = Fault(kind="doubtful", task="evaluate", times=1)
 """Sends a turn into a second pass: the evaluation rejects its first answer."""

@@ -43,7 +43,7 @@ QUICK = [
 ]
 """Every kind of fault in writing, and every task with one fault of each sort."""
 OBEDIENT = Knobs(faults=(Fault(kind="injected", task="answer"),))
-"""The model that writes obeys what it reads."""
+"""A writer that obeys injected instructions."""
 ALL_OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
 """The models that judge it agree to everything, too."""
 EQUIPPED = Tenant("equipped", "anna", SCOPES)
@@ -52,7 +52,7 @@ ATTACKS = attacks.russian()[::13]
 
 @dataclass(frozen=True)
 class Patient:
-    """The profile with models over a simulator that fails as told."""
+    """The profile with models, over a simulator with configurable faults."""
 
     simulator: Simulator
     ask: Ask

@@ -1,4 +1,4 @@
-"""Retrieval passes: within the budget, ended by a pass that finds nothing new, and no document is lost."""
+"""Retrieval passes: within the budget, ended by a pass without new results, and no document is lost."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -34,7 +34,7 @@ def ask(shop: context.Tenant) -> Iterator[Ask]:
 
 
 def recorded(ask: Ask, request: AskRequest) -> tuple[TurnAnswer, Record]:
-    """The answer, and what was kept of it."""
+    """Return the answer and its record."""
     answer = ask.answer(request)
     ask.recorder.close()
     return answer, search.get(answer.turn_id)

@@ -66,7 +66,7 @@ def logged(turn_id: str) -> list[tuple[int, str]]:
 
 
 def begun_elsewhere(settings: Settings, *names: str, holder: str = "gone") -> LoggedStream:
-    """The stream of another process, which has come to write these events."""
+    """Write a stream of another process up to these events."""
     stream = LoggedStream("acme", "t-1", stream_log.owner(), holder, stream_sharing.request_hash(QUESTION))
     events = [(stream, LoggedEvent(number, name, {})) for number, name in enumerate(names, 1)]
     stream_log.append([stream], events, settings)

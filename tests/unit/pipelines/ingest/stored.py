@@ -10,7 +10,7 @@ from tenants.knowledge import documents, lexicon
 
 
 def article(doc_id: str, sections: int = 3, edit: str = "", **meta: str | int) -> SourceDocument:
-    """An article of as many chunks as it has sections. `edit` goes into the second one."""
+    """Return an article with one chunk per section. `edit` goes into the second one."""
     parts = [
         f"## Раздел {at} статьи {doc_id}\n\n" + f"Проверьте шланг номер {at}, {edit if at == 1 else ''} он цел. " * 12
         for at in range(sections)

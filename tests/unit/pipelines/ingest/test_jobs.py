@@ -131,7 +131,7 @@ def test_a_tenants_jobs_keep_their_order() -> None:
 
 def test_an_interrupted_job_is_restarted() -> None:
     job = upload("a.md", "b.md")
-    # What a killed process leaves: a row that says that the job is in work.
+    # A killed process leaves a row in state `running`.
     assert jobs.begin() is not None
     take_turns(JobRunner(), ended(job))
     assert jobs.get(job.job_id).state == "done"

@@ -1,4 +1,4 @@
-"""An index that is lost or damaged is noticed, never read as a small one, and written anew from the kept texts."""
+"""A lost or damaged index is noticed, never read as a small one, and rebuilt from the stored texts."""
 
 import shutil
 import sqlite3
@@ -225,7 +225,7 @@ def test_a_damaged_database_is_noticed(library: Library, installation: Settings)
         (size,) = connection.execute("PRAGMA page_size").fetchone()
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'documents'").fetchone()
     with file.open("r+b") as pages:
-        # A page that nothing reads when the database is opened.
+        # A page that is not read when the database is opened.
         pages.seek((root - 1) * size)
         pages.write(b"\x55" * size)
     with pytest.raises(TryAgain, match="database_corrupt"):

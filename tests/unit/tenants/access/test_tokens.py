@@ -33,7 +33,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 class Clock:
-    """Time that passes when told to."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -88,7 +88,7 @@ def test_a_changed_link_is_found(place: int, change: Callable[[Link], Link]) -> 
     touched[place] = change(touched[place])
     result = verifier(touched, HEAD).faults
     assert result
-    # A link made anew as a whole is seen by the one after it.
+    # A completely recomputed link is detected by the next one.
     assert min(fault.sequence for fault in result) in (place + 1, place + 2)
 
 

@@ -1,4 +1,4 @@
-"""From the answer to the database: nothing is lost and nothing comes twice, whatever breaks on the way."""
+"""From the answer to the database: no record is lost or duplicated, whatever breaks on the way."""
 
 import errno
 import os

@@ -20,7 +20,7 @@ SHOP = "https://shop.example"
 
 @pytest.fixture
 def site(installation: Settings) -> Iterator[Site]:
-    """A site of a tenant whose admin is in context."""
+    """A site of a tenant, with its admin in context."""
     Registry().add("acme")
     with acting_as(Tenant("acme", "admin")):
         yield sites.add("Магазин", [SHOP])

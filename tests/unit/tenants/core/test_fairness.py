@@ -1,4 +1,4 @@
-"""Questions go first, and ingest still goes on."""
+"""Questions have priority, and ingestion still advances."""
 
 import sys
 from collections.abc import Callable

@@ -155,7 +155,7 @@ def test_turns_are_replayed(tmp_path: Path) -> None:
 
 
 def test_a_change_is_printed_side_by_side() -> None:
-    """The recorded turn was answered; the article is gone, so it would be refused now."""
+    """The recorded turn was answered; its article was removed, so it would be refused now."""
     with acting_as(Tenant("shop", "cli")):
         documents.remove("returns.md")
     printed = opora("replay", "--document", "returns.md", "--outcome", "answered", "--until", "2024-11-02").stdout

@@ -1,4 +1,4 @@
-"""Word files: headings, lists, tables, links and notes; nothing of what was deleted or hidden."""
+"""Word files: headings, lists, tables, links and notes, without deleted or hidden text."""
 
 import re
 import zipfile

@@ -1,4 +1,4 @@
-"""Web pages: what they are about, without what surrounds it."""
+"""Web pages: the main content without its surroundings."""
 
 import pytest
 

@@ -35,7 +35,7 @@ FAQ = SourceDocument(
 
 
 class Calendar:
-    """A clock whose day a test sets."""
+    """A clock with an adjustable day."""
 
     day = 0
 
@@ -46,7 +46,7 @@ class Calendar:
 
 @pytest.fixture
 def shelf(installation: Settings) -> Iterator[Ask]:
-    """A tenant two of whose documents contradict each other."""
+    """A tenant with two contradicting documents."""
     Registry().add("acme")
     with acting_as(Tenant("acme", "anna", SCOPES)):
         Ingest().run([OLD, FAQ, *FILLERS])
@@ -61,7 +61,7 @@ def beside(ask: Ask) -> int:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Compare nothing, and return the ids of the documents that would have been compared, as they come."""
+    """Compare no documents; return the ids of those that would have been compared, as they come."""
     compared: list[str] = []
 
     def pairs(record: DocumentRecord) -> tuple[Contradiction, ...]:

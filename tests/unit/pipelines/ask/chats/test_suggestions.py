@@ -1,4 +1,4 @@
-"""Replies that the assistant suggests: which question they answer, and what an operator may send of them."""
+"""Suggested replies: the question they answer, and the parts that an operator may send."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -20,7 +20,7 @@ Pairs: TypeAlias = dict[str, Value]
 
 TRACE = "0123456789abcdef0123456789abcdef"
 TIMEOUT = 0.7
-"""Less than the exporter waits before it tries again by itself."""
+"""Less than the exporter's pause before a retry."""
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tests.turns import turn
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "PACE", 0.0)
     monkeypatch.setattr(sending, "PAUSE", 0.0)
-    # Less than the exporter waits before it tries again by itself.
+    # Less than the exporter's pause before a retry.
     monkeypatch.setattr(sending, "TIMEOUT", 0.7)
 
 
@@ -59,7 +59,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.fixture
 def nobody() -> Iterator[str]:
-    """An address where connections are taken, and nothing is ever answered."""
+    """An address that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         yield f"http://127.0.0.1:{deaf.getsockname()[1]}"
 
