@@ -24,7 +24,7 @@ def entry(
     found: Iterable[str] = (),
     misses: Iterable[Miss] = (),
 ) -> Entry:
-    """A recorded turn. `cited` maps documents to their cited passages; `found` are others that were retrieved."""
+    """Return a recorded turn. `cited` maps documents to their cited passages; `found` are other retrieved ones."""
     cited = cited or {}
     citations = [
         {"doc_id": doc_id, "chunk_id": chunk_id, "cited": True}

@@ -9,7 +9,7 @@ from tenants.storage import database
 
 
 def webhook(*events: str) -> str:
-    """A webhook of the tenant in context for these events; its id."""
+    """Add a webhook of the tenant in context for these events; return its id."""
     row = WebhookRow(
         tenant_id=context.current().tenant_id,
         webhook_id=token_hex(8),

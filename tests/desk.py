@@ -70,25 +70,25 @@ def staff(tenant_id: str, people: Mapping[str, Role]) -> Mapping[str, Operator]:
 
 
 def root() -> Operator:
-    """An admin of the installation."""
+    """Return an admin of the installation."""
     known = {one.login: one for one in operators.installation_admins()}
     return known.get("root") or operators.add_installation_admin("root", PASSWORD, name="Корень")
 
 
 def acting(operator: Operator) -> Tenant:
-    """The caller that an operator is."""
+    """Return an operator as a caller."""
     caller = operator.acting()
     assert caller is not None
     return caller
 
 
 def secret_of(operator: Operator) -> str:
-    """The secret of a new session."""
+    """Begin a session; return its secret."""
     return sessions.begin(operator, address="127.0.0.1", browser="test")
 
 
 def asked(tenant_id: str, customer: str, *words: str, site: str = "shop", locale: str = "ru") -> Chat:
-    """A chat that its customer has begun with these messages."""
+    """Begin a chat with these messages of a customer."""
     with acting_as(Tenant(tenant_id, customer)):
         chat = store.start(site=site, channel="widget", locale=locale)
         for text in words:
@@ -97,7 +97,7 @@ def asked(tenant_id: str, customer: str, *words: str, site: str = "shop", locale
 
 
 def answered(tenant_id: str, chat: Chat, text: str, *, confidence: float = 0.62, body: Body | None = None) -> Chat:
-    """The assistant's answer to it, with evidence."""
+    """Add the assistant's answer with evidence."""
     with acting_as(Tenant(tenant_id, chat.subject)):
         posted = store.answer(
             chat.chat_id,
@@ -113,7 +113,7 @@ def answered(tenant_id: str, chat: Chat, text: str, *, confidence: float = 0.62,
 
 
 def waiting(tenant_id: str, chat: Chat, *, reason: str = "user_request", minutes: float = 1, draft: str = "") -> Chat:
-    """The same chat, waiting for a person since then."""
+    """Hand the chat over to a person, waiting since then."""
     with acting_as(Tenant(tenant_id, chat.subject)):
         request = HandoffRequest(reason, question="?", draft=draft, confidence=chat.confidence)
         store.hand_over(chat.chat_id, request)
@@ -124,7 +124,7 @@ def waiting(tenant_id: str, chat: Chat, *, reason: str = "user_request", minutes
 
 
 def evidence(text: str, passage: str = PASSAGE, excerpt: str = EXCERPT) -> Body:
-    """A turn with a cited passage, its claims, gates and steps."""
+    """Return a turn with a cited passage, its claims, gates and steps."""
     cited, source = citation(1, "Коды ошибок стиральной машины", excerpt, passage)
     gates = [
         {"name": "relevance", "passed": True, "score": 0.83, "threshold": 0.45},
@@ -149,7 +149,7 @@ def evidence(text: str, passage: str = PASSAGE, excerpt: str = EXCERPT) -> Body:
 
 
 def as_json(value: object) -> JsonObject:
-    """The same as it comes back from a database."""
+    """Return the value as read back from a database."""
     read: JsonObject = json.loads(json.dumps(value))
     return read
 
@@ -190,7 +190,7 @@ def own_evaluation(words: Sequence[str]) -> None:
 
 
 def evaluated(tenant_id: str) -> None:
-    """Two runs of the evaluation by an answer key, unless there are some."""
+    """Store two evaluation runs with an answer key, unless there are some."""
     measured = {"right_of_claimed": 0.75, "right_of_answerable": 0.5, "right_or_offered": 1.0, "latency_ms_p50": 41.2}
     figures = {name: {"value": value, "low": 0.1, "high": 1.0, "n": 4} for name, value in measured.items()}
     others = {"right_of_answerable": 0.5, "claimed_of_unanswerable": 0.0}

@@ -182,7 +182,7 @@ def _settings() -> None:
 
 
 def whole_turn(text: str) -> Body:
-    """A turn in which every text is this one."""
+    """Return a turn with this text in every text field."""
     cited, source = citation(1, text, text, f"{text} {text}", url="javascript:hit()")
     cited["heading"] = text
     claim = {"text": text, "status": "unsupported", "citations": [1], "quote": text}

@@ -206,7 +206,7 @@ def _deliveries(tenant_id: str) -> None:
 
 
 def _recorded(settings: Settings) -> list[str]:
-    """Turns of the last weeks; the gaps that they have left."""
+    """Record turns of the last weeks with their gaps."""
     now, entries, gap_ids = datetime.now(UTC), list[Entry](), list[str]()
     for number, (question, others, times) in enumerate(_GAPS):
         first = miss(question, *question.lower().strip("?").split(), doc_ids=(SHELF[0][0],))
@@ -290,7 +290,7 @@ def _doubts() -> None:
 
 
 def _chats(staff: Mapping[str, Operator], site: str) -> Mapping[str, Chat]:
-    """Chats in every state."""
+    """Create chats in every state."""
 
     def asked(customer: str, *words: str) -> Chat:
         return desk.asked(TENANT, customer, *words, site=site)
@@ -337,7 +337,7 @@ def _chats(staff: Mapping[str, Operator], site: str) -> Mapping[str, Chat]:
 
 
 def _history(site: str) -> Iterator[ChatRow]:
-    """Ended chats of four weeks, for the figures."""
+    """Create ended chats of four weeks, for the statistics."""
     now = datetime.now(UTC)
     for number in range(60):
         begun = now - timedelta(days=1 + number % 27, hours=number % 9)
@@ -373,7 +373,7 @@ def _history(site: str) -> Iterator[ChatRow]:
 
 
 def _jobs() -> Iterator[JobRow]:
-    """Uploads that have ended in every way."""
+    """Create finished uploads with every result."""
     loaded = finished_job(TENANT)
     loaded.job_id, loaded.files = f"2-of-{TENANT}", ["help/delivery.md", "скан.pdf", "partners/prompt.md"]
     loaded.progress = {"documents": 3, "total": 3}

@@ -53,7 +53,7 @@ def lay_out(cache: Path, model: str, graph: onnx.ModelProto, file: str = FILE) -
 
 
 def with_embedder(yaml: str, block: str) -> str:
-    """The ingest pipeline with another embedder at its writer.
+    """Return the ingest pipeline with another embedder for its writer.
 
     :param block: the YAML block as in the file; empty for none.
     """
@@ -75,7 +75,7 @@ def _tokenizer() -> Tokenizer:
 
 
 def _directions(dimensions: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """By token: its direction. Unknown and special ones share a weak one, so that no vector is all zeros."""
+    """Return the direction of each token. Unknown and special ones share a weak one, so that no vector is zero."""
     table = np.zeros((len(_WORDS), dimensions), dtype=np.float32)
     table[1 : len(_SPECIAL), dimensions - 1] = 0.02
     for place, group in enumerate(SYNONYMS):
@@ -109,14 +109,14 @@ _CONSTANTS = [
 
 
 def encoder(dimensions: int = DIMENSIONS) -> onnx.ModelProto:
-    """Token vectors, to be pooled: (batch, tokens, dimensions)."""
+    """Return token vectors, to be pooled: (batch, tokens, dimensions)."""
     nodes = [helper.make_node("Gather", ["directions", "input_ids"], ["last_hidden_state"])]
     out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", dimensions])
     return _model(nodes, _inputs("input_ids", "attention_mask"), out, dimensions=dimensions)
 
 
 def cross_encoder() -> onnx.ModelProto:
-    """Log-odds of relevance: (batch, 1). The dot product of both sides' summed directions, less two."""
+    """Return log-odds of relevance: (batch, 1). The dot product of both sides' summed directions, minus two."""
     nodes = [
         helper.make_node("Gather", ["directions", "input_ids"], ["vectors"]),
         helper.make_node("Cast", ["token_type_ids"], ["is_passage"], to=TensorProto.FLOAT),

@@ -156,7 +156,7 @@ def _plain(result: object) -> object:
 
 @contextmanager
 def running(fake: FakeQdrant | None = None) -> Iterator[str]:
-    """The URL of a fake that runs until the block ends."""
+    """Run a fake until the block ends; yield its URL."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config((fake or FakeQdrant()).application, log_config=None, access_log=False, lifespan="off")

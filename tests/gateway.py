@@ -35,7 +35,7 @@ class Gateway:
     @classmethod
     @contextmanager
     def to(cls, url: str) -> Iterator["Gateway"]:
-        """To the server of a URL, such as `redis://127.0.0.1:6379` or `unix:///run/redis.sock`."""
+        """Create a gateway to the server of a URL, such as `redis://127.0.0.1:6379` or `unix:///run/redis.sock`."""
         parsed = make_url(url)
         folder = parsed.query.get("host")
         target: int | str | None = parsed.port

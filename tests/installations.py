@@ -16,7 +16,7 @@ from tenants.work import claims
 
 @contextmanager
 def installed(folder: Path) -> Iterator[Settings]:
-    """This process's installation, in `folder`, until the block ends."""
+    """Set up this process's installation in `folder` until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "opora.db").write_bytes(_empty_database())
     with pytest.MonkeyPatch.context() as patch:

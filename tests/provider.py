@@ -84,7 +84,7 @@ class IdentityProvider:
 
 @contextmanager
 def providing() -> Iterator[IdentityProvider]:
-    """A provider at work, for as long as the block lasts."""
+    """Run a provider while the block lasts."""
     provider = IdentityProvider()
     provider.rotate()
 

@@ -37,7 +37,7 @@ class Receiver:
 
 @contextmanager
 def receiving(statuses: Sequence[int] = (200,), bodies: dict[str, bytes] | None = None) -> Iterator[Receiver]:
-    """A receiver at work, for as long as the block lasts."""
+    """Run a receiver while the block lasts."""
     receiver = Receiver(statuses=list(statuses), bodies=bodies or {})
 
     class Handler(BaseHTTPRequestHandler):

@@ -63,7 +63,7 @@ def postgres() -> Iterator[str]:
 
 @contextmanager
 def own_database(server: str, template: str = "template1") -> Iterator[URL]:
-    """A database of the server that is there until the block ends, a copy of `template`."""
+    """Create a database on the server until the block ends, as a copy of `template`."""
     name = f"opora_{token_hex(8)}"
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
@@ -93,7 +93,7 @@ def redis() -> Iterator[str]:
 
 
 def openai() -> str:
-    """The URL of a language model's server, `OPORA_TEST_OPENAI_URL`: OpenAI's protocol below `/v1`."""
+    """Return the URL of a language model's server, `OPORA_TEST_OPENAI_URL`: OpenAI's protocol below `/v1`."""
     if url := os.environ.get("OPORA_TEST_OPENAI_URL"):
         return url.rstrip("/").removesuffix("/v1")
     absent("openai", "a language model (set OPORA_TEST_OPENAI_URL to a server of OpenAI's protocol)")

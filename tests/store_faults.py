@@ -73,7 +73,7 @@ def reachable(store: Store, servers: Mapping[Store, str]) -> Iterator[Mapping[St
 
 
 def provoked(store: Store, fault: Fault, stage: Stage) -> AbstractContextManager[None]:
-    """The store fails so until the block ends."""
+    """Make the store fail until the block ends."""
     provocations: Mapping[Store, Callable[[Fault, Stage], AbstractContextManager[None]]] = {
         "sqlite": _sqlite,
         "postgresql": _postgresql,
@@ -87,7 +87,7 @@ def provoked(store: Store, fault: Fault, stage: Stage) -> AbstractContextManager
 
 
 def killed(store: Store) -> Seen:
-    """A service is killed while the store is written to, and started again."""
+    """Kill a service while the store is written to, and start it again."""
     with TemporaryDirectory() as folder, ExitStack() as environment:
         own = {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": os.devnull}
         environment.enter_context(patch.dict(os.environ, own))
@@ -122,7 +122,7 @@ def _upload(client: httpx.Client, number: int = 0) -> str:
 
 @contextmanager
 def _written_to(store: Store, folder: Path, client: httpx.Client) -> Iterator[tuple[list[str], list[str]]]:
-    """Turns and jobs that are acknowledged, while the store has them alone, or is being written to."""
+    """Acknowledge turns and jobs while only the store holds them, or while it is written to."""
     with ExitStack() as stack:
         if store == "uploads":
             # Another owner holds the claim to ingest, so the files wait.
@@ -200,14 +200,14 @@ def _sqlite(fault: Fault, stage: Stage) -> Iterator[None]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """By SQLite itself, because threads of the service may have the file open."""
+    """Copy with SQLite itself, because threads of the service may have the file open."""
     with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
         one.backup(other)
 
 
 @contextmanager
 def _statements(engine: Engine, refusal: str | None) -> Iterator[None]:
-    """Statements of an engine take long, or, with `refusal`, those that write fail so."""
+    """Delay the statements of an engine, or, with `refusal`, make those that write fail."""
 
     class FaultyCursor(sqlite3.Cursor):
         def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
@@ -264,7 +264,7 @@ def _postgresql(fault: Fault, stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def _raising(admin: Engine, code: str) -> Iterator[None]:
-    """Writing to any table fails with an error of the server's own."""
+    """Make writes to any table fail with a server's error."""
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
     with admin.connect() as connection:
         names = [str(name) for name in connection.scalars(text(tables))]

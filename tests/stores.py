@@ -90,7 +90,7 @@ class Declared:
 
 
 def declared() -> Mapping[tuple[Store, Fault], Declared]:
-    """The whole table."""
+    """Return the whole table."""
     stored = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     return {
         (store, fault): Declared(Outcome(*stored[store][fault][:3]), stored[store][fault][3])
@@ -100,7 +100,7 @@ def declared() -> Mapping[tuple[Store, Fault], Declared]:
 
 
 def markdown() -> str:
-    """The table for the documentation: question, upload and readiness by store and fault."""
+    """Return the table for the documentation: question, upload and readiness by store and fault."""
     cells = declared()
 
     def cell(store: Store, fault: Fault) -> str:
@@ -128,7 +128,7 @@ class Stage:
     @classmethod
     @contextmanager
     def open(cls, **settings: str) -> Iterator["Stage"]:
-        """A service that is up, its settings those of the environment's names without their prefix."""
+        """Run a service with settings from these environment variables, named without prefix."""
         with TemporaryDirectory() as folder, ExitStack() as stack:
             for module, name, value in _BRIEF:
                 stack.enter_context(patch.object(module, name, value))
@@ -218,7 +218,7 @@ class Stage:
 
 
 def close_all() -> None:
-    """Let go of the installation that was in force."""
+    """Close everything of the installation."""
     index.close_all()
     claims.close_all()
     database.close_all()
@@ -234,7 +234,7 @@ class Seen:
 
 
 def seen_of(store: Store, fault: Fault, stage: Stage) -> Seen:
-    """Provoke a fault, look, and put it right."""
+    """Provoke a fault, observe the outcomes, and end the fault."""
     from tests.store_faults import provoked
 
     with provoked(store, fault, stage):
@@ -243,7 +243,7 @@ def seen_of(store: Store, fault: Fault, stage: Stage) -> Seen:
 
 
 def settings_of(store: Store, servers: Mapping[Store, str]) -> Mapping[str, str]:
-    """The settings of a service that keeps something in the store.
+    """Return the settings of a service that uses the store.
 
     :param servers: URLs of those that are servers.
     """
@@ -252,7 +252,7 @@ def settings_of(store: Store, servers: Mapping[Store, str]) -> Mapping[str, str]
 
 
 def main() -> int:
-    """Provoke all and print; 1 where something is not as declared."""
+    """Provoke all faults and print the outcomes; 1 if one is not as declared."""
     from tests import servers
     from tests.store_faults import killed, reachable
 

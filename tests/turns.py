@@ -41,7 +41,7 @@ def document(
     relevance: float = 0.9,
     **meta: object,
 ) -> Document:
-    """The same as a document that a judge has seen."""
+    """Return the passage as a judged document."""
     return Chunk(
         id=chunk_id,
         content=text,
@@ -73,13 +73,13 @@ def query(text: str) -> Query:
 
 
 def draft(*sentences: str, of: Passage | None = None, quoted: bool = False) -> Draft:
-    """A draft of these sentences, all citing one passage, which holds them unless it is given."""
+    """Return a draft of these sentences, all citing one passage, by default one that contains them."""
     source = of or passage(" ".join(sentences))
     return with_claims(Draft("", (), (), quoted=quoted), [Claim(one, (1,)) for one in sentences], {1: source})
 
 
 def answer(*sentences: str, of: Passage | None = None, quoted: bool = False) -> GeneratedAnswer:
-    """The same as Haystack's answer."""
+    """Return the draft as Haystack's answer."""
     return to_answer(draft(*sentences, of=of, quoted=quoted), "question")
 
 

@@ -23,7 +23,7 @@ class Received:
 
 @contextmanager
 def receiving(status: int = 200, release: Event | None = None) -> Iterator[Received]:
-    """A receiver on this machine; with `release` it hangs until that is set."""
+    """Run a receiver on this machine; with `release` it hangs until that is set."""
     received = Received(status=status, release=release)
 
     class Handler(BaseHTTPRequestHandler):
@@ -55,7 +55,7 @@ def receiving(status: int = 200, release: Event | None = None) -> Iterator[Recei
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Look again and again."""
+    """Poll until the condition holds."""
     ends = monotonic() + SECONDS
     pause = Event()
     while not true():

@@ -65,7 +65,7 @@ def provider(installation: Settings, silent: Silent) -> Silent:
 
 @contextmanager
 def together(number: int, act: Callable[[int], int]) -> Iterator[list[int]]:
-    """The same many times at once, while the block lasts; filled after it with what came of each."""
+    """Run an action many times at once while the block lasts; afterwards the list holds the results."""
     with ThreadPoolExecutor(number) as pool:
         futures = [pool.submit(act, one) for one in range(number)]
         codes: list[int] = []

@@ -38,7 +38,7 @@ class Time:
         return callback
 
     def arrive(self, *subjects: str) -> list[Presence]:
-        """Readers of one chat."""
+        """Connect readers of one chat."""
         readers = []
         for subject in subjects:
             with acting_as(Tenant(VICTIM, subject)):
@@ -47,7 +47,7 @@ class Time:
         return readers
 
     def pass_by(self, seconds: float, readers: Sequence[Presence] = ()) -> None:
-        """Let time pass while each reader hears everything that is announced."""
+        """Advance the clock while each reader receives all announcements."""
         heard, until = 0, self.now + seconds
         while self.now < until and len(self.said) < 10_000:
             new, heard = self.said[heard:], len(self.said)

@@ -24,7 +24,7 @@ OLD = datetime.now(UTC) - timedelta(days=400)
 
 @pytest.fixture
 def outdated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Turns of two tenants that are too old."""
+    """Expired turns of two tenants."""
     with installed(tmp_path_factory.mktemp("outdated") / "data") as settings:
         for tenant_id, count in ((ATTACKER, TURNS), (VICTIM, 3)):
             Registry(settings).add(tenant_id)

@@ -21,7 +21,7 @@ ALLOWED = 3
 
 @pytest.fixture
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service that answers few questions a minute."""
+    """A service with a low limit of questions a minute."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("crowded"), rate_limit_per_minute=ALLOWED)
     Registry(settings).add(VICTIM, locale="ru")
     add_site(settings, VICTIM, "site_crowded")

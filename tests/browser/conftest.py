@@ -67,7 +67,7 @@ def page(context: BrowserContext) -> Page:
 
 
 def host_page(service: FakeService, body: str = "<h1>Магазин</h1>", style: str = "") -> str:
-    """A page of the shop that has the widget."""
+    """A page of the shop with the widget."""
     return (
         f'<!doctype html><html lang="ru"><head><meta charset="utf-8"><title>Магазин</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -34,7 +34,7 @@ EMPTY_LOOKS = (LOOKS[0], LOOKS[3])
 
 
 def main(folder: Path, words: list[str]) -> None:
-    """All of them."""
+    """Take all screenshots."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as data:
         settings = Settings(data_dir=Path(data), default_locale="ru", rate_limit_per_minute=0)

@@ -78,7 +78,7 @@ class FakeService:
     # Actions of tests
 
     def begin(self, **changes: object) -> None:
-        """There is a chat already."""
+        """Begin with an existing chat."""
         self.chat = {
             "chat_id": "chat-1",
             "state": "bot",
@@ -163,7 +163,7 @@ class FakeService:
         return [body for _, path, body in self.calls if path.endswith(ending)]
 
     def wait_for_call(self, ending: str, expected: Callable[[Json], bool] = lambda _: True) -> list[Json]:
-        """The same, once one is as expected: a request may be on its way when the page already looks right."""
+        """Wait until a call matches: a request may be pending when the page already looks right."""
         with self._news:
             came = self._news.wait_for(lambda: any(map(expected, self.called(ending))), timeout=20)
         assert came, f"not called as expected: {ending} {self.called(ending)}"
@@ -264,7 +264,7 @@ class FakeService:
 
 @contextmanager
 def shop(html: str, *, policy: str = "", paths: tuple[str, ...] = ()) -> Iterator[str]:
-    """A page of another origin; its address. Everything else there is 404."""
+    """Serve a page of another origin; yield its address. All other paths are 404."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -29,7 +29,7 @@ COLOURS = 128
 
 
 def main(folder: Path) -> None:
-    """Each of them in light, dark and on a phone."""
+    """Take each screenshot in light and dark mode and on a phone."""
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = launched(playwright)
@@ -75,7 +75,7 @@ def _shoot_shop(browser: Browser, folder: Path, data: str) -> None:
 
 
 def _shoot_walk(browser: Browser, folder: Path, data: Path) -> None:
-    """The pictures of the README."""
+    """Take the screenshots of the README."""
 
     def shoot(name: str, page: Page) -> None:
         shot = folder / f"walk-{name}.png"

@@ -16,7 +16,7 @@ def _shows(page: Page, *texts: str) -> None:
 
 
 def _turn_events(full_turn: Json) -> list[tuple[str, Json]]:
-    """The events of an answer, as the service sends them while it is being written."""
+    """Return the events of an answer in the order of the service."""
     answer = full_turn["answer"]
     assert isinstance(answer, dict)
     pieces = [f"{piece}. " for piece in str(answer["text"]).split(". ")]

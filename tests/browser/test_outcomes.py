@@ -27,7 +27,7 @@ def test_every_outcome_of_the_pipeline_has_its_own_look() -> None:
 
 
 def _dom(page: Page) -> str:
-    """The answer as elements, one a line, without the marks of the template library."""
+    """Return the elements of the answer, one a line, without the marks of the template library."""
     text = _COMMENTS.sub("", str(last_answer(page).evaluate("answer => answer.outerHTML")))
     text = _BETWEEN.sub(lambda match: "><" if match.group().startswith(">") else " ", text)
     return re.sub(r"(?<=>)(?=<(?!/))", "\n", text) + "\n"

@@ -24,7 +24,7 @@ def test_there_are_sixty_payloads() -> None:
 
 
 def _watch(page: Page) -> list[str]:
-    """Everything that ran or would have: calls of `hit`, dialogs, faults of scripts."""
+    """Record all script activity: calls of `hit`, dialogs, errors of scripts."""
     hits: list[str] = []
     page.expose_function("hit", lambda *_: hits.append("hit"))
 

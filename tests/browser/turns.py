@@ -20,7 +20,7 @@ STEPS = (
 
 
 def citation(index: int, title: str, excerpt: str, text: str, *, url: str | None = None) -> tuple[Json, Json]:
-    """A citation and its source."""
+    """Return a citation and its source."""
     start = text.index(excerpt)
     cited: Json = {
         "index": index,

@@ -31,13 +31,13 @@ def is_installed() -> bool:
 
 
 def require() -> None:
-    """Skip a test where the packages are not there."""
+    """Skip a test if the packages are missing."""
     if not is_installed():
         servers.absent("npm", "the npm packages of the client tests (make clients)")
 
 
 def install() -> bool:
-    """Install, unless that is done; whether it worked."""
+    """Install the packages unless that is done; return whether it worked."""
     if is_installed():
         return True
     shutil.rmtree(FOLDER, ignore_errors=True)

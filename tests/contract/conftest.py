@@ -25,14 +25,14 @@ def _qdrant_url() -> str:
 
 @pytest.fixture(autouse=True)
 def _queries_are_in_place(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """No test may query on an event loop, or open a session inside another one."""
+    """Fail a test that queries on an event loop, or opens a session inside another one."""
     yield
     assert not [record for record in caplog.get_records("call") if database.MISPLACED in record.getMessage()]
 
 
 @pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.server)])
 def backend(request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The installation's index is on this engine from here on."""
+    """Set up the installation's index on this engine."""
     name = str(request.param)
     if name != "edge":
         url = ":memory:" if name == "memory" else _qdrant_url()
@@ -43,7 +43,7 @@ def backend(request: pytest.FixtureRequest, installation: Settings, monkeypatch:
 
 @pytest.fixture
 def tenant(backend: str) -> Iterator[Tenant]:
-    """A registered tenant in context, its id new, so that servers may be shared."""
+    """A registered tenant in context with a new id, so that servers may be shared."""
     caller = Tenant(f"t{uuid4().hex}", "anna")
     Registry().add(caller.tenant_id)
     with acting_as(caller):
@@ -67,7 +67,7 @@ def migrated(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def records(
     request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Settings]:
-    """The installation's records are on this database from here on."""
+    """Set up the installation's records on this database."""
     if request.param == "sqlite":
         yield installation
         return

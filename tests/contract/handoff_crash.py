@@ -21,7 +21,7 @@ VISITOR = Tenant("acme", "v:1")
 
 
 def main() -> None:
-    """Kill one handoff more at each moment, until none is left."""
+    """Kill one more handoff at each moment, until one survives."""
     for moment in count(1):
         reading, writing = os.pipe()
         child = os.fork()

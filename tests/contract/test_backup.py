@@ -51,7 +51,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def filled(records: Settings, tmp_path: Path) -> Settings:
-    """An installation with something of everything."""
+    """An installation with data of every kind."""
     get_settings.cache_clear()
     settings = get_settings()
     Registry().add("acme")

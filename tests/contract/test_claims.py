@@ -19,7 +19,7 @@ Process = Callable[[], Claims]
 
 @pytest.fixture(params=["files", "postgresql"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
-    """Makes the claims of another process."""
+    """Create the claims of another process."""
     all_claims: list[Claims] = []
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
 

@@ -15,7 +15,7 @@ from tests.gateway import Gateway
 
 @pytest.fixture
 def brief(postgres_url: str) -> Settings:
-    """An installation with the shortest patience for PostgreSQL."""
+    """An installation with the shortest timeouts for PostgreSQL."""
     return Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 1})
 
 

@@ -309,7 +309,7 @@ def test_the_parts_sum_to_the_whole_and_days_are_the_tenants_own(acme: None, zon
 
 
 def turn(number: int, outcome: str, reason: str | None, *cited: str, asked: str = "") -> Entry:
-    """A recorded turn that cites documents, or that asks in vain."""
+    """Return a recorded turn that cites documents, or that is a gap."""
     citations = [{"doc_id": doc_id, "chunk_id": f"{doc_id}#1"} for doc_id in cited]
     body = {"answer": {"answer": {"text": "!"}, "citations": citations}, "found": [], "request": {"question": "?"}}
     misses = (Miss("no_relevant_context", asked, asked, (asked,), ()),) if asked else ()

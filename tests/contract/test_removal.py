@@ -33,7 +33,7 @@ CANARY = "канарейка-5512"
 
 
 def fill(tenant_id: str, settings: Settings, folder: Path) -> None:
-    """Something of a tenant in many places, its word in all of them."""
+    """Store data of a tenant in many places, all with its word."""
     Registry().add(tenant_id)
     with acting_as(Tenant(tenant_id, f"anna-{CANARY}")):
         folder.mkdir()

@@ -29,7 +29,7 @@ PRUNED = {name for name, rule in retention.RULES.items() if rule.prune}
 
 
 def retention_table() -> str:
-    """The table as docs/security.md should hold it: copy it from the failing test."""
+    """Return the table for docs/security.md: copy it from the failing test."""
     rows = [f"| `{name}` | {rule.kept} |" for name, rule in retention.RULES.items()]
     return "\n".join(["| table | how long |", "|---|---|", *rows])
 
@@ -54,7 +54,7 @@ def counts() -> dict[str, int]:
 
 @pytest.fixture
 def full(records: Settings) -> Settings:
-    """A row in every table that is pruned by age, and more that stays."""
+    """Store a row in every table that is pruned by age, and rows that stay."""
     first_run.open_link()
     Registry().add("acme")
     invitations.invite("acme")

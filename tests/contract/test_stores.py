@@ -24,7 +24,7 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """A service with the store, which the tests of one store share."""
+    """A service with the store, shared by the tests of one store."""
     store: Store = request.param
     urls: dict[Store, str] = {}
     if store in {"postgresql", "redis"}:

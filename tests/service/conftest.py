@@ -47,7 +47,7 @@ def installation(
 
 @pytest.fixture(autouse=True)
 def _in_force(installation: Settings) -> Iterator[None]:
-    """The installation's settings are this process's too, for as long as a test of this folder runs."""
+    """Apply the installation's settings to this process during a test of this folder."""
     with in_force(installation):
         yield
 

@@ -91,13 +91,13 @@ class Server:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The variables that make a process use these settings."""
+    """Return the environment variables for these settings."""
     return {f"OPORA_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
 
 
 @contextmanager
 def serving(variables: Mapping[str, str]) -> Iterator[Server]:
-    """A service that is up, until the block ends."""
+    """Run a service until the block ends."""
     server = Server(dict(variables))
     try:
         server.wait_until_up()
@@ -110,7 +110,7 @@ def serving(variables: Mapping[str, str]) -> Iterator[Server]:
 
 @contextmanager
 def in_force(settings: Settings) -> Iterator[None]:
-    """These settings are this process's too, until the block ends: for fixtures that outlast a test."""
+    """Apply these settings to this process until the block ends: for fixtures that outlast a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment(settings).items():
             patch.setenv(name, value)
@@ -128,7 +128,7 @@ def _free_port() -> int:
 
 
 def problem(response: httpx.Response, status: int, code: str) -> dict[str, object]:
-    """The problem object, after checking that it is one."""
+    """Check that the response is this problem, and return it."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body: dict[str, object] = response.json()

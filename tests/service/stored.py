@@ -32,7 +32,7 @@ POLICIES: dict[str, dict[str, object]] = {
 
 
 def prepared(folder: Path, provider_key: RSAPrivateKey, models_url: str) -> Settings:
-    """A data folder with registered tenants, before any server runs on it."""
+    """Prepare a data folder with registered tenants, before any server runs on it."""
     pipelines = adapt(folder / "pipelines", models_url)
     jwks = folder / "jwks.json"
     public = json.loads(RSAAlgorithm.to_jwk(provider_key.public_key()))
@@ -159,7 +159,7 @@ def stored_chat(tenant_id: str) -> ChatRow:
 
 
 def stored_file(tenant_id: str) -> ChatFileRow:
-    """A file of that chat."""
+    """Return a file of that chat."""
     return ChatFileRow(
         tenant_id=tenant_id,
         file_id=f"file-of-{tenant_id}",
@@ -186,7 +186,7 @@ def stored_operator(tenant_id: str) -> OperatorRow:
 
 
 def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
-    """A draft of the tenant's."""
+    """Return a draft of the tenant."""
     now = datetime.now(UTC)
     return ArticleRow(
         tenant_id=tenant_id,
@@ -233,7 +233,7 @@ def stored_evaluation(tenant_id: str) -> tuple[EvaluationQuestionRow, Evaluation
 
 
 def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | TokenRow | ToolRow | WebhookRow]:
-    """Sites, a tool, webhooks and tokens of the tenant's, and a change of its policy that can be undone."""
+    """Store sites, a tool, webhooks and tokens of the tenant, and a change of its policy that can be undone."""
     moment = datetime.now(UTC)
     for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
         yield SiteRow(
@@ -284,7 +284,7 @@ def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | Tok
 
 
 def dead_delivery(tenant_id: str) -> OutboxRow:
-    """A delivery to the tenant's webhook that was given up."""
+    """Return a delivery to the tenant's webhook that was given up."""
     moment = datetime.now(UTC)
     return OutboxRow(
         tenant_id=tenant_id,

@@ -40,7 +40,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _in_force(installation: Settings) -> Settings:
-    """The settings of this folder's own service stay what they are."""
+    """Keep the settings of the folder's own service."""
     return installation
 
 

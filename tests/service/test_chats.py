@@ -395,7 +395,7 @@ def test_a_person_takes_over_answers_and_gives_back(ivan: Visitor, operator: htt
 
 @contextmanager
 def following(client: httpx.Client, path: str, token: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
-    """The events of a stream as they come, until the block ends and hangs up."""
+    """Yield the events of a stream as they come, until the block ends."""
     with client.stream("GET", path, headers={"Authorization": f"Bearer {token}"}) as response:
         lines = response.iter_lines()
 
@@ -411,7 +411,7 @@ def following(client: httpx.Client, path: str, token: str) -> Iterator[Iterator[
 
 
 def until(events_: Iterator[tuple[str, dict[str, Any]]], event: str, /, **expected: object) -> dict[str, Any]:
-    """The next event that is called so and says this."""
+    """Return the next event with this name and data."""
     for kind, data in events_:
         if kind == event and data.items() >= expected.items():
             return data

@@ -51,7 +51,7 @@ def page(browser: Browser, shop: Server) -> Iterator[Page]:
 
 
 def move_to(page: Page, target: Locator, key: str = "Tab") -> None:
-    """Press the key until the focus is there."""
+    """Press the key until the element has the focus."""
     target.wait_for()
     for _ in range(MAX_TABS):
         if target.evaluate(_IS_FOCUSED):

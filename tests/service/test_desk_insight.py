@@ -32,7 +32,7 @@ FORMULA = "=cmd|' /C calc'!A0"
 
 
 def entry(name: str, question: str, answer: str = "!", *, outcome: str = "answered", subject: str = "") -> Entry:
-    """A recorded turn of acme's."""
+    """Return a recorded turn of acme."""
     body = {"answer": {"answer": {"text": answer}, "citations": []}, "found": [], "request": {"question": question}}
     person = persons.digest("acme", subject) if subject else ""
     base = replace(recorded("acme"), turn_id=name, outcome=outcome, reason=None, person=person, misses=())

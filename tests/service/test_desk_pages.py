@@ -54,7 +54,7 @@ def signed_in(
     *,
     scripts: bool = True,
 ) -> Iterator[BrowserContext]:
-    """A browser of an operator."""
+    """Open a browser of an operator."""
     with browser.new_context(
         locale="ru-RU",
         timezone_id="Europe/Moscow",
@@ -68,7 +68,7 @@ def signed_in(
 
 
 def opened(context: BrowserContext, server: Server, path: str) -> Page:
-    """A page of the desk, connected."""
+    """Open a page of the desk and wait for its connection."""
     page = context.new_page()
     page.goto(f"{server.url}{path}")
     expect(page.locator("#link")).to_have_text("на связи")
@@ -77,7 +77,7 @@ def opened(context: BrowserContext, server: Server, path: str) -> Page:
 
 @pytest.fixture
 def customer(acme: httpx.Client, token: Callable[..., str]) -> Callable[[Chat, str], None]:
-    """Has the customer of a chat write something."""
+    """Write as the customer of a chat."""
 
     def write(chat: Chat, text: str) -> None:
         headers = {"Authorization": f"Bearer {token('acme', 'visit', subject=chat.subject)}"}

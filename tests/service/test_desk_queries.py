@@ -44,7 +44,7 @@ def apart(prepared_apart: Settings) -> Iterator[Settings]:
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[str]]:
-    """The statements that are run in the block."""
+    """Collect the statements executed in the block."""
     statements: list[str] = []
 
     def record(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -58,7 +58,7 @@ def counted(engine: Engine) -> Iterator[list[str]]:
 
 
 def ingest(tenant_id: str, shelf: list[dict[str, Json]]) -> None:
-    """Have documents in the knowledge base, as the service would."""
+    """Ingest documents, as the service would."""
     given = [SourceDocument(str(one["doc_id"]), str(one["title"]), str(one["text"]), meta=one) for one in shelf]
     with acting_as(Tenant(tenant_id, "admin")):
         Ingest().run(given)

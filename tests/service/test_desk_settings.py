@@ -48,7 +48,7 @@ def now() -> Iterator[Callable[[], Policy]]:
 
 
 def parsed(response: httpx.Response) -> html.HtmlElement:
-    """A page."""
+    """Parse a page."""
     return html.document_fromstring(response.content)
 
 

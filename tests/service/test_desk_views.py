@@ -191,12 +191,12 @@ def test_whatever_is_typed_into_a_form_comes_back_as_text(server: Server, hostil
 
 
 def parsed(answer: httpx.Response) -> html.HtmlElement:
-    """A page."""
+    """Parse a page."""
     return html.document_fromstring(answer.content)
 
 
 def injected(answer: httpx.Response) -> list[str]:
-    """Elements and attributes that no page of the desk has."""
+    """Return elements and attributes that no page of the desk has."""
     found = []
     for one in parsed(answer).body.iter("*"):
         if one.tag in FORBIDDEN - {"script"} or (one.tag == "script" and not one.get("src")):

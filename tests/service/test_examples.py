@@ -43,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 @pytest.fixture(autouse=True)
 def _in_force(home: Settings) -> Settings:
-    """This module's own settings, in place of those of the folder's service."""
+    """Apply this module's settings instead of those of the folder's service."""
     return home
 
 
@@ -73,7 +73,7 @@ class _Files(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The files of a folder over HTTP; their address."""
+    """Serve the files of a folder over HTTP; yield their address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, daemon=True)
@@ -134,7 +134,7 @@ def test_react_shows_an_answer_by_use_chat(service: Server, home: Settings, page
 
 @contextmanager
 def bridge(service: Server, messenger: Received, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The bridge, running; its address."""
+    """Run the bridge; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with acting_as(Tenant("shop", "admin")):

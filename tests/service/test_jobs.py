@@ -30,7 +30,7 @@ def client(server: Server, token: Callable[..., str]) -> Iterator[httpx.Client]:
 
 
 def events(client: httpx.Client, job_id: str, last: str = "") -> list[tuple[str, int, dict[str, object]]]:
-    """(name, id, job) of every event until the stream ends."""
+    """Yield (name, id, job) of every event until the stream ends."""
     headers = {"Last-Event-ID": last} if last else {}
     results = []
     with client.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream:
@@ -46,7 +46,7 @@ def events(client: httpx.Client, job_id: str, last: str = "") -> list[tuple[str,
 
 
 def stored(settings: Settings) -> set[Path]:
-    """The files of all uploads; those of a job in work may go at any moment."""
+    """Return the files of all uploads; those of a running job may disappear at any moment."""
     return {path for path in (settings.data_dir / "uploads").rglob("*") if path.is_file()}
 
 

@@ -46,7 +46,7 @@ def test_questions_do_not_notice_a_generation_switch(
 
 
 def _end(client: httpx.Client, operator: dict[str, str], kind: str) -> str:
-    """The state that the job ends in: its events stop then."""
+    """Return the final state of the job, when its events end."""
     job_id = client.post(f"/index/{kind}", headers=operator).raise_for_status().json()["job_id"]
     with client.stream("GET", f"/jobs/{job_id}/events", headers=operator) as stream:
         jobs = [json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line.startswith("data: ")]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.chaos
 
 @pytest.fixture(scope="module")
 def stores(postgres_url: str, redis_url: str) -> Iterator[Stores]:
-    """The servers; a fake in place of Qdrant's where `OPORA_TEST_QDRANT_URL` names none."""
+    """The servers; a fake replaces Qdrant's without `OPORA_TEST_QDRANT_URL`."""
     real = os.environ.get("OPORA_TEST_QDRANT_URL")
     with fake_qdrant.running() as fake:
         yield Stores(postgres_url, redis_url, real or fake)
@@ -36,7 +36,7 @@ def installation(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(autouse=True)
 def _in_force() -> None:
-    """The settings in force are those of the installation, for the length of the module."""
+    """Apply the installation's settings during the module."""
 
 
 @pytest.fixture

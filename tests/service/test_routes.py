@@ -38,37 +38,37 @@ class Case:
 
 
 def chat_case(scope: str, body: dict[str, object] | None = None, *, may_answer: str = "") -> Case:
-    """The case of a route to one chat."""
+    """Return the case of a route to one chat."""
     own, foreign = {"chat_id": "chat-of-acme"}, {"chat_id": "chat-of-globex"}
     return Case(scope, body, own=own, foreign=foreign, may_answer=may_answer)
 
 
 def file_case(scope: str) -> Case:
-    """The case of a route to one file of a chat."""
+    """Return the case of a route to one file of a chat."""
     own = {"chat_id": "chat-of-acme", "file_id": "file-of-acme"}
     return Case(scope, own=own, foreign={"chat_id": "chat-of-globex", "file_id": "file-of-globex"})
 
 
 def site_case(body: dict[str, object] | None = None) -> Case:
-    """The case of a route to one site."""
+    """Return the case of a route to one site."""
     return Case("admin", body, own={"key": "site-of-acme"}, foreign={"key": "site-of-globex"})
 
 
 def suggestion_case() -> Case:
-    """The case of a route to one suggestion."""
+    """Return the case of a route to one suggestion."""
     own = {"chat_id": "chat-of-acme", "message_id": "0a1b"}
     foreign = {"chat_id": "chat-of-globex", "message_id": "0a1b"}
     return Case("operate", own=own, foreign=foreign, may_answer="suggestion_unknown")
 
 
 def article_case(scope: str, body: dict[str, object] | None = None, *, may_answer: str = "") -> Case:
-    """The case of a route to one article."""
+    """Return the case of a route to one article."""
     own, foreign = {"article_id": "article-of-acme"}, {"article_id": "article-of-globex"}
     return Case(scope, body, own=own, foreign=foreign, may_answer=may_answer)
 
 
 def tool_case(body: dict[str, object]) -> Case:
-    """The case of a route to one tool, which another test may have taken away."""
+    """Return the case of a route to one tool, which another test may have removed."""
     own, foreign = {"name": "orders-of-acme"}, {"name": "orders-of-globex"}
     return Case("admin", body, own=own, foreign=foreign, may_answer="tool_unknown")
 
@@ -365,7 +365,7 @@ GUESSES = (
 
 @pytest.fixture(scope="module")
 def reachable(installation: Settings) -> set[tuple[str, str]]:
-    """(method, path) of every route in the application, Hayhooks' own included."""
+    """Return (method, path) of every route in the application, including Hayhooks'."""
     service = app.create_app(installation)
     results: set[tuple[str, str]] = set()
     for route in _all_routes(service.routes):
@@ -380,7 +380,7 @@ def reachable(installation: Settings) -> set[tuple[str, str]]:
 
 
 def _all_routes(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:
-    """Routes, those of included routers among them."""
+    """Yield all routes, including those of included routers."""
     for route in routes:
         inner = getattr(route, "original_router", None)
         if isinstance(inner, APIRouter):
@@ -390,12 +390,12 @@ def _all_routes(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:
 
 
 def _plain(path: str) -> str:
-    """A path as OpenAPI writes it: `{name:path}` is `{name}` there."""
+    """Return a path as OpenAPI writes it: `{name}` for `{name:path}`."""
     return re.sub(r":\w+}", "}", path)
 
 
 def named(path: str, ids: dict[str, str]) -> str:
-    """A path with its templates filled in."""
+    """Fill in the templates of a path."""
     for name, value in ids.items():
         path = re.sub(rf"{{{name}(:\w+)?}}", value, path)
     assert "{" not in path, "the case of a route with a template needs an id for it"

@@ -29,7 +29,7 @@ EMAIL = "vera@shop.example"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """An installation that may speak to this machine's own addresses, with a tenant of no content."""
+    """An installation that may connect to this machine's own addresses, with an empty tenant."""
     folder = tmp_path_factory.mktemp("single-sign-on")
     settings = Settings(data_dir=folder, tool_networks="127.0.0.0/8", sign_ins_per_minute=0, default_locale="ru")
     Registry(settings).add("signed", locale="ru")
@@ -62,7 +62,7 @@ def client(service: Server) -> Iterator[httpx.Client]:
 
 
 def begin(client: httpx.Client, next: str = "") -> tuple[str, str]:
-    """Where the browser is sent, and the cookie that it got."""
+    """Begin signing in; return the redirect address and the cookie."""
     begun = client.get("/desk/sso/signed", params={"next": next} if next else {})
     assert begun.status_code == 303, begun.text
     cookie = begun.headers["set-cookie"]

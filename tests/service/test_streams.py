@@ -15,7 +15,7 @@ ABSENT = "Что означает код E401?"
 
 
 def sse_events(response: httpx.Response) -> list[tuple[str, str, dict[str, object]]]:
-    """The events of a stream: (name, id, data)."""
+    """Parse the events of a stream: (name, id, data)."""
     results = []
     for block in response.text.strip().split("\n\n"):
         if block.startswith(":"):

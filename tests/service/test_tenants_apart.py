@@ -84,7 +84,7 @@ def test_the_log_contains_no_questions_documents_or_tokens(
 
 
 def _found(response: httpx.Response) -> set[str]:
-    """The tenants' codes that a response holds anywhere but in the echo of the request."""
+    """Return the tenants' codes in a response, except in the echo of the request."""
     body = response.json()
     if response.status_code == 200:
         body["meta"]["query"] = body["meta"]["filters"] = None

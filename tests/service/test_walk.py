@@ -24,7 +24,7 @@ Shoot: TypeAlias = Callable[[str, Page], object]
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Iterator[tuple[Server, str]]:
-    """A service on an empty data folder, and the path of the link that leads in."""
+    """A service on an empty data folder, and the path of its one-time link."""
     settings = Settings(data_dir=tmp_path / "data", default_locale="ru", rate_limit_per_minute=0)
     with in_force(settings):
         secret = first_run.open_link()
@@ -76,7 +76,7 @@ def test_the_whole_walk_works_by_keyboard_only(browser: Browser, begun: tuple[Se
 
 
 def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot = lambda name, page: None) -> None:
-    """The walk itself.
+    """Walk through the product.
 
     :param folder: for the files to upload.
     :param shoot: called where a screenshot would be taken.

@@ -46,7 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 @pytest.fixture(autouse=True)
 def _in_force(home: Settings) -> Settings:
-    """This module's own settings, in place of those of the folder's service."""
+    """Apply this module's settings instead of those of the folder's service."""
     return home
 
 

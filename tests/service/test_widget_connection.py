@@ -131,7 +131,7 @@ def shows(page: Page, thread: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(browser: Browser, service: Service) -> list[str]:
-    """The thread of a question and its answer."""
+    """The thread of an undisturbed question and its answer."""
     with Proxy(service.server.port).running() as proxy, browser.new_context(locale="ru-RU") as context:
         page = opened(context, proxy)
         ask(page, QUESTION)

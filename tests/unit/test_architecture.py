@@ -157,7 +157,7 @@ def test_the_command_line_waits_for_nothing_of_the_web(module: str) -> None:
 
 
 def unannotated(source: str) -> list[str]:
-    """The functions that leave a parameter or their result without a type."""
+    """Return the functions with an unannotated parameter or result."""
     results = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -283,7 +283,7 @@ def test_all_locales_say_the_same_things() -> None:
 
 
 def texts_asked_for(source: str) -> set[str]:
-    """The keys that a module asks the locale files for, where it names them outright."""
+    """Return the locale keys that a module uses as literals."""
     tree = ast.parse(source)
     if "components.language.texts.text" not in set(_imported(tree, "", is_package=False)):
         return set()

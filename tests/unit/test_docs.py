@@ -39,7 +39,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def settings_table() -> str:
-    """The table of settings as docs/deployment.md should hold it: copy it from the failing test."""
+    """Return the table of settings for docs/deployment.md: copy it from the failing test."""
     rows = [
         f"| `OPORA_{name.upper()}` | {_default(field)} | {field.description} |"
         for name, field in Settings.model_fields.items()
@@ -170,7 +170,7 @@ def test_every_local_link_leads_somewhere(page: str) -> None:
 
 
 def _anchors(text: str) -> set[str]:
-    """The anchors of headings as code hosts make them: lower case, spaces as hyphens, punctuation dropped."""
+    """Return the anchors of headings as code hosts make them: lower case, hyphens for spaces, no punctuation."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -39,7 +39,7 @@ def related_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def nothing(_: pytest.MonkeyPatch) -> None:
-    """Break nothing more: the judge or the model is broken already."""
+    """Do nothing: the judge or the model is broken already."""
 
 
 Breaks = Callable[[pytest.MonkeyPatch], None]

@@ -23,7 +23,7 @@ def run(records: Sequence[Record], threshold: float = 0.5) -> Run:
 
 
 def records_of(shown: Sequence[bool]) -> list[Record]:
-    """Answerable questions are answered where `shown`, the others refused."""
+    """Return records of answerable questions: answered where `shown`, otherwise refused."""
     return [
         Record(case, "answered" if case.answerable and is_shown else "refused", ranked=("a",), checked=True)
         for case, is_shown in zip(CASES, shown, strict=True)

@@ -27,7 +27,7 @@ Content = dict[str, object]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Run]]:
-    """Measures the fixture with a pipeline, given as the change of the shipped one."""
+    """Measure the fixture with a pipeline, given as a change of the shipped one."""
     folder = tmp_path_factory.mktemp("workspace")
 
     def measure(change: Callable[[Content], None] = lambda _: None, concurrency: int = 1) -> Run:
@@ -67,7 +67,7 @@ def _with(step: str, **parameters: float) -> Callable[[Content], None]:
 
 
 def _without(step: str) -> Callable[[Content], None]:
-    """Lead the pipeline past a step."""
+    """Bypass a step of the pipeline."""
 
     def change(content: Content) -> None:
         components, ways = content["components"], content["connections"]
@@ -84,7 +84,7 @@ def _without(step: str) -> Callable[[Content], None]:
 
 @contextmanager
 def _broken_encoder() -> Iterator[None]:
-    """Every other term of a question gets another's place, as after an upgrade of the stemmer."""
+    """Replace every other term of a question by another one, as after an upgrade of the stemmer."""
 
     def broken(text: str, settings: EncoderSettings) -> dict[int, float]:
         vector = encode_query(text, settings)

@@ -45,7 +45,7 @@ REQUESTS: tuple[tuple[str, str, dict[str, object] | None], ...] = (
 
 @pytest.fixture
 def queries_on_the_loop(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The statements that were executed in a thread that runs an event loop; nothing is answered from memory."""
+    """Statements executed in a thread with a running event loop; caches are off."""
     Registry().add("acme")
     monkeypatch.setattr(cache, "FRESH_SECONDS", 0.0)
     statements: list[str] = []

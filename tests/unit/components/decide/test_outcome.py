@@ -50,7 +50,7 @@ WITH_ARTICLES = {"low_confidence", "cannot_answer", "clarify", "refused"}
 
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Policy]:
-    """The tenant's policy; a test may put another one in."""
+    """The tenant's policy; a test may replace it."""
     held = {"now": Policy(approved_offers={"cancellation": "скидка 10%"}, handoff_channel="chat")}
     monkeypatch.setattr(policy, "current", lambda: held["now"])
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
@@ -58,7 +58,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Policy]:
 
 
 def near(relevance: float, *documents: Document) -> list[Document]:
-    """Accepted documents of this relevance."""
+    """Return accepted documents of this relevance."""
     found = documents or (SOURCE, OTHER)
     return [replace(one, meta={**one.meta, "relevance": relevance, "graded": True}) for one in found]
 

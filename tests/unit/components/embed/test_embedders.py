@@ -35,7 +35,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Breakers and kept questions are the process's; each test begins without, for a tenant."""
+    """Reset breakers and cached questions of the process before each test."""
     monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     with acting_as(Tenant("acme", "anna")):

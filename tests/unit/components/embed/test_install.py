@@ -23,7 +23,7 @@ Ready = Callable[[Path], str]
 
 
 def ready(folder: Path, content: bytes = b"graph") -> Path:
-    """A folder of models that holds one."""
+    """A folder of models with one model."""
     snapshot = folder / FOLDER / "snapshots" / "package-1"
     (snapshot / "onnx").mkdir(parents=True)
     (snapshot / "onnx" / "model.onnx").write_bytes(content)

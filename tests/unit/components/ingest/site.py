@@ -12,12 +12,12 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 def page(body: str) -> Answer:
-    """A page with this body."""
+    """Return a page with this body."""
     return 200, HTML, f"<html><head><title>t</title></head><body><main>{body}</main></body></html>".encode()
 
 
 def moved(target: str) -> Answer:
-    """A redirect."""
+    """Return a redirect."""
     return 302, {"Location": target}, b""
 
 
@@ -50,7 +50,7 @@ def serving(pages: Mapping[str, Answer | Callable[[], Answer]], tls: ssl.SSLCont
                 self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:
-            """Tests are quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls is not None:

@@ -27,7 +27,7 @@ def picture(form: str, side: int = 8) -> bytes:
 
 
 def png_bomb(side: int) -> bytes:
-    """A picture of a few bytes that says to be so many pixels wide and high."""
+    """Build a picture of a few bytes that claims this size in pixels."""
     head = pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     parts = ((b"IHDR", head), (b"IDAT", compress(bytes(1_000))), (b"IEND", b""))
     chunks = (pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data)) for kind, data in parts)

@@ -52,7 +52,7 @@ NO_ADDRESSES = [
 
 
 def resolving(*addresses: str) -> Callable[..., list[tuple[object, ...]]]:
-    """A resolver by which every name has these addresses."""
+    """Return a resolver that gives every name these addresses."""
     return lambda host, port, **_: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in addresses]
 
 

@@ -114,7 +114,7 @@ def test_an_unfair_timeout_is_no_failure(breaker: Breaker) -> None:
 
 
 def broken_during_a_call(breaker: Breaker) -> ExitStack:
-    """A call that was admitted before the breaker opened, and ends when the stack is closed."""
+    """Admit a call before the breaker opens; it ends when the stack is closed."""
     late = ExitStack()
     late.enter_context(breaker.call())
     broken(breaker)

@@ -117,7 +117,7 @@ def stored(text: str, number: int) -> Point:
 
 
 def looked_for(retriever: TenantRetriever, filters: Filters = Filters()) -> tuple[list[str], bool]:  # noqa: B008
-    """The texts that are found, and whether they come from the cache."""
+    """Search; return the texts found, and whether they come from the cache."""
     outputs = retriever.run(query="гарантия", filters=haystack_filters(filters))
     return sorted(one.content or "" for one in outputs["documents"]), outputs["cached"]
 

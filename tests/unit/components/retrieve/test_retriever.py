@@ -142,7 +142,7 @@ def test_an_impossible_share_is_refused(share: float) -> None:
 
 @pytest.fixture
 def dense_shelf(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    """The shelf, with a space of dense vectors; what is asked for them is the question itself."""
+    """The shelf with dense vectors, and a fake embedder."""
     shelf.hits = {**shelf.hits, DENSE: {"d": 0.9, "a": 0.85, "c": 0.8}}
     shelf.encoder = EncoderSettings(dense=DenseSettings(space="tiny", dimensions=2, embedder={})).json_form
     monkeypatch.setattr(retriever, "embed_question", lambda text, settings, **_: (0.6, 0.8))

@@ -83,7 +83,7 @@ _NUMBERS = count()
 
 @pytest.fixture(autouse=True)
 def _acme(_installation: None) -> Iterator[None]:
-    """A tenant with one tool, in context; another one for each test, because a tool's faults are remembered."""
+    """A new tenant with one tool for each test, in context, because faults of a tool are remembered."""
     tenant_id = f"acme-{next(_NUMBERS)}"
     Registry().add(tenant_id)
     with acting_as(Tenant(tenant_id, "anna")):
@@ -290,7 +290,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 @pytest.mark.parametrize(("networks", "reached"), [("", False), ("10.0.0.0/8", False), ("127.0.0.0/8,::1/128", True)])

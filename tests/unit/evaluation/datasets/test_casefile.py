@@ -17,7 +17,7 @@ def write_cases(path: Path, *lines: str) -> Path:
 
 
 def fields_table() -> str:
-    """The table of fields as the page should hold it: copy it from the failing test."""
+    """Return the table of fields for the page: copy it from the failing test."""
     rows = [f"| `{name}` | {field.description} |" for name, field in CaseRow.model_fields.items()]
     return "\n".join(["| field | what it says |", "|---|---|", *rows])
 

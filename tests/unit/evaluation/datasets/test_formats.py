@@ -42,7 +42,7 @@ def test_every_format_is_found_as_well_as_its_markdown() -> None:
 
 
 def _reread(articles: Sequence[SourceDocument], ending: str) -> Iterator[SourceDocument]:
-    """The articles as they come out of files of this format; only their ids are taken from the originals."""
+    """Read the articles from files of this format; only their ids come from the originals."""
     for article in articles:
         parsed = formats.read(f"article.{ending}", RENDERERS[ending](article))
         yield replace(article, title=parsed.title, text=parsed.text, markup=parsed.markup, meta={})

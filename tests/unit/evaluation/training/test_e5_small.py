@@ -43,7 +43,7 @@ Tensors = Mapping[str, npt.NDArray[np.float32]]
 
 
 def tensors() -> Tensors:
-    """A BERT of one layer by the names of Transformers, its numbers such as 4 bits can hold."""
+    """Return a BERT with one layer, named as in Transformers, with numbers that fit into 4 bits."""
     random = np.random.default_rng(0)
 
     def numbers(*shape: int) -> npt.NDArray[np.float32]:
@@ -134,7 +134,7 @@ def embedder(models: Path) -> FastEmbedder:
 
 
 def by_hand(ids: list[int]) -> npt.NDArray[np.float64]:
-    """The vector of one text, computed in plain floats from the unpruned weights."""
+    """Compute the vector of one text in plain floats from the unpruned weights."""
     t = {name: one.astype(np.float64) for name, one in tensors().items()}
 
     def normalized(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -55,7 +55,7 @@ class Trial:
 
     @property
     def question(self) -> str:
-        """A question that the tool or the knowledge base answers."""
+        """Return a question that the tool or the knowledge base answers."""
         return "Какой статус у заказа 100123?" if self.task == "tool" else QUESTION
 
     @property

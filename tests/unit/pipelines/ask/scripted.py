@@ -61,7 +61,7 @@ class Unexpanded:
 
 
 def text_of(chunk_id: str) -> str:
-    """The text of a scripted document; no two are near duplicates."""
+    """Return the text of a scripted document; no two are near duplicates."""
     return f"Гарантия по документу {chunk_id} длится {int(chunk_id, 36)} дней."
 
 
@@ -71,7 +71,8 @@ def play(
     models: ScriptedModels | None = None,
     history: Sequence[Exchange] = (),
 ) -> tuple[Turn, ScriptedRetriever]:
-    """The finished turn of the embedded pipeline, or of the profile `ollama` with these models, and its searches."""
+    """Return the finished turn and its searches, of the embedded pipeline, or of the profile `ollama` with these
+    models."""
     retriever = ScriptedRetriever(passes)
     engine = AskEngine(path_of("ollama" if models else "embedded"))
     engine.pipeline = Pipeline.from_dict(
@@ -86,7 +87,7 @@ def play(
 
 
 def _equip(holder: object, models: ChatModels) -> None:
-    """Let everything below a component ask these models."""
+    """Connect everything below a component to these models."""
     for name, part in vars(holder).items():
         if isinstance(part, ChatModels):
             setattr(holder, name, models)

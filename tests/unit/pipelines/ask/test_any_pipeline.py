@@ -37,7 +37,7 @@ def _without_tracers() -> Iterator[None]:
 
 
 def engine(folder: Path, last: str, steps: Mapping[str, object], *connections: str) -> AskEngine:
-    """A pipeline of these steps, connections written as `from.socket to.socket`."""
+    """Return a pipeline with these steps; connections are written as `from.socket to.socket`."""
     path = folder / "own.yaml"
     content = {
         "metadata": {"exit": last},

@@ -70,7 +70,7 @@ def engine() -> Iterator[AskEngine]:
 
 @pytest.fixture
 def shelf(shared_installation: None, request: pytest.FixtureRequest) -> Iterator[Tenant]:
-    """A tenant of the test's own without documents, in context."""
+    """A separate tenant without documents, in context."""
     name = f"shelf-{abs(hash(request.node.nodeid))}"
     Registry().add(name)
     with acting_as(Tenant(name, "anna", SCOPES)) as tenant:

@@ -56,14 +56,14 @@ PUMP = "Насос стиральной машины меняют в масте�
 
 
 def profile(name: str) -> str:
-    """A profile of the guide."""
+    """Return a profile of the guide."""
     (text,) = re.findall(_PROFILE.format(name), GUIDE, re.DOTALL)
     return str(text)
 
 
 @pytest.fixture(scope="module")
 def shop(shared_installation: None) -> Iterator[Tenant]:
-    """A tenant in context whose embedded index is searched by words."""
+    """A tenant in context with a lexical index."""
     Registry().add("acme")
     with acting_as(Tenant("acme", "anna", SCOPES)) as tenant:
         Ingest().run(ARTICLES)
@@ -72,7 +72,7 @@ def shop(shared_installation: None) -> Iterator[Tenant]:
 
 @pytest.fixture
 def dense(shop: Tenant, tmp_path: Path) -> Iterator[Tenant]:
-    """The same with dense vectors of a tiny encoder."""
+    """The tenant with dense vectors of a tiny encoder."""
     lay_out(tmp_path, ENCODER, encoder())
     parameters = {"model": ENCODER, "dimensions": DIMENSIONS, "file": FILE, "cache_dir": str(tmp_path)}
     embedder = {"type": "components.embed.fast.FastEmbedder", "init_parameters": parameters}

@@ -194,7 +194,7 @@ def edited(old: str, new: str) -> str:
 
 
 def profile_at(folder: Path, text: str) -> Path:
-    """A profile of this text over the deployed pipeline."""
+    """Write a profile with this text over the deployed pipeline."""
     path = folder / "ask" / "profiles" / "own.yaml"
     path.parent.mkdir(parents=True)
     (folder / "ask" / "ask.yaml").write_bytes(YAML.read_bytes())
@@ -203,7 +203,7 @@ def profile_at(folder: Path, text: str) -> Path:
 
 
 def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[AskEngine, Turn, tuple[Call, ...]]:
-    """The demo question through this profile, its models simulated."""
+    """Ask the demo question through this profile with simulated models."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with simulator_thread() as (_, url):
         path = profile_at(tmp_path, _MODEL.sub("model: simulated", _ADDRESS.sub(url, source)))

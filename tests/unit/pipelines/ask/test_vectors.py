@@ -44,7 +44,7 @@ ARTICLES = [
 
 
 def guide(name: str) -> str:
-    """A block of the authors' guide."""
+    """Return a block of the authors' guide."""
     results = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
     assert results is not None
     return results.group(1)
@@ -66,7 +66,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shop(shared_installation: None, models: Path) -> Iterator[Tenant]:
-    """A shop whose index was made without vectors and rebuilt with them, as the guide says."""
+    """A shop with an index made without vectors and rebuilt with them, as in the guide."""
     block = re.sub(r"model: \S+", f"model: {ENCODER}", guide("embedder"))
     block = re.sub(r"dimensions: \d+", f"dimensions: {DIMENSIONS}", block)
     block = re.sub(r"file: .*", f"file: {FILE}\n          cache_dir: {models}", block)

@@ -73,14 +73,14 @@ def ingest(pipe: int, tenant_id: str, expected: list[SourceDocument], prune: boo
 
 
 def rebuild(pipe: int, tenant_id: str) -> None:
-    """A rebuild in small batches."""
+    """Rebuild in small batches."""
     _announce_steps(pipe)
     with acting(tenant_id):
         INGEST.rebuild().finish()
 
 
 def rollback(pipe: int, tenant_id: str) -> None:
-    """Going back."""
+    """Roll back."""
     _announce_steps(pipe)
     with acting(tenant_id):
         INGEST.rollback().finish()
@@ -163,7 +163,7 @@ def check_kept(
 
 
 def check_healed(_: int, tenant_id: str, expected: list[SourceDocument]) -> None:
-    """The next run of the same ends where an undisturbed one does."""
+    """Check that the next run ends in the same state as an undisturbed one."""
     with acting(tenant_id):
         report = INGEST.run(expected, prune=True)
         assert not report.errors
@@ -238,7 +238,7 @@ def main(seed: int, ingests: int, rebuilds: int, changes: int) -> None:
 
 
 def kill_changes(seed: int, moments: int) -> None:
-    """An operator's changes of documents that have two versions; then whatever comes next."""
+    """Kill an operator's changes of documents that have two versions; then run the next step."""
     in_child(ingest, "changed", OLD, False)
     in_child(ingest, "changed", NEW, False)
     steps = in_child(change, "changed").count(b".")
@@ -254,7 +254,7 @@ def kill_changes(seed: int, moments: int) -> None:
 
 
 def kill_rebuilds(seed: int, moments: int) -> None:
-    """Rebuilds of a tenant that has had one before, and every third time going back; then whatever comes next."""
+    """Kill rebuilds of a tenant that has had one before, and every third time a rollback; then run the next step."""
     in_child(ingest, "whole", OLD, False)
     steps = {work: in_child(work, "whole").count(b".") for work in (rebuild, rollback)}
     chosen = random.Random(seed)
@@ -275,7 +275,7 @@ def kill_rebuilds(seed: int, moments: int) -> None:
 
 
 def kill_ingests(seed: int, moments: int) -> None:
-    """First runs and updates."""
+    """Kill first runs and updates."""
     first = in_child(ingest, "undisturbed", OLD, False).count(b".")
     update = in_child(ingest, "undisturbed", NEW, True).count(b".")
     chosen = random.Random(seed)

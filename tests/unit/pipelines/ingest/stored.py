@@ -19,7 +19,7 @@ def article(doc_id: str, sections: int = 3, edit: str = "", **meta: str | int) -
 
 
 def hits(doc_id: str = "") -> list[Hit]:
-    """The stored chunks, of one document if named, by id."""
+    """Return the stored chunks, of one document if named, by id."""
     result = (hit for hit in open_collection().scan() if not doc_id or meta(hit)["doc_id"] == doc_id)
     return sorted(result, key=lambda hit: hit.id)
 
@@ -31,7 +31,7 @@ def meta(hit: Hit) -> Mapping[str, object]:
 
 
 def check_consistent() -> None:
-    """Records, index and lexicon describe the same chunks, each complete and in order."""
+    """Check that records, index and lexicon describe the same chunks, each complete and in order."""
     stored = {hit.id: hit for hit in hits()}
     named = [chunk_id for record in documents.all() for chunk_id in record.chunk_ids]
     assert sorted(named) == sorted(stored)

@@ -82,7 +82,7 @@ def ids() -> list[str]:
 
 
 def work_off(ingest: Ingest, folder: Path) -> jobs.Job:
-    """Look until there is a job, and do it."""
+    """Scan until there is a job, and run it."""
     watcher = Watcher(folder.parent)
     watcher.look()
     watcher.look()

@@ -31,7 +31,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch, tenant: Tenant) -> None:
 
 
 def upload(*names: str) -> Job:
-    """A job over small articles of these names."""
+    """Add a job with small articles of these names."""
     job_id = jobs.new_id()
     arriving = Upload(job_id)
     for name in names:

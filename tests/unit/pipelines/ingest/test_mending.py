@@ -85,7 +85,7 @@ def test_a_look_for_damage_ends_whenever_the_service_closes(library: Library, mo
 
 @pytest.fixture(params=DAMAGE)
 def damage(request: pytest.FixtureRequest, library: Library, installation: Settings) -> str:
-    """Each way to damage the tenant's index; the word for it."""
+    """Damage the tenant's index in each way; return the name of the damage."""
     inflict, word = DAMAGE[request.param]
     index.close_all()
     inflict(installation.data_dir / "index" / "acme~g000001")

@@ -29,7 +29,7 @@ def library(tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def begun(ingest: Ingest, tmp_path: Path) -> Callable[..., "Begun"]:
-    """Begins a run over files, and leaves it after its first document."""
+    """Begin a run over files, and leave it after its first document."""
 
     def begin(**texts: str) -> Begun:
         for doc_id, edit in texts.items():
@@ -69,7 +69,7 @@ class Begun:
 
 @pytest.fixture
 def cut_off(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Every change ends after its record is written, as if the process had died there."""
+    """End every change after its record is written, as if the process had died there."""
 
     def die(*_: object) -> int:
         raise RuntimeError

@@ -64,7 +64,7 @@ def with_vectors(models: Path) -> Ingest:
 
 
 def pipeline(models: Path, model: str = ENCODER, dimensions: int = DIMENSIONS, text: str = YAML) -> Ingest:
-    """The ingest pipeline with an embedder at its writer."""
+    """Return the ingest pipeline with an embedder for its writer."""
     block = EMBEDDER.format(model=model, dimensions=dimensions, file=FILE, folder=models, more="")
     path = models / "ingest.yaml"
     path.write_text(with_embedder(text, block), encoding="utf-8")
@@ -72,7 +72,7 @@ def pipeline(models: Path, model: str = ENCODER, dimensions: int = DIMENSIONS, t
 
 
 def nearest(question: str) -> str:
-    """The document that the question's vector is nearest to, in the generation in force."""
+    """Return the document nearest to the question's vector, in the current generation."""
     collection = open_collection()
     settings = settings_from(collection.encoder).dense
     assert settings is not None

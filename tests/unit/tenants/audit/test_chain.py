@@ -13,7 +13,7 @@ from tests.audits import AT
 
 
 def link(previous: Link | None, number: int, **fields: object) -> Link:
-    """The link after `previous`, a turn unless `fields` say otherwise."""
+    """Return the link after `previous`, by default a turn."""
     content = Content("person", "session", f"salt {number}", f'{{"n":{number}}}')
     new_link = Link(
         tenant_id="acme",

@@ -28,7 +28,7 @@ def _shop(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def chat() -> Chat:
-    """A visitor waits for a person."""
+    """A visitor's chat that waits for a person."""
     with acting_as(VISITOR):
         begun = store.start()
         store.post(begun.chat_id, "Где мой заказ?")

@@ -32,7 +32,7 @@ def _installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 def moved(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """From here on the installation is another one."""
+    """Switch to another installation."""
     index.close_all()
     claims.close_all()
     database.close_all()

@@ -14,7 +14,7 @@ class Dropping(Conversations):
         self.dropped: list[str] = []
 
     def drop(self, chat_id: str) -> None:
-        """As `Conversations.drop`."""
+        """Record the chat."""
         self.dropped.append(chat_id)
 
 

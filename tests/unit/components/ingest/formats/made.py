@@ -20,7 +20,7 @@ for _name in (REGULAR, BOLD):
 
 
 def pdf(*pages: Callable[[Canvas], None], title: str = "", password: str = "") -> bytes:
-    """A PDF file of A4 pages, each drawn by a function; `write` puts text on one."""
+    """Build a PDF file of A4 pages, each drawn by a function; `write` puts text on one."""
     saved = BytesIO()
     canvas = Canvas(saved, pagesize=A4, encrypt=password or None)
     canvas.setTitle(title or "untitled")
@@ -48,7 +48,7 @@ def lines(*texts: str, top: float = 200, step: float = 14) -> Callable[[Canvas],
 
 
 def word(build: Callable[[Document], None], title: str = "") -> bytes:
-    """A DOCX file."""
+    """Build a DOCX file."""
     document = docx.Document()
     document.core_properties.title = title
     document.core_properties.author = "Анна Петрова"
@@ -60,7 +60,7 @@ def word(build: Callable[[Document], None], title: str = "") -> bytes:
 
 
 def workbook(*sheets: Sequence[Sequence[object]]) -> Workbook:
-    """An Excel workbook with a sheet for each list of rows."""
+    """Build an Excel workbook with a sheet for each list of rows."""
     book = Workbook()
     book.remove(book.worksheets[0])
     for at, rows in enumerate(sheets, start=1):
@@ -71,7 +71,7 @@ def workbook(*sheets: Sequence[Sequence[object]]) -> Workbook:
 
 
 def saved(book: Workbook) -> bytes:
-    """The bytes of a workbook."""
+    """Return the bytes of a workbook."""
     stream = BytesIO()
     book.save(stream)
     return stream.getvalue()

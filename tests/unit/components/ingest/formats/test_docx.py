@@ -17,13 +17,13 @@ from tests.unit.components.ingest.formats.made import word
 
 
 def insert(document: Document, xml: str) -> None:
-    """An element at the end of the body, as other programs write it."""
+    """Append an element to the body, as other programs write it."""
     element = parse_xml(xml.replace(">", f" {nsdecls('w', 'r')}>", 1))
     document.element.body.insert(len(document.element.body) - 1, element)
 
 
 def one_line(text: str, level: int | None = None) -> Callable[[Document], None]:
-    """A document of one paragraph, or of one heading; level 0 is the title."""
+    """Return a document with one paragraph, or one heading; level 0 is the title."""
 
     def build(document: Document) -> None:
         if level is None:

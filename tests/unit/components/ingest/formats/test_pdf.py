@@ -73,7 +73,7 @@ def test_properties() -> None:
 
 
 def ruled(rows: Sequence[Sequence[str]], top: float = 200, x: float = 72) -> Callable[[Canvas], None]:
-    """A page with a table of lines, 150 points a column and 20 a row."""
+    """Return a page with a ruled table, 150 points a column and 20 a row."""
 
     def draw(canvas: Canvas) -> None:
         width = max(map(len, rows))

@@ -25,7 +25,7 @@ def chunks(text: str) -> tuple[Chunk, ...]:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of the only table of a Markdown text, without its ruler."""
+    """Return the cells of the only table of a Markdown text, without its ruler."""
     (block,) = markdown_blocks(text)
     assert block.kind == "table"
     first, _, *others = block.text.split("\n")

@@ -14,7 +14,7 @@ def shown(markdown: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Without spaces, which are put where letters would be dangerous to show together."""
+    """Remove spaces, which are inserted where adjacent characters would form markup."""
     return "".join(text.split())
 
 

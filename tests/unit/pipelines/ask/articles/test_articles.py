@@ -36,7 +36,7 @@ ANNA = Tenant("acme", "anna", SCOPES)
 
 @pytest.fixture
 def shop(installation: Settings) -> Iterator[Ask]:
-    """A tenant with a few articles that was asked some questions."""
+    """A tenant with a few articles and recorded questions."""
     Registry().add("acme")
     with acting_as(ANNA):
         Ingest().run([document for document in read_path(DEMO / "ru") if document.doc_id in FEW])

@@ -33,7 +33,7 @@ def _acting(installation: Settings) -> Iterator[None]:
 
 
 def chatted(*said: tuple[str, str]) -> Chat:
-    """A chat of a customer."""
+    """Create a chat of a customer."""
     with acting_as(Tenant("shop", "v:1")):
         chat = store.start()
     for who, text in said:

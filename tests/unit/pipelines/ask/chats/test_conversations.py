@@ -38,7 +38,7 @@ def _acme(installation: Settings) -> Iterator[None]:
 
 @asynccontextmanager
 async def talking(finish: Callable[[Turn], Turn], budget: float = SECONDS) -> AsyncIterator[Conversations]:
-    """Chats that an engine answers in this way."""
+    """Run chats with answers of this engine."""
     runner = Runner(Ask(FakeEngine(finish)), 2, budget)
     made = Conversations(runner)
     try:
@@ -57,7 +57,7 @@ def handed_over(turn: Turn) -> Turn:
 
 
 def lines(chat: Chat) -> list[str]:
-    """The thread as one reads it."""
+    """Return the thread as a reader sees it."""
     return [
         f"{one.author}: {one.text}" if one.kind == "text" else f"({one.body['event']})"
         for one in store.messages(chat.chat_id)

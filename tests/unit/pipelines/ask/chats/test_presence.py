@@ -41,7 +41,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def seen(clock: Clock) -> Attendance:
-    """As a customer learns it."""
+    """Attendance as seen by a customer."""
     return Attendance(("customer", "v:1"), clock)
 
 
