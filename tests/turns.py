@@ -73,7 +73,7 @@ def query(text: str) -> Query:
 
 
 def draft(*sentences: str, of: Passage | None = None, quoted: bool = False) -> Draft:
-    """Return a draft of these sentences, all citing one passage, by default one that contains them."""
+    """Return a draft of these sentences, all citing one passage, by default a passage with these sentences."""
     source = of or passage(" ".join(sentences))
     return with_claims(Draft("", (), (), quoted=quoted), [Claim(one, (1,)) for one in sentences], {1: source})
 

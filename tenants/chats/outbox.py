@@ -1,4 +1,4 @@
-"""Events of chats and evaluations on their way to the tenant's webhooks.
+"""Outbox of chat and evaluation events for the tenant's webhooks.
 
 An event is written in the transaction that it reports: both are stored or neither. `pipelines.ask.chats.delivery`
 sends events; this module holds their state.

@@ -30,7 +30,7 @@ from tests.schemas import of_every_database
 from tests.servers import own_database
 
 STORED = Path(__file__).with_name("databases")
-"""What earlier versions had written about a tenant, as SQL."""
+"""SQL dumps of a tenant written by earlier versions."""
 VERSIONS = Path(migrations.__file__).with_name("versions")
 ANNA = Tenant("acme", "anna")
 BREAKING: Mapping[str, list[str]] = {"0002": ["tickets.chat_id is required"]}

@@ -202,7 +202,7 @@ def _asserts(node: ast.AST) -> bool:
 
 
 def without_assertion(tests: Iterable[ast.AST]) -> list[str]:
-    """Return the tests without an assertion of their own or in a helper."""
+    """Return the tests that neither assert nor call a helper that does."""
     every = [function for tree in tests for function in _functions(tree)]
     checking = {function.name for function in every if not function.name.startswith("test_") and _asserts(function)}
     return [
