@@ -22,7 +22,9 @@ _STEP = re.compile(r"^(\d{1,3})[.)] ", re.MULTILINE)
 
 @component
 class SectionExpander:
-    """Replace each chunk by the section it belongs to, or by its whole document where that is short.
+    """Replace each of the best chunks by the section it belongs to, or by its whole document where that is short.
+
+    The chunks behind them get less around them, so that more sections fit.
 
     Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
     and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
@@ -34,6 +36,8 @@ class SectionExpander:
     :param section_tokens: tokens of one section at most, unless a procedure is longer.
     :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
+    :param whole: sections that may have as much; all by default.
+    :param excerpt_tokens: tokens of each section after those.
     :param top_k: sections returned at most.
 
     ```python
@@ -48,12 +52,16 @@ class SectionExpander:
         procedure_tokens: int = 1_900,
         document_chunks: int = 3,
         top_k: int = 12,
+        whole: int | None = None,
+        excerpt_tokens: int = 300,
     ) -> None:
         self.budget = budget
         self.section_tokens = section_tokens
         self.procedure_tokens = procedure_tokens
         self.document_chunks = document_chunks
         self.top_k = top_k
+        self.whole = whole
+        self.excerpt_tokens = excerpt_tokens
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
@@ -73,12 +81,15 @@ class SectionExpander:
             if document.id in taken or len(expanded) == self.top_k:
                 continue
             chunks = sections[document.id]
-            section = joined(document, self._fitting(document, chunks, left))
+            in_full = self.whole is None or len(expanded) < self.whole
+            most = (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens,) * 2
+            fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in most))
+            section = joined(document, fitting)
             cost = count_tokens(section.content or "")
             if cost > left and expanded:
                 continue
             left -= cost
-            taken.update(chunk.id for chunk in chunks)
+            taken.update(chunk.id for chunk in (chunks if in_full else fitting))
             expanded.append(section)
         return {"documents": expanded}
 
@@ -105,24 +116,24 @@ class SectionExpander:
             first, last = 0, around["total"] - 1
         return [chunk_id for place, chunk_id in enumerate(around["ids"], around["first"]) if first <= place <= last]
 
-    def _fitting(self, hit: Document, chunks: Sequence[Document], left: int) -> Sequence[Document]:
-        """The procedure around the hit, or the hit alone, and as much of the section beside it as fits.
 
-        :param left: tokens of the budget that are not spent.
-        """
-        costs = [count_tokens(chunk.content or "") for chunk in chunks]
-        at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
-        start, end = _procedure([chunk.content or "" for chunk in chunks], at)
-        if sum(costs[start:end]) > min(self.procedure_tokens, left):
-            start, end = at, at + 1
-        spent = sum(costs[start:end])
-        while start > 0 and spent + costs[start - 1] <= self.section_tokens:
-            start -= 1
-            spent += costs[start]
-        while end < len(chunks) and spent + costs[end] <= self.section_tokens:
-            spent += costs[end]
-            end += 1
-        return chunks[start:end]
+def _fitting(
+    hit: Document, chunks: Sequence[Document], section_tokens: int, procedure_tokens: int
+) -> Sequence[Document]:
+    """Return the procedure around the hit, or the hit alone, and as much of the section beside it as fits."""
+    costs = [count_tokens(chunk.content or "") for chunk in chunks]
+    at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
+    start, end = _procedure([chunk.content or "" for chunk in chunks], at)
+    if sum(costs[start:end]) > procedure_tokens:
+        start, end = at, at + 1
+    spent = sum(costs[start:end])
+    while start > 0 and spent + costs[start - 1] <= section_tokens:
+        start -= 1
+        spent += costs[start]
+    while end < len(chunks) and spent + costs[end] <= section_tokens:
+        spent += costs[end]
+        end += 1
+    return chunks[start:end]
 
 
 def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
