@@ -32,7 +32,7 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.intent import FIXED, Reading
+from components.understand.intent import FIXED, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 
@@ -140,11 +140,11 @@ class OutcomeComposer:
         if blocked:
             turn = replace(turn, outcome="blocked", reason="blocked_by_guardrails")
         elif fixed is not None:
-            outcome, reason = FIXED[fixed.intent]
+            outcome, reason = FIXED.get(fixed.intent, ("clarify", None))
             turn = replace(turn, outcome=outcome, reason=reason)
-        return {"turn": self._finished(turn, tuple(suggestions or ()))}
+        return {"turn": self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "")}
 
-    def _finished(self, turn: Turn, suggestions: tuple[str, ...]) -> Turn:
+    def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str) -> Turn:
         rules = policy.current()
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
@@ -152,7 +152,7 @@ class OutcomeComposer:
         articles = () if turn.outcome else nearest(turn, self.articles_from)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
-        reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else ())
+        reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)
         if outcome in _SHOWN:
             reply = replace(reply, suggestions=suggestions)
         verdict = replace(turn.verdict, reasons=(*turn.verdict.reasons, *guard.reasons))
@@ -209,8 +209,12 @@ class OutcomeComposer:
         headings = (innermost(passage.heading) or passage.title for passage in turn.evidence.relevant_passages())
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
-    def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...]) -> Reply:
+    def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
         draft = turn.draft
+        if kind == PLEA:
+            return Reply(text("outcomes.clarify.plea", turn.locale))
+        if kind in SMALL_TALK and turn.outcome == "irrelevant":
+            return Reply(text(f"outcomes.small_talk.{kind}", turn.locale))
         if turn.outcome in _SHOWN and draft:
             return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
@@ -277,7 +281,7 @@ def _continues(turn: Turn, draft: Draft) -> str:
 
 
 def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
-    """The most specific text available: by unknown code, by risk, by small talk, by reason, by outcome."""
+    """The most specific text available: by unknown code, by risk, by reason, by outcome."""
     if articles:
         # Who is given something to read need not be told to ask elsewhere.
         reason = None if turn.reason in _ABSENT else turn.reason
@@ -288,8 +292,6 @@ def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
         return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(unknown_codes))
     if turn.outcome == "high_stakes" and turn.risk != "none":
         return text(f"outcomes.high_stakes.{turn.risk}", turn.locale)
-    if turn.intent == "chitchat" and turn.outcome == "irrelevant":
-        return text("outcomes.irrelevant.chitchat", turn.locale)
     return text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
 
 

@@ -29,12 +29,18 @@ FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
     }
 )
 """The outcome of every intent that no document can answer."""
-# The model's labels; the risk classes are labels of their own and add up to `high_stakes`.
+SMALL_TALK = ("greeting", "thanks", "farewell", "acknowledgement", "about_assistant", "chitchat")
+"""The kinds of small talk, each with a reply of its own; `chitchat` is the rest."""
+PLEA = "plea"
+"""A call for help that says nothing of what it is about ("help", "not working"): the customer is asked to describe it."""
+# The model's labels. The risk classes are labels of their own and add up to `high_stakes`, the kinds of small talk to
+# `chitchat`.
 _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
     {
         "answerable": ("answerable", "none"),
         "irrelevant": ("irrelevant", "none"),
-        "chitchat": ("chitchat", "none"),
+        PLEA: ("answerable", "none"),
+        **{kind: ("chitchat", "none") for kind in SMALL_TALK},
         "out_of_scope": ("out_of_scope", "none"),
         "wants_human": ("wants_human", "none"),
         "cancellation": ("high_stakes", "cancellation"),
@@ -49,11 +55,12 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Reading(Frozen):
-    """What a message wants, how sure that is (0..1), and its risk class."""
+    """What a message wants, how sure that is (0..1), its risk class, and its kind: the likeliest label of the model."""
 
     intent: Intent
     probability: float
     risk: Risk = "none"
+    kind: str = ""
 
 
 class IntentModel:
@@ -77,22 +84,20 @@ class IntentModel:
         return dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
 
     def read(self, text: str) -> Reading:
-        """The likeliest intent other than `answerable`, with its probability and likeliest risk class."""
+        """The likeliest intent other than a question, with its probability, likeliest risk class and kind."""
         probabilities = self.probabilities(text)
-        by_intent: dict[Intent, float] = {}
-        for label, probability in probabilities.items():
-            intent = _LABELS[label][0]
-            by_intent[intent] = by_intent.get(intent, 0.0) + probability
-        del by_intent["answerable"]
+        labels: dict[Intent, list[str]] = {}
+        for label in probabilities:
+            if label != "answerable":
+                labels.setdefault(_LABELS[label][0], []).append(label)
+        by_intent = {intent: sum(probabilities[one] for one in members) for intent, members in labels.items()}
         best = max(by_intent, key=lambda intent: by_intent[intent])
-        likeliest = max(
-            (label for label in probabilities if _LABELS[label][0] == best), key=lambda label: probabilities[label]
-        )
-        return Reading(best, by_intent[best], _LABELS[likeliest][1])
+        kind = max(labels[best], key=lambda label: probabilities[label])
+        return Reading(best, by_intent[best], _LABELS[kind][1], kind)
 
 
-_UNCLEAR: frozenset[Intent] = frozenset({"nonsense", "irrelevant", "out_of_scope"})
-"""What a fragment of a conversation ("the second", "and outside it?") may look like on its own."""
+_UNCLEAR: frozenset[Intent] = frozenset({"answerable", "nonsense", "irrelevant", "out_of_scope"})
+"""What a fragment of a conversation ("the second", "and outside it?", "what do I do?") may look like on its own."""
 
 
 @component
@@ -101,7 +106,7 @@ class IntentClassifier:
 
     In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
     wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
-    little by itself is read in full.
+    little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`.
 
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
@@ -131,7 +136,7 @@ class IntentClassifier:
     def _read(self, question: str) -> Reading | None:
         """What the question wants when that is no answer, else None."""
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
-            return Reading("nonsense", 1.0)
+            return Reading("nonsense", 1.0, kind="nonsense")
         reading = self._loaded().read(repair_layout(question))
         return reading if reading.probability >= self._threshold(reading.intent) else None
 
