@@ -1,7 +1,8 @@
 """Follow-up questions ("а если E10?", "how long does it take?") completed by rules.
 
-A question is a follow-up if it opens like a continuation, points back with a pronoun, or names nothing at all. It is
-completed with the content words of the previous question.
+A question is a follow-up if it names nothing at all, or names little and opens like a continuation or points back with
+a pronoun. Whether one that names a single thing leans on the conversation is for the knowledge base to tell. A follow-up
+is completed with the content words of the previous question.
 """
 
 import re
@@ -50,6 +51,8 @@ _TOPICAL: frozenset[str] = frozenset(
 )
 """Outcomes of questions that had a topic; small talk and blocked messages have none to return to."""
 
+_ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше ваши you your u".split())
+"""Words for the company itself: "where are you?" names a topic without any other word."""
 _MAX_INFORMATIVE_AFTER_OPENING = 3
 _MAX_INFORMATIVE_WITH_PRONOUN = 4
 
@@ -62,7 +65,7 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
     :param history: earlier turns, oldest first.
     :param max_words: words taken from the earlier question at most.
     """
-    previous = next((exchange for exchange in reversed(history) if exchange.outcome in _TOPICAL), None)
+    previous = next(filter(_has_topic, reversed(history)), None)
     if previous is None or not (typed := repair_layout(clean(question).strip())):
         return ""
     if (option := chosen_option(typed, previous.options)) is not None:
@@ -71,6 +74,11 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
         return ""
     topic = [*_topic(typed, previous.question, max_words), *_topic(typed, previous.reply, max_words)]
     return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
+
+
+def _has_topic(exchange: Exchange) -> bool:
+    """Whether a turn was about something; a plea without a topic is clarified without options."""
+    return exchange.outcome in _TOPICAL and (exchange.outcome != "clarify" or bool(exchange.options))
 
 
 def _topic(question: str, previous: str, max_words: int) -> list[str]:
@@ -88,22 +96,28 @@ def _topic(question: str, previous: str, max_words: int) -> list[str]:
 def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     """Return whether a question leans on the conversation.
 
-    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится
-    ремонт?"): the knowledge base has to tell.
+    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"):
+    the knowledge base has to tell.
     """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
-    if any(fold(word.text) in _REFERRING for word in question_words):
-        return "surely" if informative <= _MAX_INFORMATIVE_WITH_PRONOUN else "no"
-    if _OPENING.match(question):
-        return "surely" if informative <= _MAX_INFORMATIVE_AFTER_OPENING else "no"
+    folded = {fold(word.text) for word in question_words}
+    points_back = not folded.isdisjoint(_REFERRING) and informative <= _MAX_INFORMATIVE_WITH_PRONOUN
+    goes_on = bool(_OPENING.match(question)) and informative <= _MAX_INFORMATIVE_AFTER_OPENING
+    if points_back or goes_on:
+        return "surely"
     if codes(question) or informative > 1:
         return "no"
-    return "perhaps" if informative else "surely"
+    return "perhaps" if informative or not folded.isdisjoint(_ADDRESSING) else "surely"
+
+
+def named(question: str) -> frozenset[str]:
+    """The stems of the things that a question names."""
+    return frozenset(word.stem for word in words(question) if _is_informative(word))
 
 
 def _is_informative(word: Word) -> bool:
-    return not word.stop and word.stem not in _GENERIC and fold(word.text) not in _REFERRING
+    return not (word.stop or word.text.isdigit() or word.stem in _GENERIC or fold(word.text) in _REFERRING)
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from haystack import component
 
+from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
@@ -138,6 +139,8 @@ class IntentClassifier:
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
             return Reading("nonsense", 1.0, kind="nonsense")
         reading = self._loaded().read(repair_layout(question))
+        if reading.kind == PLEA and codes(question):
+            return None
         return reading if reading.probability >= self._threshold(reading.intent) else None
 
     def _loaded(self) -> IntentModel:

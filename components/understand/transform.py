@@ -9,14 +9,16 @@ from haystack import component
 from components.faults import degraded
 from components.judge.terms import strict_codes
 from components.language.asking import to_the_point
+from components.language.captions import innermost
 from components.language.normalise import clean
 from components.language.recovery import recover, vocabulary_of
 from components.language.words import stems
+from components.passages import relevance, to_passage
 from components.retrieve.probe import Probe
 from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
-from components.understand.followup import leaning, standalone
+from components.understand.followup import leaning, named, standalone
 from components.understand.synonyms import with_known_synonyms
 from tenants.accounts import policy
 from tenants.index import open_collection
@@ -103,7 +105,19 @@ class QueryTransformer:
         completed = standalone(typed, history)
         if not completed or leaning(typed) == "surely":
             return completed
-        return completed if self.probe.probability(completed) > self.probe.probability(typed) else ""
+        return "" if self._stands_alone(typed, completed) else completed
+
+    def _stands_alone(self, typed: str, completed: str) -> bool:
+        """Whether the knowledge base answers the question as typed, or has its very topic as a heading."""
+        alone = self.probe.best(typed)
+        if alone is None:
+            return False
+        if relevance(alone) >= self.probe.probability(completed):
+            return True
+        passage = to_passage(alone)
+        headed = frozenset(stems(f"{passage.title} {innermost(passage.heading)}"))
+        topic = named(typed)
+        return bool(topic) and headed.issuperset(topic)
 
 
 def _absent_codes(codes: tuple[str, ...]) -> tuple[str, ...]:
