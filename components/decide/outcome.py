@@ -257,6 +257,12 @@ def _verdict(
     return refused or exhausted or decided or Verdict()
 
 
+def partly_answered(turn: Turn, articles: tuple[Article, ...]) -> Turn:
+    """The answered turn with a notice of what its draft leaves open, and articles about that."""
+    notice = _notice(turn, turn.draft) if turn.draft else None
+    return replace(turn, reply=replace(turn.reply, notice=notice, articles=articles))
+
+
 def _notice(turn: Turn, draft: Draft) -> str | None:
     notices = []
     if turn.outcome == "partially_answered":

@@ -19,6 +19,7 @@ from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
 from components.understand.followup import leaning, named, standalone
+from components.understand.parts import parts_of
 from components.understand.synonyms import with_known_synonyms
 from tenants.accounts import policy
 from tenants.index import open_collection
@@ -34,7 +35,7 @@ class QueryTransformer:
 
     A question that leans on the conversation is completed from it: by the condenser if there is one, else by rules. A
     question whose words are strange to the knowledge base is repaired (wrong keyboard layout, Latin letters, typing
-    errors). The words as typed are searched beside the repaired ones.
+    errors). The words as typed are searched beside the repaired ones, and so is each question of several.
 
     A question is `absent` if it names codes and the knowledge base holds none of them.
 
@@ -81,7 +82,7 @@ class QueryTransformer:
         with_synonyms = with_known_synonyms(completed or typed, policy.current().synonyms, terms.stems)
         recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
         search = recovered.text if recovered else with_synonyms
-        others = (completed, typed, *(recovered.others if recovered else ()))
+        others = (completed, typed, *parts_of(search), *(recovered.others if recovered else ()))
         if context:
             others = (f"{search} ({context})", *others)
         variants = _distinct(others, excluding=search)[: self.max_variants]
