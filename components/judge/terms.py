@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import log
 
+from components.language.asking import GENERIC
 from components.language.identifiers import codes_asked
 from components.language.words import stems
 from components.turn import Query
@@ -10,6 +11,8 @@ from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 
 _CODES_SHARE = 0.6
+_GENERIC_SHARE = 0.5
+"""Of the weight of the commonest topical word, at most, for a word that names no topic."""
 _MAX_STEMS = 15
 
 _FEWEST_CHUNKS = 1_000
@@ -19,7 +22,7 @@ _FEWEST_CHUNKS = 1_000
 def read_query(text: str) -> Query:
     """The query with the weights of its stems, for the tenant in context."""
     terms = lexicon.current()
-    weights = {stem: rarity(terms, stem) for stem in stems(text)}
+    weights = _with_light_generic({stem: rarity(terms, stem) for stem in stems(text)})
     codes = strict_codes(text)
     return Query(text, weights=_with_raised_codes(weights, codes), codes=codes)
 
@@ -27,6 +30,15 @@ def read_query(text: str) -> Query:
 def strict_codes(text: str) -> tuple[str, ...]:
     """Return the codes that an answer must be about; none for a long text, where a code is one detail of many."""
     return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()
+
+
+def _with_light_generic(weights: dict[str, float]) -> dict[str, float]:
+    """The weights with words that name no topic below those that do: "длится" is rarer than "гарантия", and says less."""
+    topical = [weight for stem, weight in weights.items() if stem not in GENERIC]
+    most = _GENERIC_SHARE * min(topical, default=0.0)
+    if not most:
+        return weights
+    return {stem: min(weight, most) if stem in GENERIC else weight for stem, weight in weights.items()}
 
 
 def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[str, float]:

@@ -1,9 +1,10 @@
-"""The point of a message: the message without greetings, thanks and polite openings, in Russian and English."""
+"""What a message asks: its point without greetings and thanks, and words that ask without naming a topic."""
 
 import re
 from functools import lru_cache
 
 from components.language.sentences import sentence_spans
+from components.language.words import stems
 
 _OPENINGS = tuple(
     re.compile(rf"{opening}[\s,:;—–-]*", re.IGNORECASE)
@@ -20,6 +21,19 @@ _THANKS = re.compile(
     r"(?:thanks?|thank you|thx|cheers|(?:best |kind )?regards|(?:заранее )?(?:спасибо|благодарю)|с уважением)\b.{0,40}",
     re.IGNORECASE,
 )
+
+GENERIC = frozenset(
+    stems(
+        """
+        делать сделать стоить стоит ждать длиться длится занимать занимает работать работает получить взять узнать найти
+        находиться находится значит означает нужно придётся часто долго быстро много дорого подробнее примерно именно
+        цена стоимость срок время день дней месяц месяцев год лет час часов минута раз прошло уже хочу могу может
+        go get take takes took cost costs last lasts long much many often soon back come comes work works need want know
+        find time day days month months year years hour hours mean means tell more next again happen happens make
+        """
+    )
+)
+"""Stems of words that ask without naming a topic."""
 
 
 @lru_cache(maxsize=1_000)

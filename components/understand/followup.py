@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence, Set
 from typing import Literal
 
+from components.language.asking import GENERIC
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.recovery import repair_layout
@@ -24,18 +25,6 @@ _REFERRING = frozenset(
     там тут оттуда тогда теперь потом дальше тоже также еще такой такая такое такие такого такую
     it its they them their that this those these there then now too also one ones instead
     """.split()
-)
-# Words that ask without naming a topic.
-_GENERIC = frozenset(
-    stems(
-        """
-        делать сделать стоить стоит ждать длиться длится занимать занимает работать работает получить взять узнать найти
-        находиться находится значит означает нужно придётся часто долго быстро много дорого подробнее примерно именно
-        цена стоимость срок время день дней месяц месяцев год лет час часов минута раз прошло уже хочу могу может
-        go get take takes took cost costs last lasts long much many often soon back come comes work works need want know
-        find time day days month months year years hour hours mean means tell more next again happen happens make
-        """
-    )
 )
 _NUMBER = re.compile(r"\W*(?:№\s*)?(\d{1,2})\W*\Z")
 _ORDINALS: tuple[frozenset[str], ...] = tuple(
@@ -117,7 +106,7 @@ def named(question: str) -> frozenset[str]:
 
 
 def _is_informative(word: Word) -> bool:
-    return not (word.stop or word.text.isdigit() or word.stem in _GENERIC or fold(word.text) in _REFERRING)
+    return not (word.stop or word.text.isdigit() or word.stem in GENERIC or fold(word.text) in _REFERRING)
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> str | None:

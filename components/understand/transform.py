@@ -20,8 +20,13 @@ from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
 from components.understand.followup import leaning, named, standalone
 from components.understand.parts import parts_of
+<<<<<<< HEAD
 from components.understand.synonyms import with_known_synonyms
 from tenants.accounts import policy
+=======
+from components.understand.synonyms import common_synonyms, with_known_synonyms
+from tenants.accounts import policy
+>>>>>>> a57ad36 (understand: common synonyms, and words that name no topic weigh less)
 from tenants.index import open_collection
 from tenants.knowledge import lexicon
 
@@ -79,7 +84,8 @@ class QueryTransformer:
         terms = lexicon.current()
         typed = to_the_point(clean(question).strip())
         completed = self._completed(typed, (history or [])[-self.turns :], locale)
-        with_synonyms = with_known_synonyms(completed or typed, policy.current().synonyms, terms.stems)
+        groups = (*policy.current().synonyms, *common_synonyms())
+        with_synonyms = with_known_synonyms(completed or typed, groups, terms.stems)
         recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
         search = recovered.text if recovered else with_synonyms
         others = (completed, typed, *parts_of(search), *(recovered.others if recovered else ()))
