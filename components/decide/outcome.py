@@ -84,6 +84,7 @@ class OutcomeComposer:
         history: list[Exchange] | None = None,
         blocked: str = "",
         fixed: Reading | None = None,
+        doubt: Reading | None = None,
         understood: Query | None = None,
         standalone: str = "",
         absent: list[str] | None = None,
@@ -107,7 +108,7 @@ class OutcomeComposer:
         """Return the turn with `outcome`, `reason` and `reply`.
 
         :param blocked: the guard's offence.
-        :param fixed: an intent that no document answers.
+        :param fixed: an intent that no document answers; `doubt` is one that holds if no document does.
         :param absent: codes that the knowledge base lacks.
         :param graded: all documents, graded; `looked_up` are the accepted ones with those of tools.
         :param refused: the verdict on evidence that is not enough; `exhausted` if there was nothing to search for.
@@ -142,7 +143,12 @@ class OutcomeComposer:
         elif fixed is not None:
             outcome, reason = FIXED.get(fixed.intent, ("clarify", None))
             turn = replace(turn, outcome=outcome, reason=reason)
-        return {"turn": self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "")}
+        finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "")
+        if doubt is not None and finished.reason == "no_relevant_context":
+            outcome, reason = FIXED[doubt.intent]
+            turn = replace(turn, intent=doubt.intent, outcome=outcome, reason=reason)
+            finished = self._finished(turn, (), doubt.kind)
+        return {"turn": finished}
 
     def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str) -> Turn:
         rules = policy.current()

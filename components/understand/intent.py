@@ -13,6 +13,7 @@ from haystack import component
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
+from components.nested import Nested
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
 from components.understand.features import MAX_LENGTH, indices
 from components.understand.followup import standalone
@@ -102,20 +103,27 @@ _UNCLEAR: frozenset[Intent] = frozenset({"answerable", "nonsense", "irrelevant",
 
 
 @component
-class IntentClassifier:
+class IntentClassifier(Nested):
     """Lets through what a document could answer and settles the rest.
 
     In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
     wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
     little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`.
 
+    A message that is off topic by a lower probability is let through with that `doubt`: if the knowledge base has nothing
+    for it, it is off topic.
+
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
+    :param doubt_from: least probability of a doubt.
     """
 
-    def __init__(self, threshold: float = 0.6, thresholds: dict[str, float] | None = None) -> None:
+    def __init__(
+        self, threshold: float = 0.6, thresholds: dict[str, float] | None = None, doubt_from: float = 0.4
+    ) -> None:
         self.threshold = threshold
         self.thresholds = thresholds or {}
+        self.doubt_from = doubt_from
         self._model: IntentModel | None = None
         if unknown := set(self.thresholds) - set(FIXED):
             raise ValueError(f"no such intents: {sorted(unknown)}; there are {', '.join(FIXED)}")
@@ -124,15 +132,19 @@ class IntentClassifier:
         """Load the model, once."""
         self._loaded()
 
-    @component.output_types(question=str, fixed=Reading)
+    @component.output_types(question=str, fixed=Reading, doubt=Reading)
     def run(self, question: str, history: list[Exchange] | None = None) -> dict[str, Any]:
-        """Return the `question` if a document could answer it, else its intent under `fixed`."""
+        """Return the `question` if a document could answer it, perhaps with a `doubt`, else its intent under `fixed`."""
         typed = clean(question).strip()
         reading = self._read(typed)
         if reading is not None and reading.intent in _UNCLEAR and history:
-            completed = standalone(typed, history)
-            reading = self._read(completed) if completed else reading
-        return {"question": question} if reading is None else {"fixed": reading}
+            typed = standalone(typed, history) or typed
+            reading = self._read(typed)
+        if reading is not None:
+            return {"fixed": reading}
+        likeliest = self._loaded().read(repair_layout(typed))
+        is_doubtful = likeliest.intent == "irrelevant" and likeliest.probability >= self.doubt_from
+        return {"question": question, **({"doubt": likeliest} if is_doubtful else {})}
 
     def _read(self, question: str) -> Reading | None:
         """What the question wants when that is no answer, else None."""
