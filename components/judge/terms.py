@@ -1,7 +1,7 @@
 """A query as the judges read it: its stems with their rarity in the tenant's knowledge base, and its codes."""
 
-from collections.abc import Sequence
-from math import log
+from collections.abc import Container, Mapping, Sequence
+from math import inf, log
 
 from components.language.asking import GENERIC
 from components.language.identifiers import codes_asked
@@ -11,8 +11,7 @@ from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 
 _CODES_SHARE = 0.6
-_GENERIC_SHARE = 0.5
-"""Of the weight of the commonest topical word, at most, for a word that names no topic."""
+_LIGHT_SHARE = 0.5
 _MAX_STEMS = 15
 
 _FEWEST_CHUNKS = 1_000
@@ -22,7 +21,7 @@ _FEWEST_CHUNKS = 1_000
 def read_query(text: str) -> Query:
     """The query with the weights of its stems, for the tenant in context."""
     terms = lexicon.current()
-    weights = _with_light_generic({stem: rarity(terms, stem) for stem in stems(text)})
+    weights = with_light({stem: rarity(terms, stem) for stem in stems(text)}, GENERIC)
     codes = strict_codes(text)
     return Query(text, weights=_with_raised_codes(weights, codes), codes=codes)
 
@@ -32,13 +31,13 @@ def strict_codes(text: str) -> tuple[str, ...]:
     return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()
 
 
-def _with_light_generic(weights: dict[str, float]) -> dict[str, float]:
-    """The weights with words that name no topic below those that do: "длится" is rarer than "гарантия", and says less."""
-    topical = [weight for stem, weight in weights.items() if stem not in GENERIC]
-    most = _GENERIC_SHARE * min(topical, default=0.0)
-    if not most:
-        return weights
-    return {stem: min(weight, most) if stem in GENERIC else weight for stem, weight in weights.items()}
+def with_light(weights: Mapping[str, float], light: Container[str]) -> dict[str, float]:
+    """The weights with the light words below the others: "длится" is rarer than "гарантия", and says less.
+
+    A light word has at most `_LIGHT_SHARE` of the weight of the commonest other one. Without others nothing changes.
+    """
+    most = _LIGHT_SHARE * min((weight for stem, weight in weights.items() if stem not in light), default=inf)
+    return {stem: min(weight, most) if stem in light else weight for stem, weight in weights.items()}
 
 
 def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[str, float]:
