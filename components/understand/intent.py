@@ -42,7 +42,7 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
         "answerable": ("answerable", "none"),
         "irrelevant": ("irrelevant", "none"),
         PLEA: ("answerable", "none"),
-        **{kind: ("chitchat", "none") for kind in SMALL_TALK},
+        **dict.fromkeys(SMALL_TALK, ("chitchat", "none")),
         "out_of_scope": ("out_of_scope", "none"),
         "wants_human": ("wants_human", "none"),
         "cancellation": ("high_stakes", "cancellation"),
@@ -110,8 +110,8 @@ class IntentClassifier(Nested):
     wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
     little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`.
 
-    A message that is off topic by a lower probability is let through with that `doubt`: if the knowledge base has nothing
-    for it, it is off topic.
+    A message that is off topic by a lower probability is let through with that `doubt`: it is off topic if the
+    knowledge base has nothing for it.
 
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
@@ -134,7 +134,7 @@ class IntentClassifier(Nested):
 
     @component.output_types(question=str, fixed=Reading, doubt=Reading)
     def run(self, question: str, history: list[Exchange] | None = None) -> dict[str, Any]:
-        """Return the `question` if a document could answer it, perhaps with a `doubt`, else its intent under `fixed`."""
+        """Return the `question` if a document could answer it, with any `doubt`; else its intent as `fixed`."""
         typed = clean(question).strip()
         reading = self._read(typed)
         if reading is not None and reading.intent in _UNCLEAR and history:

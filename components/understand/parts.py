@@ -60,8 +60,8 @@ def parts_of(question: str) -> tuple[str, ...]:
             return (match["a"].strip(), match["b"].strip())
     questions: list[str] = []
     waiting = ""
-    for clause in _clauses(text):
-        clause = f"{waiting} {clause}".strip()
+    for piece in _clauses(text):
+        clause = f"{waiting} {piece}".strip()
         waiting = ""
         goes_on = bool(questions) and fold(words(clause)[0].text) in _JOINING
         if not named(clause) or not (goes_on or _asks(clause)):

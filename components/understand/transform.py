@@ -20,13 +20,8 @@ from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
 from components.understand.followup import leaning, named, standalone
 from components.understand.parts import parts_of
-<<<<<<< HEAD
-from components.understand.synonyms import with_known_synonyms
-from tenants.accounts import policy
-=======
 from components.understand.synonyms import common_synonyms, with_known_synonyms
 from tenants.accounts import policy
->>>>>>> a57ad36 (understand: common synonyms, and words that name no topic weigh less)
 from tenants.index import open_collection
 from tenants.knowledge import lexicon
 
