@@ -18,10 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from components.judge.analysis import analyse
-from components.judge.terms import with_light
-from components.language.asking import GENERIC
 from components.language.captions import innermost
-from components.language.words import STOP_WORDS, all_words, stems
+from components.language.words import all_words, stems
 from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
 
@@ -35,8 +33,7 @@ SCORE = "relevance"
 COSINE = "cosine"
 SIGNALS = (COSINE, "cover", "depth", "about")
 """By column: the cosine of query and passage; the share of the query's weight that the passage holds, function words
-included; the same by how often (BM25, saturated); the share of the title, or of the innermost heading, that the query
-names: a long heading does not hide that the title is the very topic."""
+included; the same by how often (BM25, saturated); the share of title and innermost heading that the query names."""
 
 CANDIDATES = 10
 """The leads are over the mean of so many candidates, the best by search."""
@@ -48,9 +45,6 @@ STRICT_CODES = 3
 
 _NAMES_CODE = 2.0
 """Log-odds for a passage that names the very code: identifiers are exact, and no fit has seen enough of them."""
-
-LIGHT = GENERIC | STOP_WORDS
-"""Words that say less than the topic of a query."""
 
 _K1, _B = 1.2, 0.75
 _FUNCTION = 3.0
@@ -104,7 +98,7 @@ def measure(weights: Mapping[str, float], passages: Sequence[Passage]) -> Number
     rows = np.zeros((len(passages), len(SIGNALS)))
     total = sum(weights.values()) or 1.0
     read = [_read(f"{passage.title}\n{passage.heading}", passage.text) for passage in passages]
-    heads = [(_head(passage.title), _head(innermost(passage.heading))) for passage in passages]
+    heads = [_head(f"{passage.title}\n{innermost(passage.heading)}") for passage in passages]
     mean = sum(counts.total() for counts in read) / max(1, len(read)) or 1.0
     for row, passage, counts, head in zip(rows, passages, read, heads, strict=True):
         fullness = _K1 * (1 - _B + _B * counts.total() / mean)
@@ -113,7 +107,7 @@ def measure(weights: Mapping[str, float], passages: Sequence[Passage]) -> Number
             passage.scores.get(COSINE, 0.0),
             sum(weight for weight, _ in occurring) / total,
             sum(weight * count / (count + fullness) for weight, count in occurring) / total,
-            max(len(line & weights.keys()) / max(1, len(line)) for line in head),
+            len(head & weights.keys()) / max(1, len(head)),
         )
     return rows
 
@@ -152,12 +146,11 @@ def _models() -> Mapping[str, Any]:
 def _weights(query: Query) -> dict[str, float]:
     """The query's words with their rarity: content stems in the tenant's index, function words as in the fit.
 
-    Function words count because "как" and "можно" in a heading tell a guide from a definition, but less than the topic.
+    Function words count because "как" and "можно" in a heading tell a guide from a definition.
     """
     common: Mapping[str, float] = _models()["function_words"]
     words = (analyse_word(word) for word in all_words(query.search))
-    weights = {stem: common.get(stem, _FUNCTION) if stop else query.weights.get(stem, 0.0) for stem, stop in words}
-    return with_light(weights, LIGHT)
+    return {stem: common.get(stem, _FUNCTION) if stop else query.weights.get(stem, 0.0) for stem, stop in words}
 
 
 @lru_cache(maxsize=3_000)
@@ -167,6 +160,6 @@ def _read(above: str, text: str) -> Counter[str]:
 
 
 @lru_cache(maxsize=3_000)
-def _head(line: str) -> frozenset[str]:
-    """The content stems of a title or a heading."""
-    return frozenset(stems(line))
+def _head(above: str) -> frozenset[str]:
+    """The content stems of a title and the innermost heading."""
+    return frozenset(stems(above))

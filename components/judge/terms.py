@@ -1,9 +1,8 @@
 """A query as the judges read it: its stems with their rarity in the tenant's knowledge base, and its codes."""
 
-from collections.abc import Container, Mapping, Sequence
-from math import inf, log
+from collections.abc import Sequence
+from math import log
 
-from components.language.asking import GENERIC
 from components.language.identifiers import codes_asked
 from components.language.words import stems
 from components.turn import Query
@@ -11,7 +10,6 @@ from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 
 _CODES_SHARE = 0.6
-_LIGHT_SHARE = 0.5
 _MAX_STEMS = 15
 
 _FEWEST_CHUNKS = 1_000
@@ -21,7 +19,7 @@ _FEWEST_CHUNKS = 1_000
 def read_query(text: str) -> Query:
     """The query with the weights of its stems, for the tenant in context."""
     terms = lexicon.current()
-    weights = with_light({stem: rarity(terms, stem) for stem in stems(text)}, GENERIC)
+    weights = {stem: rarity(terms, stem) for stem in stems(text)}
     codes = strict_codes(text)
     return Query(text, weights=_with_raised_codes(weights, codes), codes=codes)
 
@@ -29,15 +27,6 @@ def read_query(text: str) -> Query:
 def strict_codes(text: str) -> tuple[str, ...]:
     """Return the codes that an answer must be about; none for a long text, where a code is one detail of many."""
     return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()
-
-
-def with_light(weights: Mapping[str, float], light: Container[str]) -> dict[str, float]:
-    """The weights with the light words below the others: "длится" is rarer than "гарантия", and says less.
-
-    A light word has at most `_LIGHT_SHARE` of the weight of the commonest other one. Without others nothing changes.
-    """
-    most = _LIGHT_SHARE * min((weight for stem, weight in weights.items() if stem not in light), default=inf)
-    return {stem: min(weight, most) if stem in light else weight for stem, weight in weights.items()}
 
 
 def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[str, float]:

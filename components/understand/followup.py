@@ -1,8 +1,8 @@
 """Follow-up questions ("а если E10?", "how long does it take?") completed by rules.
 
 A question is a follow-up if it names nothing at all, or names little and opens like a continuation or points back with
-a pronoun. Whether one that names a single thing leans on the conversation is for the knowledge base to tell. A follow-up
-is completed with the content words of the previous question.
+a pronoun. Whether one that names a single thing leans on the conversation is for the knowledge base to tell. A
+follow-up is completed with the content words of the previous question.
 """
 
 import re
@@ -43,7 +43,7 @@ _TOPICAL: frozenset[str] = frozenset(
 _ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше ваши you your u".split())
 """Words for the company itself: "where are you?" names a topic without any other word."""
 _MAX_INFORMATIVE_AFTER_OPENING = 3
-_MAX_INFORMATIVE_WITH_PRONOUN = 4
+_MAX_INFORMATIVE_WITH_PRONOUN = 3
 
 
 def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -> str:
@@ -85,8 +85,8 @@ def _topic(question: str, previous: str, max_words: int) -> list[str]:
 def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     """Return whether a question leans on the conversation.
 
-    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"):
-    the knowledge base has to tell.
+    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится
+    ремонт?"): the knowledge base has to tell.
     """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))

@@ -34,7 +34,7 @@ FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
 SMALL_TALK = ("greeting", "thanks", "farewell", "acknowledgement", "about_assistant", "chitchat")
 """The kinds of small talk, each with a reply of its own; `chitchat` is the rest."""
 PLEA = "plea"
-"""A call for help that says nothing of what it is about ("help", "not working"): the customer is asked to describe it."""
+"""A call for help that does not say what it is about ("help", "not working"): the customer is asked to describe it."""
 # The model's labels. The risk classes are labels of their own and add up to `high_stakes`, the kinds of small talk to
 # `chitchat`.
 _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
@@ -137,12 +137,12 @@ class IntentClassifier(Nested):
         """Return the `question` if a document could answer it, with any `doubt`; else its intent as `fixed`."""
         typed = clean(question).strip()
         reading = self._read(typed)
-        if reading is not None and reading.intent in _UNCLEAR and history:
-            typed = standalone(typed, history) or typed
-            reading = self._read(typed)
+        completed = standalone(typed, history or ()) or typed
+        if reading is not None and reading.intent in _UNCLEAR:
+            reading = self._read(completed)
         if reading is not None:
             return {"fixed": reading}
-        likeliest = self._loaded().read(repair_layout(typed))
+        likeliest = self._loaded().read(repair_layout(completed))
         is_doubtful = likeliest.intent == "irrelevant" and likeliest.probability >= self.doubt_from
         return {"question": question, **({"doubt": likeliest} if is_doubtful else {})}
 

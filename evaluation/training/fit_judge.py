@@ -23,8 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from components.embed.dense import passage_text
 from components.embed.protocol import Embedder
-from components.judge.relevance import COSINE, FILE, LIGHT, SIGNALS, Kind, design, measure
-from components.judge.terms import with_light
+from components.judge.relevance import COSINE, FILE, SIGNALS, Kind, design, measure
 from components.language.words import all_words, analyse
 from components.nested import from_description
 from components.turn import Passage
@@ -40,7 +39,7 @@ from settings import ROOT, get_settings
 
 VENDORS = ("yandexcloud", "microsoft")
 KINDS: Mapping[Kind, Sequence[str]] = {
-    "vectors": (COSINE, "cover", "about", f"{COSINE} lead", "cover lead"),
+    "vectors": (COSINE, "cover", f"{COSINE} lead", "cover lead"),
     "words": ("cover", "about", "depth lead"),
 }
 COLUMNS = (*SIGNALS, *(f"{name} lead" for name in SIGNALS))
@@ -95,8 +94,7 @@ def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
     columns = []
     for case, passages in zip(cases, graded, strict=True):
         asked = np.array(embedder.question(case.question))
-        rarities = {stem: rarity((stem, stop)) for stem, stop in map(analyse, all_words(case.question))}
-        weights = with_light(rarities, LIGHT)
+        weights = {stem: rarity((stem, stop)) for stem, stop in map(analyse, all_words(case.question))}
         candidates = [_candidate(one, float(vectors[_text(one)] @ asked)) for one in passages]
         columns.append(design(measure(weights, candidates)))
     answers = [np.array([passage.grade > 0 for passage in passages]) for passages in graded]
