@@ -16,7 +16,7 @@ from components.language.recovery import repair_layout
 from components.nested import Nested
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
 from components.understand.features import MAX_LENGTH, indices
-from components.understand.followup import standalone
+from components.understand.followup import leaning, standalone
 from components.understand.gibberish import is_gibberish
 
 MODEL = Path(__file__).parent / "intent.npz"
@@ -138,7 +138,7 @@ class IntentClassifier(Nested):
         typed = clean(question).strip()
         reading = self._read(typed)
         completed = standalone(typed, history or ()) or typed
-        if reading is not None and reading.intent in _UNCLEAR:
+        if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
             reading = self._read(completed)
         if reading is not None:
             return {"fixed": reading}

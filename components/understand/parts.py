@@ -17,10 +17,11 @@ _JOINING = frozenset("и а and also or но but".split())
 _ASKING = frozenset(
     """
     как сколько скольки где куда откуда когда почему зачем какой какая какое какие какого каком какую каких каким чем
-    кто кому кого чей можно ли надо
-    how what when where who which why can could does do did is are will would should whats
+    кто кому кого чей можно ли надо how what when where who which why whats
     """.split()
 )
+_AUXILIARY = frozenset("can could does do did is are will would should".split())
+"""Words that ask only at the beginning of a clause."""
 _SIDE = r"[\s«\"“]*(?P<{}>[^?!.;]+?)[\s»\"”]*"
 _COMPARISONS = tuple(
     re.compile(pattern.format(a=_SIDE.format("a"), b=_SIDE.format("b")), re.IGNORECASE)
@@ -97,8 +98,10 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
         return False
     following = [fold(word.text) for word in found[place + 1 : place + 1 + _REACH]]
     before = sentence[: found[place].start]
-    return not _ASKING.isdisjoint(following) and _asks(before) and bool(named(before))
+    asks = following[0] in _AUXILIARY or not _ASKING.isdisjoint(following)
+    return asks and _asks(before) and bool(named(before))
 
 
 def _asks(clause: str) -> bool:
-    return clause.rstrip().endswith("?") or any(fold(word.text) in _ASKING for word in words(clause))
+    folded = [fold(word.text) for word in words(clause)]
+    return clause.rstrip().endswith("?") or not _AUXILIARY.isdisjoint(folded[:1]) or not _ASKING.isdisjoint(folded)
