@@ -71,9 +71,13 @@ def _has_topic(exchange: Exchange) -> bool:
 
 
 def _topic(question: str, previous: str, max_words: int) -> list[str]:
-    """The content words of the previous question that this one omits; its codes are replaced by this one's."""
+    """The content words of the previous question that this one omits.
+
+    Its codes are left out if this question names anything: an answer must be about every code, and "where is that
+    filter?" is about the filter.
+    """
     question_stems = set(stems(question))
-    replaced = {fold(code) for code in codes(previous)} if codes(question) else set()
+    replaced = {fold(code) for code in codes(previous)} if named(question) else set()
     topic = [
         word.text
         for word in words(previous)
