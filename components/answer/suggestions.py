@@ -35,7 +35,7 @@ class QuestionSuggester:
     :param limit: suggestions at most.
     :param threshold: least probability that a search for the suggestion finds an answer.
     :param intent: reads a suggestion as it would a question.
-    :param probes: searches for a suggestion, the cheapest first.
+    :param probe: searches for a suggestion that words alone find.
     """
 
     def __init__(
@@ -43,12 +43,13 @@ class QuestionSuggester:
         limit: int = 3,
         threshold: float = 0.45,
         intent: IntentClassifier | None = None,
-        probes: list[Probe] | None = None,
+        probe: Probe | None = None,
     ) -> None:
         self.limit = limit
         self.threshold = threshold
         self.intent = intent or IntentClassifier()
-        self.probes = probes or [Probe(by_words=True, top_k=5), Probe()]
+        self.probe = probe or Probe()
+        self._by_words = Probe(by_words=True, top_k=5)
 
     def warm_up(self) -> None:
         """Load the model of intents, once."""
@@ -78,7 +79,7 @@ class QuestionSuggester:
     def _leads_to(self, topic: str, passage: Passage) -> bool:
         if "fixed" in self.intent.run(question=topic):
             return False
-        for probe in self.probes:
+        for probe in (self._by_words, self.probe):
             best = probe.best(topic)
             if best is None or relevance(best) < self.threshold or to_passage(best).doc_id != passage.doc_id:
                 return False

@@ -73,11 +73,12 @@ def _has_topic(exchange: Exchange) -> bool:
 def _topic(question: str, previous: str, max_words: int) -> list[str]:
     """The content words of the previous question that this one omits.
 
-    Its codes are left out if this question names anything: an answer must be about every code, and "where is that
-    filter?" is about the filter.
+    Its codes are left out if this question has its own, or names anything and does not go on ("and if that fails?"): an
+    answer must be about every code, and "where is that filter?" is about the filter.
     """
     question_stems = set(stems(question))
-    replaced = {fold(code) for code in codes(previous)} if named(question) else set()
+    has_own = bool(codes(question) or (named(question) and not _OPENING.match(question)))
+    replaced = {fold(code) for code in codes(previous)} if has_own else set()
     topic = [
         word.text
         for word in words(previous)

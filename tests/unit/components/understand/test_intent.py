@@ -206,8 +206,9 @@ def test_a_plea_after_a_question_is_about_that_question(classifier: IntentClassi
 
 
 def test_a_doubtful_question_is_let_through_with_its_doubt(classifier: IntentClassifier) -> None:
-    outputs = classifier.run(question="какая погода завтра")
-    assert (outputs["question"], outputs["doubt"].intent) == ("какая погода завтра", "irrelevant")
+    outputs = classifier.run(question="какой курс доллара сегодня")
+    assert outputs["question"] == "какой курс доллара сегодня"
+    assert outputs["doubt"].intent == "irrelevant"
     assert "doubt" not in classifier.run(question="Как вернуть товар?")
 
 
