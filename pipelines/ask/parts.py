@@ -26,7 +26,8 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     :param run: takes a turn from question to outcome.
     """
     questions = parts_of(initial.question)
-    if not questions or whole.outcome not in _SEARCHED or not whole.evidence.passages:
+    searched = whole.outcome in _SEARCHED or whole.reason == "low_confidence"
+    if not questions or not searched or not whole.evidence.passages:
         return whole
     parts: list[Turn] = []
     history = initial.history
