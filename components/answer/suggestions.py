@@ -29,8 +29,8 @@ class QuestionSuggester:
     """Suggest follow-up questions after an answer.
 
     A suggestion is a heading of the documents that were found, outside the answer. It is kept if a search for it, by
-    words and then by meaning too, leads to that document with enough certainty to answer, and if it is understood as a
-    question of its own. If the search fails there are none.
+    words and then by meaning too, leads to that document with enough certainty to answer, and if it is understood
+    without the conversation. If the search fails, nothing is suggested.
 
     :param limit: suggestions at most.
     :param threshold: least probability that a search for the suggestion finds an answer.

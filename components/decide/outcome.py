@@ -108,7 +108,7 @@ class OutcomeComposer:
         """Return the turn with `outcome`, `reason` and `reply`.
 
         :param blocked: the guard's offence.
-        :param fixed: an intent that no document answers; `doubt` is one that holds if no document does.
+        :param fixed: an intent that no document answers; `doubt` counts if no document answers.
         :param absent: codes that the knowledge base lacks.
         :param graded: all documents, graded; `looked_up` are the accepted ones with those of tools.
         :param refused: the verdict on evidence that is not enough; `exhausted` if there was nothing to search for.

@@ -1,4 +1,4 @@
-"""What a message asks: its point without greetings and thanks, and words that ask without naming a topic."""
+"""The point of a message without greetings and thanks, and words that ask without naming a topic."""
 
 import re
 from functools import lru_cache

@@ -1,7 +1,7 @@
 """Follow-up questions ("а если E10?", "how long does it take?") completed by rules.
 
 A question is a follow-up if it names nothing at all, or names little and opens like a continuation or points back with
-a pronoun. Whether one that names a single thing leans on the conversation is for the knowledge base to tell. A
+a pronoun. If a question names a single thing, the knowledge base tells whether it leans on the conversation. A
 follow-up is completed with the content words of the previous question.
 """
 

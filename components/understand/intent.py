@@ -32,11 +32,10 @@ FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
 )
 """The outcome of every intent that no document can answer."""
 SMALL_TALK = ("greeting", "thanks", "farewell", "acknowledgement", "about_assistant", "chitchat")
-"""The kinds of small talk, each with a reply of its own; `chitchat` is the rest."""
+"""The kinds of small talk, each with another reply; `chitchat` is the rest."""
 PLEA = "plea"
 """A call for help that does not say what it is about ("help", "not working"): the customer is asked to describe it."""
-# The model's labels. The risk classes are labels of their own and add up to `high_stakes`, the kinds of small talk to
-# `chitchat`.
+# The model's labels. Risk classes are labels too and add up to `high_stakes`, the kinds of small talk to `chitchat`.
 _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
     {
         "answerable": ("answerable", "none"),
@@ -57,7 +56,7 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Reading(Frozen):
-    """What a message wants, how sure that is (0..1), its risk class, and its kind: the likeliest label of the model."""
+    """The intent of a message, its probability (0..1), its risk class, and its kind: the likeliest label of the model."""
 
     intent: Intent
     probability: float
@@ -99,7 +98,7 @@ class IntentModel:
 
 
 _UNCLEAR: frozenset[Intent] = frozenset({"answerable", "nonsense", "irrelevant", "out_of_scope"})
-"""What a fragment of a conversation ("the second", "and outside it?", "what do I do?") may look like on its own."""
+"""Intents that a fragment of a conversation ("the second", "and outside it?", "what do I do?") may seem to have."""
 
 
 @component

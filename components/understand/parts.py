@@ -45,7 +45,7 @@ _COMPARISONS = tuple(
 def parts_of(question: str) -> tuple[str, ...]:
     """Return the questions of a message in order, or the two sides of a comparison; empty if there is only one.
 
-    Each part names something of its own: "and how long does it take?" stays with the question before it. A statement
+    Each part names something: "and how long does it take?" stays with the question before it. A statement
     stays with the question beside it.
 
     ```python
@@ -93,7 +93,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
-    """Whether the conjunction at a place is followed by a question word, and a whole question stands before it."""
+    """Whether a question word follows the conjunction at a place, and a whole question comes before it."""
     if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in _ASKING:
         return False
     following = [fold(word.text) for word in found[place + 1 : place + 1 + _REACH]]

@@ -35,7 +35,7 @@ class AskEngine:
     Call `run` inside a tenant's context.
 
     :param path: the pipeline file, or a profile that is laid over one. Its `metadata` names the step that ends a turn
-        (`exit`) and says whether each question of a message is a run of its own (`in_parts`).
+        (`exit`) and says whether each question of a message takes another run (`in_parts`).
     :param thresholds: the `threshold` of steps, by their name, in place of the file's.
     """
 

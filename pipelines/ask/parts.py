@@ -76,7 +76,7 @@ def _joined(whole: Turn, parts: Sequence[Turn]) -> Turn:
 
 
 def _merged(drafts: Sequence[Draft]) -> Draft:
-    """One draft of several: a section that two of them quote is quoted once."""
+    """Join drafts; a section that two of them quote is quoted once."""
     claims: list[Claim] = []
     numbered: dict[int, Passage] = {}
     said: set[tuple[str, str]] = set()
@@ -108,7 +108,7 @@ def _merged(drafts: Sequence[Draft]) -> Draft:
 
 
 def _evidence(parts: Sequence[Turn]) -> Evidence:
-    """What was found for all parts, each passage once, and its best relevance."""
+    """Join the evidence of all parts, each passage once, with its best relevance."""
     passages = {passage.chunk_id: passage for part in parts for passage in part.evidence.passages}
     relevance: dict[str, float] = {}
     for part in parts:

@@ -26,7 +26,7 @@ def engine(installation: Settings) -> AskEngine:
     return ask_engine
 
 
-def said(engine: AskEngine, locale: str, questions: Sequence[str]) -> list[Turn]:
+def talk(engine: AskEngine, locale: str, questions: Sequence[str]) -> list[Turn]:
     """The turns of one conversation."""
     turns: list[Turn] = []
     history: tuple[Exchange, ...] = ()
@@ -45,38 +45,38 @@ def sources(turn: Turn) -> set[str]:
 
 
 def test_everyday_conversations_are_answered(engine: AskEngine) -> None:
-    delivery, instalments, thanks = said(engine, "ru", ["Сколько стоит доставка?", "Есть рассрочка?", "спасибо"])
+    delivery, instalments, thanks = talk(engine, "ru", ["Сколько стоит доставка?", "Есть рассрочка?", "спасибо"])
     assert "490" in delivery.reply.text
     assert instalments.standalone_question == ""
     assert instalments.evidence.passages[0].doc_id == "installments.md"
     assert thanks.reply.text.startswith("Пожалуйста")
 
-    price, plea = said(engine, "en", ["How much is delivery?", "help"])
+    price, plea = talk(engine, "en", ["How much is delivery?", "help"])
     assert sources(price) == {"delivery.md"}
     assert (plea.outcome, plea.reply.clarification) == ("clarify", None)
 
-    (both,) = said(engine, "ru", ["Чем E10 отличается от E20?"])
+    (both,) = talk(engine, "ru", ["Чем E10 отличается от E20?"])
     assert both.outcome == "answered"
     assert all(code in both.reply.text for code in ("E10", "E20"))
 
-    (half,) = said(engine, "ru", ["Сколько стоит доставка и продаёте ли вы телефоны?"])
+    (half,) = talk(engine, "ru", ["Сколько стоит доставка и продаёте ли вы телефоны?"])
     assert half.outcome == "partially_answered"
     assert half.draft is not None
     assert half.draft.missing == ("продаёте ли вы телефоны",)
     assert half.reply.notice is not None
 
-    (weather,) = said(engine, "ru", ["какая погода завтра"])
+    (weather,) = talk(engine, "ru", ["какая погода завтра"])
     assert (weather.outcome, weather.reply.articles) == ("irrelevant", ())
 
-    (good_words,) = said(engine, "ru", ["как заправить порошок"])
+    (good_words,) = talk(engine, "ru", ["как заправить порошок"])
     assert good_words.query.search == "как заправить порошок"
 
 
 def test_suggested_questions_are_answered_when_asked(engine: AskEngine) -> None:
     asked = 0
     for locale, question in (("ru", "Сколько стоит доставка?"), ("ru", "E20"), ("en", "warranty"), ("en", "E10")):
-        (turn,) = said(engine, locale, [question])
+        (turn,) = talk(engine, locale, [question])
         for suggestion in turn.reply.suggestions:
             asked += 1
-            assert said(engine, locale, [question, suggestion])[1].outcome in SHOWN, suggestion
+            assert talk(engine, locale, [question, suggestion])[1].outcome in SHOWN, suggestion
     assert asked >= 6

@@ -1,4 +1,4 @@
-"""The dictionary: right words in any form, and what is none."""
+"""The dictionary: right words in any form, and misspelt ones."""
 
 from pathlib import Path
 
