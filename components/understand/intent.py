@@ -56,7 +56,7 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Reading(Frozen):
-    """The intent of a message, its probability (0..1), its risk class, and its kind: the likeliest label of the model."""
+    """The intent of a message, its probability (0..1), its risk class, and its kind, a label of the model."""
 
     intent: Intent
     probability: float
