@@ -38,7 +38,7 @@ from tenants.accounts.policy import Policy
 
 _SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
 _ABSENT: frozenset[Reason] = frozenset({"no_relevant_context", "insufficient_context"})
-_ASKED_BACK: tuple[Outcome, None] = ("clarify", None)
+_ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
 
 
@@ -142,7 +142,7 @@ class OutcomeComposer:
         if blocked:
             turn = replace(turn, outcome="blocked", reason="blocked_by_guardrails")
         elif fixed is not None:
-            outcome, reason = FIXED[fixed.intent] if fixed.intent in FIXED else _ASKED_BACK
+            outcome, reason = FIXED.get(fixed.intent, _ASKED_BACK)
             turn = replace(turn, outcome=outcome, reason=reason)
         finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "")
         if doubt is not None and finished.reason == "no_relevant_context":

@@ -107,7 +107,8 @@ class IntentClassifier(Nested):
 
     In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
     wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
-    little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`.
+    little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`. A message
+    that names a code is neither a plea nor off topic.
 
     A message that is off topic by a lower probability is let through with that `doubt`: it is off topic if the
     knowledge base has nothing for it.
@@ -118,7 +119,7 @@ class IntentClassifier(Nested):
     """
 
     def __init__(
-        self, threshold: float = 0.6, thresholds: dict[str, float] | None = None, doubt_from: float = 0.4
+        self, threshold: float = 0.6, thresholds: dict[str, float] | None = None, doubt_from: float = 0.5
     ) -> None:
         self.threshold = threshold
         self.thresholds = thresholds or {}
@@ -142,7 +143,9 @@ class IntentClassifier(Nested):
         if reading is not None:
             return {"fixed": reading}
         likeliest = self._loaded().read(repair_layout(completed))
-        is_doubtful = likeliest.intent == "irrelevant" and likeliest.probability >= self.doubt_from
+        is_doubtful = (
+            likeliest.intent == "irrelevant" and likeliest.probability >= self.doubt_from and not codes(question)
+        )
         return {"question": question, **({"doubt": likeliest} if is_doubtful else {})}
 
     def _read(self, question: str) -> Reading | None:
@@ -150,7 +153,7 @@ class IntentClassifier(Nested):
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
             return Reading("nonsense", 1.0, kind="nonsense")
         reading = self._loaded().read(repair_layout(question))
-        if reading.kind == PLEA and codes(question):
+        if (reading.kind == PLEA or reading.intent == "irrelevant") and codes(question):
             return None
         return reading if reading.probability >= self._threshold(reading.intent) else None
 
