@@ -1,5 +1,6 @@
 """Follow-up questions that the knowledge base answers."""
 
+import re
 from collections.abc import Iterator
 
 from haystack import Document, component
@@ -8,45 +9,65 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_draft
 from components.faults import degraded
 from components.language.captions import innermost
+from components.language.identifiers import codes
+from components.language.marks import HEADING
 from components.passages import relevance, to_passage
 from components.retrieve.probe import Probe
-from components.turn import Passage
+from components.turn import Draft, Passage
+from components.understand.followup import leaning
+from components.understand.intent import IntentClassifier
 
 _MAX_LENGTH = 60
-_TRIED = 6
+_TRIED = 12
+_RELATED_FROM = 0.02
+"""Least probability that a document answers the question, so that its headings are near to it."""
+_HEADING_LINE = re.compile(rf"^{HEADING}\s+(?P<heading>.+?)\s*#*$", re.MULTILINE)
 
 
 @component
 class QuestionSuggester:
     """Suggest follow-up questions after an answer.
 
-    A suggestion is the heading of a document that was accepted as evidence but not used. It is kept if a search for it
-    leads to that document with enough certainty to answer. If the search fails there are none.
+    A suggestion is a heading of the documents that were found, outside the answer. It is kept if a search for it, by
+    words and then by meaning too, leads to that document with enough certainty to answer, and if it is understood
+    without the conversation. If the search fails, nothing is suggested.
 
     :param limit: suggestions at most.
     :param threshold: least probability that a search for the suggestion finds an answer.
-    :param probe: searches for a suggestion.
+    :param intent: reads a suggestion as it would a question.
+    :param probe: searches for a suggestion that words alone find.
     """
 
-    def __init__(self, limit: int = 3, threshold: float = 0.45, probe: Probe | None = None) -> None:
+    def __init__(
+        self,
+        limit: int = 3,
+        threshold: float = 0.45,
+        intent: IntentClassifier | None = None,
+        probe: Probe | None = None,
+    ) -> None:
         self.limit = limit
         self.threshold = threshold
-        self.probe = probe or Probe(by_words=True, top_k=5)
+        self.intent = intent or IntentClassifier()
+        self.probe = probe or Probe()
+        self._by_words = Probe(by_words=True, top_k=5)
+
+    def warm_up(self) -> None:
+        """Load the model of intents, once."""
+        self.intent.warm_up()
 
     @component.output_types(suggestions=list[str])
     def run(self, documents: list[Document], answers: list[GeneratedAnswer]) -> dict[str, list[str]]:
         """Return the suggestions.
 
-        :param documents: the accepted evidence, best first.
+        :param documents: what was found, best first.
         :param answers: the accepted answer.
         """
         draft = to_draft(answers[0]) if answers else None
         if draft is None or not draft.claims:
             return {"suggestions": []}
-        used = {(one.passage.doc_id, one.passage.heading) for one in draft.citations}
         suggestions: list[str] = []
         try:
-            for passage, topic in _topics(documents, used):
+            for passage, topic in _topics(documents, draft):
                 if len(suggestions) == self.limit:
                     break
                 if self._leads_to(topic, passage):
@@ -56,18 +77,31 @@ class QuestionSuggester:
         return {"suggestions": suggestions}
 
     def _leads_to(self, topic: str, passage: Passage) -> bool:
-        best = self.probe.best(topic)
-        return best is not None and relevance(best) >= self.threshold and to_passage(best).doc_id == passage.doc_id
+        if "fixed" in self.intent.run(question=topic):
+            return False
+        for probe in (self._by_words, self.probe):
+            best = probe.best(topic)
+            if best is None or relevance(best) < self.threshold or to_passage(best).doc_id != passage.doc_id:
+                return False
+        return True
 
 
-def _topics(documents: list[Document], used: set[tuple[str, str]]) -> Iterator[tuple[Passage, str]]:
-    """The innermost headings of unused documents, best first, each once."""
+def _topics(documents: list[Document], draft: Draft) -> Iterator[tuple[Passage, str]]:
+    """The headings of what was found, best first, each once, but those of the answer."""
+    used = {(one.passage.doc_id, one.passage.heading) for one in draft.citations}
+    cited = {doc_id for doc_id, _ in used}
     seen: set[str] = set()
     for document in documents:
         passage = to_passage(document)
-        topic = innermost(passage.heading) or passage.title
-        if topic and len(topic) <= _MAX_LENGTH and topic not in seen and (passage.doc_id, passage.heading) not in used:
+        if passage.doc_id not in cited and relevance(document) < _RELATED_FROM:
+            continue
+        own = innermost(passage.heading) or ("" if passage.doc_id in cited else passage.title)
+        inner = (match["heading"] for match in _HEADING_LINE.finditer(passage.text))
+        for topic in (*(() if (passage.doc_id, passage.heading) in used else (own,)), *inner):
+            if not topic or len(topic) > _MAX_LENGTH or topic in seen or topic in draft.text:
+                continue
             seen.add(topic)
-            yield passage, topic
+            if leaning(topic) != "surely" and len(codes(topic)) <= 1:
+                yield passage, topic
             if len(seen) == _TRIED:
                 return

@@ -32,12 +32,13 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.intent import FIXED, Reading
+from components.understand.intent import FIXED, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 
 _SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
 _ABSENT: frozenset[Reason] = frozenset({"no_relevant_context", "insufficient_context"})
+_ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
 
 
@@ -84,6 +85,7 @@ class OutcomeComposer:
         history: list[Exchange] | None = None,
         blocked: str = "",
         fixed: Reading | None = None,
+        doubt: Reading | None = None,
         understood: Query | None = None,
         standalone: str = "",
         absent: list[str] | None = None,
@@ -107,7 +109,7 @@ class OutcomeComposer:
         """Return the turn with `outcome`, `reason` and `reply`.
 
         :param blocked: the guard's offence.
-        :param fixed: an intent that no document answers.
+        :param fixed: an intent that no document answers; `doubt` counts if no document answers.
         :param absent: codes that the knowledge base lacks.
         :param graded: all documents, graded; `looked_up` are the accepted ones with those of tools.
         :param refused: the verdict on evidence that is not enough; `exhausted` if there was nothing to search for.
@@ -140,11 +142,16 @@ class OutcomeComposer:
         if blocked:
             turn = replace(turn, outcome="blocked", reason="blocked_by_guardrails")
         elif fixed is not None:
-            outcome, reason = FIXED[fixed.intent]
+            outcome, reason = FIXED.get(fixed.intent, _ASKED_BACK)
             turn = replace(turn, outcome=outcome, reason=reason)
-        return {"turn": self._finished(turn, tuple(suggestions or ()))}
+        finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "")
+        if doubt is not None and finished.reason == "no_relevant_context":
+            outcome, reason = FIXED[doubt.intent]
+            turn = replace(turn, intent=doubt.intent, outcome=outcome, reason=reason)
+            finished = self._finished(turn, (), doubt.kind)
+        return {"turn": finished}
 
-    def _finished(self, turn: Turn, suggestions: tuple[str, ...]) -> Turn:
+    def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str) -> Turn:
         rules = policy.current()
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
@@ -152,7 +159,7 @@ class OutcomeComposer:
         articles = () if turn.outcome else nearest(turn, self.articles_from)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
-        reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else ())
+        reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)
         if outcome in _SHOWN:
             reply = replace(reply, suggestions=suggestions)
         verdict = replace(turn.verdict, reasons=(*turn.verdict.reasons, *guard.reasons))
@@ -209,8 +216,12 @@ class OutcomeComposer:
         headings = (innermost(passage.heading) or passage.title for passage in turn.evidence.relevant_passages())
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
-    def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...]) -> Reply:
+    def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
         draft = turn.draft
+        if kind == PLEA:
+            return Reply(text("outcomes.clarify.plea", turn.locale))
+        if kind in SMALL_TALK and turn.outcome == "irrelevant":
+            return Reply(text(f"outcomes.small_talk.{kind}", turn.locale))
         if turn.outcome in _SHOWN and draft:
             return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
@@ -253,6 +264,12 @@ def _verdict(
     return refused or exhausted or decided or Verdict()
 
 
+def partly_answered(turn: Turn, articles: tuple[Article, ...]) -> Turn:
+    """The answered turn with a notice of what its draft leaves open, and articles about that."""
+    notice = _notice(turn, turn.draft) if turn.draft else None
+    return replace(turn, reply=replace(turn.reply, notice=notice, articles=articles))
+
+
 def _notice(turn: Turn, draft: Draft) -> str | None:
     notices = []
     if turn.outcome == "partially_answered":
@@ -277,7 +294,7 @@ def _continues(turn: Turn, draft: Draft) -> str:
 
 
 def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
-    """The most specific text available: by unknown code, by risk, by small talk, by reason, by outcome."""
+    """The most specific text available: by unknown code, by risk, by reason, by outcome."""
     if articles:
         # Who is given something to read need not be told to ask elsewhere.
         reason = None if turn.reason in _ABSENT else turn.reason
@@ -288,8 +305,6 @@ def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
         return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(unknown_codes))
     if turn.outcome == "high_stakes" and turn.risk != "none":
         return text(f"outcomes.high_stakes.{turn.risk}", turn.locale)
-    if turn.intent == "chitchat" and turn.outcome == "irrelevant":
-        return text("outcomes.irrelevant.chitchat", turn.locale)
     return text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
 
 

@@ -1,5 +1,6 @@
 """How good is the answer to this question?"""
 
+import re
 from dataclasses import replace
 
 from haystack import component
@@ -10,10 +11,13 @@ from components.faults import degraded
 from components.judge.llm import LlmJudge
 from components.judge.terms import read_query
 from components.language.identifiers import codes
+from components.language.words import stems
 from components.models.calls import tier_of
 from components.turn import Complexity, Draft, Passage, Quality, SelfEvaluation
 
 SELF_EVALUATOR = "self_evaluator"
+_QUOTED = re.compile(r"[«“\"]\s*([^«»“”\"]{2,40}?)\s*[»”\"]")
+"""A name that the customer quotes: «Волна Семья», "Family Plus"."""
 NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, 0.0)
 """The evaluation if no judge could give one: a score is measured or absent."""
 
@@ -23,8 +27,9 @@ class SelfEvaluator:
     """Score an answer against the question: how far it answers, its relevance, its quality, and what it leaves open.
 
     A model reads the question and the answer, never the passages: whether the claims are true is `FactVerifier`'s
-    question. A quotation is worth as much as the judge's probability that its section answers. If the model fails, the
-    answer counts as not evaluated and the turn is degraded (`self_evaluator`).
+    question. A quotation is worth as much as the judge's probability that its section answers. It leaves open the codes
+    and the names in quotation marks that it does not hold. If the model fails, the answer counts as not evaluated and
+    the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
@@ -68,6 +73,9 @@ class SelfEvaluator:
             return replace(NOT_EVALUATED, answerability="cannot")
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
+        titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
+        said = frozenset(stems(f"{draft.text} {titles}"))
+        missing += tuple(name for name in _QUOTED.findall(query) if not said.issuperset(stems(name)))
         answers = adequacy >= self.quote_threshold
         return SelfEvaluation(
             100 if answers else 50, "partially" if missing else "fully", adequacy, adequacy, missing if answers else ()

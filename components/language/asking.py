@@ -1,9 +1,10 @@
-"""The point of a message: the message without greetings, thanks and polite openings, in Russian and English."""
+"""The point of a message without greetings and thanks, and words that ask without naming a topic."""
 
 import re
 from functools import lru_cache
 
 from components.language.sentences import sentence_spans
+from components.language.words import stems
 
 _OPENINGS = tuple(
     re.compile(rf"{opening}[\s,:;—–-]*", re.IGNORECASE)
@@ -12,6 +13,10 @@ _OPENINGS = tuple(
         r"(?:please|kindly)\b(?=[ ,]+\w)",
         r"(?:can|could|would|will) you(?: please)? (?:tell|explain|show|clarify)\b(?: me| us)?",
         r"(?:здравствуйте|добр(?:ый день|ый вечер|ое утро)|доброго (?:дня|вечера|времени суток)|привет\w*)\b[!.]?",
+        r"(?:and |also |and also )?(?:i (?:also )?(?:want(?:ed)?|would like)|i'd (?:also )?like) to (?:ask|know)\b"
+        r"(?: about| if)?",
+        r"(?:и |а )?(?:ещ[её] )?(?:хо(?:чу|тел|тела|тим|тели)(?: бы)? (?:спросить|узнать|уточнить)|"
+        r"(?:спросить|узнать|уточнить) хотел\w?)\b",
         r"(?:пожалуйста,? )?(?:подскажите|скажите|объясните|расскажите|поясните|уточните|посоветуйте|помогите)\b"
         r"(?: мне| нам)?(?:,? пожалуйста\b)?",
     )
@@ -20,6 +25,19 @@ _THANKS = re.compile(
     r"(?:thanks?|thank you|thx|cheers|(?:best |kind )?regards|(?:заранее )?(?:спасибо|благодарю)|с уважением)\b.{0,40}",
     re.IGNORECASE,
 )
+
+GENERIC = frozenset(
+    stems(
+        """
+        делать сделать стоить стоит ждать длиться длится занимать занимает работать работает получить взять узнать найти
+        находиться находится значит означает нужно придётся часто долго быстро много дорого подробнее примерно именно
+        цена стоимость срок время день дней месяц месяцев год лет час часов минута раз прошло уже хочу могу может
+        go get take takes took cost costs last lasts long much many often soon back come comes work works need want know
+        find time day days month months year years hour hours mean means tell more next again happen happens make
+        """
+    )
+)
+"""Stems of words that ask without naming a topic."""
 
 
 @lru_cache(maxsize=1_000)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Mapping
 
+from components.language.dictionary import is_word
 from components.language.letters import is_shouted, letters
 from components.language.normalise import fold
 from components.language.vocabulary import Vocabulary
@@ -36,8 +37,8 @@ class Speller:
 def spelling(text: str, vocabulary: Vocabulary) -> str | None:
     """`text` with its misspelt words put right, or None when there is nothing to correct.
 
-    At most one error in words of 4 to 7 letters, two from 8 on. Codes, numbers, abbreviations, frequent words and words
-    that the vocabulary holds in any form are left alone.
+    At most one error in words of 4 to 7 letters, two from 8 on. Codes, numbers, abbreviations, and words that the
+    vocabulary or a dictionary holds in any form are left alone.
     """
     corrected = text
     shouted = is_shouted(text)
@@ -54,7 +55,7 @@ def _intended(word: str, vocabulary: Vocabulary) -> str | None:
     A noisy channel: the likeliest known word with its errors against the likelihood that `word` is a right one, which
     its letters tell.
     """
-    if len(word) < _MIN_LETTERS or not word.isalpha() or vocabulary.knows(word):
+    if len(word) < _MIN_LETTERS or not word.isalpha() or vocabulary.knows(word) or is_word(word):
         return None
     errors = 1 if len(word) < _TWO_ERRORS_FROM else 2
     prices = {

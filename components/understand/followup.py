@@ -1,13 +1,15 @@
 """Follow-up questions ("а если E10?", "how long does it take?") completed by rules.
 
-A question is a follow-up if it opens like a continuation, points back with a pronoun, or names nothing at all. It is
-completed with the content words of the previous question.
+A question is a follow-up if it names nothing at all, or names little and opens like a continuation or points back with
+a pronoun. If a question names a single thing, the knowledge base tells whether it leans on the conversation. A
+follow-up is completed with the content words of the previous question.
 """
 
 import re
 from collections.abc import Sequence, Set
 from typing import Literal
 
+from components.language.asking import GENERIC
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.recovery import repair_layout
@@ -24,18 +26,6 @@ _REFERRING = frozenset(
     it its they them their that this those these there then now too also one ones instead
     """.split()
 )
-# Words that ask without naming a topic.
-_GENERIC = frozenset(
-    stems(
-        """
-        делать сделать стоить стоит ждать длиться длится занимать занимает работать работает получить взять узнать найти
-        находиться находится значит означает нужно придётся часто долго быстро много дорого подробнее примерно именно
-        цена стоимость срок время день дней месяц месяцев год лет час часов минута раз прошло уже хочу могу может
-        go get take takes took cost costs last lasts long much many often soon back come comes work works need want know
-        find time day days month months year years hour hours mean means tell more next again happen happens make
-        """
-    )
-)
 _NUMBER = re.compile(r"\W*(?:№\s*)?(\d{1,2})\W*\Z")
 _ORDINALS: tuple[frozenset[str], ...] = tuple(
     frozenset(stems(forms))
@@ -50,8 +40,10 @@ _TOPICAL: frozenset[str] = frozenset(
 )
 """Outcomes of questions that had a topic; small talk and blocked messages have none to return to."""
 
+_ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше ваши you your u".split())
+"""Words for the company itself: "where are you?" names a topic without any other word."""
 _MAX_INFORMATIVE_AFTER_OPENING = 3
-_MAX_INFORMATIVE_WITH_PRONOUN = 4
+_MAX_INFORMATIVE_WITH_PRONOUN = 3
 
 
 def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -> str:
@@ -62,7 +54,7 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
     :param history: earlier turns, oldest first.
     :param max_words: words taken from the earlier question at most.
     """
-    previous = next((exchange for exchange in reversed(history) if exchange.outcome in _TOPICAL), None)
+    previous = next(filter(_has_topic, reversed(history)), None)
     if previous is None or not (typed := repair_layout(clean(question).strip())):
         return ""
     if (option := chosen_option(typed, previous.options)) is not None:
@@ -73,10 +65,20 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
     return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
 
 
+def _has_topic(exchange: Exchange) -> bool:
+    """Whether a turn was about something; a plea without a topic is clarified without options."""
+    return exchange.outcome in _TOPICAL and (exchange.outcome != "clarify" or bool(exchange.options))
+
+
 def _topic(question: str, previous: str, max_words: int) -> list[str]:
-    """The content words of the previous question that this one omits; its codes are replaced by this one's."""
+    """The content words of the previous question that this one omits.
+
+    Its codes are left out if this question has its own, or names anything and does not go on ("and if that fails?"): an
+    answer must be about every code, and "where is that filter?" is about the filter.
+    """
     question_stems = set(stems(question))
-    replaced = {fold(code) for code in codes(previous)} if codes(question) else set()
+    has_own = bool(codes(question) or (named(question) and not _OPENING.match(question)))
+    replaced = {fold(code) for code in codes(previous)} if has_own else set()
     topic = [
         word.text
         for word in words(previous)
@@ -93,17 +95,23 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
-    if any(fold(word.text) in _REFERRING for word in question_words):
-        return "surely" if informative <= _MAX_INFORMATIVE_WITH_PRONOUN else "no"
-    if _OPENING.match(question):
-        return "surely" if informative <= _MAX_INFORMATIVE_AFTER_OPENING else "no"
+    folded = {fold(word.text) for word in question_words}
+    points_back = not folded.isdisjoint(_REFERRING) and informative <= _MAX_INFORMATIVE_WITH_PRONOUN
+    goes_on = bool(_OPENING.match(question)) and informative <= _MAX_INFORMATIVE_AFTER_OPENING
+    if points_back or goes_on:
+        return "surely"
     if codes(question) or informative > 1:
         return "no"
-    return "perhaps" if informative else "surely"
+    return "perhaps" if informative or not folded.isdisjoint(_ADDRESSING) else "surely"
+
+
+def named(question: str) -> frozenset[str]:
+    """The stems of the things that a question names."""
+    return frozenset(word.stem for word in words(question) if _is_informative(word))
 
 
 def _is_informative(word: Word) -> bool:
-    return not word.stop and word.stem not in _GENERIC and fold(word.text) not in _REFERRING
+    return not (word.stop or word.text.isdigit() or word.stem in GENERIC or fold(word.text) in _REFERRING)
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> str | None:

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from haystack import component
 
+from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
+from components.nested import Nested
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
 from components.understand.features import MAX_LENGTH, indices
-from components.understand.followup import standalone
+from components.understand.followup import leaning, standalone
 from components.understand.gibberish import is_gibberish
 
 MODEL = Path(__file__).parent / "intent.npz"
@@ -29,12 +31,17 @@ FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
     }
 )
 """The outcome of every intent that no document can answer."""
-# The model's labels; the risk classes are labels of their own and add up to `high_stakes`.
+SMALL_TALK = ("greeting", "thanks", "farewell", "acknowledgement", "about_assistant", "chitchat")
+"""The kinds of small talk, each with another reply; `chitchat` is the rest."""
+PLEA = "plea"
+"""A call for help that does not say what it is about ("help", "not working"): the customer is asked to describe it."""
+# The model's labels. Risk classes are labels too and add up to `high_stakes`, the kinds of small talk to `chitchat`.
 _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
     {
         "answerable": ("answerable", "none"),
         "irrelevant": ("irrelevant", "none"),
-        "chitchat": ("chitchat", "none"),
+        PLEA: ("answerable", "none"),
+        **dict.fromkeys(SMALL_TALK, ("chitchat", "none")),
         "out_of_scope": ("out_of_scope", "none"),
         "wants_human": ("wants_human", "none"),
         "cancellation": ("high_stakes", "cancellation"),
@@ -49,11 +56,12 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Reading(Frozen):
-    """What a message wants, how sure that is (0..1), and its risk class."""
+    """The intent of a message, its probability (0..1), its risk class, and its kind, a label of the model."""
 
     intent: Intent
     probability: float
     risk: Risk = "none"
+    kind: str = ""
 
 
 class IntentModel:
@@ -77,39 +85,45 @@ class IntentModel:
         return dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
 
     def read(self, text: str) -> Reading:
-        """The likeliest intent other than `answerable`, with its probability and likeliest risk class."""
+        """The likeliest intent other than a question, with its probability, likeliest risk class and kind."""
         probabilities = self.probabilities(text)
-        by_intent: dict[Intent, float] = {}
-        for label, probability in probabilities.items():
-            intent = _LABELS[label][0]
-            by_intent[intent] = by_intent.get(intent, 0.0) + probability
-        del by_intent["answerable"]
+        labels: dict[Intent, list[str]] = {}
+        for label in probabilities:
+            if label != "answerable":
+                labels.setdefault(_LABELS[label][0], []).append(label)
+        by_intent = {intent: sum(probabilities[one] for one in members) for intent, members in labels.items()}
         best = max(by_intent, key=lambda intent: by_intent[intent])
-        likeliest = max(
-            (label for label in probabilities if _LABELS[label][0] == best), key=lambda label: probabilities[label]
-        )
-        return Reading(best, by_intent[best], _LABELS[likeliest][1])
+        kind = max(labels[best], key=lambda label: probabilities[label])
+        return Reading(best, by_intent[best], _LABELS[kind][1], kind)
 
 
-_UNCLEAR: frozenset[Intent] = frozenset({"nonsense", "irrelevant", "out_of_scope"})
-"""What a fragment of a conversation ("the second", "and outside it?") may look like on its own."""
+_UNCLEAR: frozenset[Intent] = frozenset({"answerable", "nonsense", "irrelevant", "out_of_scope"})
+"""Intents that a fragment of a conversation ("the second", "and outside it?", "what do I do?") may seem to have."""
 
 
 @component
-class IntentClassifier:
+class IntentClassifier(Nested):
     """Lets through what a document could answer and settles the rest.
 
     In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
     wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
-    little by itself is read in full.
+    little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`. A message
+    that names a code is neither a plea nor off topic.
+
+    A message that is off topic by a lower probability is let through with that `doubt`: it is off topic if the
+    knowledge base has nothing for it.
 
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
+    :param doubt_from: least probability of a doubt.
     """
 
-    def __init__(self, threshold: float = 0.6, thresholds: dict[str, float] | None = None) -> None:
+    def __init__(
+        self, threshold: float = 0.6, thresholds: dict[str, float] | None = None, doubt_from: float = 0.5
+    ) -> None:
         self.threshold = threshold
         self.thresholds = thresholds or {}
+        self.doubt_from = doubt_from
         self._model: IntentModel | None = None
         if unknown := set(self.thresholds) - set(FIXED):
             raise ValueError(f"no such intents: {sorted(unknown)}; there are {', '.join(FIXED)}")
@@ -118,21 +132,29 @@ class IntentClassifier:
         """Load the model, once."""
         self._loaded()
 
-    @component.output_types(question=str, fixed=Reading)
+    @component.output_types(question=str, fixed=Reading, doubt=Reading)
     def run(self, question: str, history: list[Exchange] | None = None) -> dict[str, Any]:
-        """Return the `question` if a document could answer it, else its intent under `fixed`."""
+        """Return the `question` if a document could answer it, with any `doubt`; else its intent as `fixed`."""
         typed = clean(question).strip()
         reading = self._read(typed)
-        if reading is not None and reading.intent in _UNCLEAR and history:
-            completed = standalone(typed, history)
-            reading = self._read(completed) if completed else reading
-        return {"question": question} if reading is None else {"fixed": reading}
+        completed = standalone(typed, history or ()) or typed
+        if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
+            reading = self._read(completed)
+        if reading is not None:
+            return {"fixed": reading}
+        likeliest = self._loaded().read(repair_layout(completed))
+        is_doubtful = (
+            likeliest.intent == "irrelevant" and likeliest.probability >= self.doubt_from and not codes(question)
+        )
+        return {"question": question, **({"doubt": likeliest} if is_doubtful else {})}
 
     def _read(self, question: str) -> Reading | None:
         """What the question wants when that is no answer, else None."""
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
-            return Reading("nonsense", 1.0)
+            return Reading("nonsense", 1.0, kind="nonsense")
         reading = self._loaded().read(repair_layout(question))
+        if (reading.kind == PLEA or reading.intent == "irrelevant") and codes(question):
+            return None
         return reading if reading.probability >= self._threshold(reading.intent) else None
 
     def _loaded(self) -> IntentModel:

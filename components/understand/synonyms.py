@@ -1,8 +1,19 @@
-"""A tenant's own synonyms: what customers call a thing, and what its articles call it."""
+"""Synonyms: what customers call a thing, and what the articles of a tenant call it."""
 
 from collections.abc import Container, Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from components.language.words import stems, words
+from components.language.yaml_files import read_yaml
+
+_FILE = Path(__file__).with_name("synonyms.yaml")
+
+
+@lru_cache(maxsize=1)
+def common_synonyms() -> tuple[tuple[str, ...], ...]:
+    """The groups that hold for any tenant, of all languages."""
+    return tuple(tuple(group) for groups in read_yaml(_FILE).values() for group in groups)
 
 
 def with_known_synonyms(question: str, groups: Sequence[Sequence[str]], known_stems: Container[str]) -> str:

@@ -9,15 +9,18 @@ from haystack import component
 from components.faults import degraded
 from components.judge.terms import strict_codes
 from components.language.asking import to_the_point
+from components.language.captions import innermost
 from components.language.normalise import clean
 from components.language.recovery import recover, vocabulary_of
 from components.language.words import stems
+from components.passages import relevance, to_passage
 from components.retrieve.probe import Probe
 from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
-from components.understand.followup import leaning, standalone
-from components.understand.synonyms import with_known_synonyms
+from components.understand.followup import leaning, named, standalone
+from components.understand.parts import parts_of
+from components.understand.synonyms import common_synonyms, with_known_synonyms
 from tenants.accounts import policy
 from tenants.index import open_collection
 from tenants.knowledge import lexicon
@@ -32,7 +35,7 @@ class QueryTransformer:
 
     A question that leans on the conversation is completed from it: by the condenser if there is one, else by rules. A
     question whose words are strange to the knowledge base is repaired (wrong keyboard layout, Latin letters, typing
-    errors). The words as typed are searched beside the repaired ones.
+    errors). The words as typed are searched beside the repaired ones, and so is each question of several.
 
     A question is `absent` if it names codes and the knowledge base holds none of them.
 
@@ -76,10 +79,11 @@ class QueryTransformer:
         terms = lexicon.current()
         typed = to_the_point(clean(question).strip())
         completed = self._completed(typed, (history or [])[-self.turns :], locale)
-        with_synonyms = with_known_synonyms(completed or typed, policy.current().synonyms, terms.stems)
+        groups = (*policy.current().synonyms, *common_synonyms())
+        with_synonyms = with_known_synonyms(completed or typed, groups, terms.stems)
         recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
         search = recovered.text if recovered else with_synonyms
-        others = (completed, typed, *(recovered.others if recovered else ()))
+        others = (completed, typed, *parts_of(search), *(recovered.others if recovered else ()))
         if context:
             others = (f"{search} ({context})", *others)
         variants = _distinct(others, excluding=search)[: self.max_variants]
@@ -103,7 +107,19 @@ class QueryTransformer:
         completed = standalone(typed, history)
         if not completed or leaning(typed) == "surely":
             return completed
-        return completed if self.probe.probability(completed) > self.probe.probability(typed) else ""
+        return "" if self._stands_alone(typed, completed) else completed
+
+    def _stands_alone(self, typed: str, completed: str) -> bool:
+        """Whether the knowledge base answers the question as typed, or has its very topic as a heading."""
+        alone = self.probe.best(typed)
+        if alone is None:
+            return False
+        if relevance(alone) >= self.probe.probability(completed):
+            return True
+        passage = to_passage(alone)
+        headed = frozenset(stems(f"{passage.title} {innermost(passage.heading)}"))
+        topic = named(typed)
+        return bool(topic) and headed.issuperset(topic)
 
 
 def _absent_codes(codes: tuple[str, ...]) -> tuple[str, ...]:

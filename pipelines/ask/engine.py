@@ -15,6 +15,7 @@ from haystack.core.errors import PipelineRuntimeError
 from components.faults import collect_degraded
 from components.retrieve.retriever import haystack_filters
 from components.turn import PASSES, Quality, Turn
+from pipelines.ask.parts import with_parts
 from pipelines.definition import ALLOWED_MODULES, load, with_overlay
 
 YAML = Path(__file__).with_name("ask.yaml")
@@ -34,7 +35,7 @@ class AskEngine:
     Call `run` inside a tenant's context.
 
     :param path: the pipeline file, or a profile that is laid over one. Its `metadata` names the step that ends a turn
-        (`exit`).
+        (`exit`) and says whether each question of a message takes another run (`in_parts`).
     :param thresholds: the `threshold` of steps, by their name, in place of the file's.
     """
 
@@ -47,6 +48,7 @@ class AskEngine:
                 # Each turn has its own event loop, and an async client works only on the loop that opened it.
                 vars(component)["run_async"] = None
         self._exit = str(definition["metadata"]["exit"])
+        self._in_parts = bool(definition["metadata"].get("in_parts"))
         self._passes = _passes(self.pipeline)
         self.digest = _digest(definition)
 
@@ -62,6 +64,11 @@ class AskEngine:
         :raises PipelineRuntimeError: a component raised; its exception is the cause.
         :raises PipelineMaxComponentRuns: a loop does not end.
         """
+        finished = self._run(turn)
+        return with_parts(turn, finished, self._run) if self._in_parts else finished
+
+    def _run(self, turn: Turn) -> Turn:
+        """Run the pipeline once."""
         data = {
             "question": turn.question,
             "history": list(turn.history),

@@ -29,7 +29,7 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.intent import Reading
+from components.understand.intent import PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.knowledge import lexicon
@@ -232,6 +232,28 @@ def test_a_fixed_intent_is_worded_in_both_languages(
     texts = {after.reply.text for after in by_locale.values()}
     assert len(texts) == len(LOCALES)
     assert all(texts)
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_each_kind_of_small_talk_has_its_reply(locale: str) -> None:
+    replies = {
+        composed("?", fixed=Reading("chitchat", 1.0, kind=kind), locale=locale).reply.text for kind in SMALL_TALK
+    }
+    assert len(replies) == len(SMALL_TALK)
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_plea_is_asked_back_without_options(locale: str) -> None:
+    after = composed("помогите", fixed=Reading("answerable", 1.0, kind=PLEA), locale=locale)
+    assert (after.outcome, after.reason, after.reply.clarification, after.reply.articles) == ("clarify", None, None, ())
+    assert after.reply.text
+
+
+def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
+    doubt = Reading("irrelevant", 0.5, kind="irrelevant")
+    refused = composed("?", near(0.05, SOURCE), doubt=doubt, refused=Verdict("human"))
+    assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
+    assert composed("?", near(0.34, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "low_confidence"
 
 
 def test_a_blocked_question_is_blocked() -> None:

@@ -42,6 +42,14 @@ def test_a_code_that_the_quotation_lacks_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "missing"),
+    [("гарантия на «Волну»", ("Волну",)), ("«гарантия»", ()), ('the "Family Plus" warranty', ("Family Plus",))],
+)
+def test_a_quoted_name_that_the_quotation_lacks_is_missing(query: str, missing: tuple[str, ...]) -> None:
+    assert evaluated(None, query, quoted=True).missing == missing
+
+
+@pytest.mark.parametrize(
     ("title", "heading", "missing"),
     [("Ошибка E21", "", ()), ("", "E21 — насос", ()), ("Ошибки E20, E21", "", ("E21",))],
 )

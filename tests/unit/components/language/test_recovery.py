@@ -294,3 +294,11 @@ _SHORT = st.text("абвxé", min_size=1, max_size=6)
 def test_the_index_of_near_words_is_complete(known: list[str], word: str, errors: int) -> None:
     expected = {w: d for w in known if (d := _restricted_distance(word, w)) <= errors}
     assert dict(Vocabulary(dict.fromkeys(known, 1)).near(word, errors)) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("протёрла лаком", "люком"), ("как заправить порошок", "заплатить"), ("чем отличается", "отключается")],
+)
+def test_a_right_word_is_not_taken_for_a_slip(typed: str, known: str) -> None:
+    assert Speller({known: 20}).correct(typed) is None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from components.language.normalise import fold
 from components.language.recovery import repair_layout
-from components.turn import Intent
+from components.turn import Exchange, Intent
 from components.understand.gibberish import is_gibberish
 from components.understand.intent import FIXED, MODEL, IntentClassifier, IntentModel, Reading
 from components.understand.utterances import FOLDER, digest, expand, utterances
@@ -171,6 +171,45 @@ def test_each_message_has_its_intent(classifier: IntentClassifier, intent: str, 
 def test_the_risk_class(classifier: IntentClassifier, question: str, risk: str) -> None:
     turn = read_as(classifier, question)
     assert (turn.intent, turn.risk, FIXED[turn.intent]) == ("high_stakes", risk, ("high_stakes", "high_risk"))
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("спасибо вам огромное", "thanks"),
+        ("thanks a lot for that", "thanks"),
+        ("ну пока", "farewell"),
+        ("got it, goodbye", "farewell"),
+        ("ок", "acknowledgement"),
+        ("alright then", "acknowledgement"),
+        ("вы вообще живой человек?", "about_assistant"),
+        ("am i chatting with a bot", "about_assistant"),
+        ("Помогите!", "plea"),
+        ("что делать?", "plea"),
+        ("не работает", "plea"),
+        ("help me please", "plea"),
+    ],
+)
+def test_small_talk_and_pleas_are_told_apart(classifier: IntentClassifier, message: str, kind: str) -> None:
+    assert read_as(classifier, message).kind == kind
+
+
+@pytest.mark.parametrize("message", ["ошибка E20, как исправить?", "не работает сайт", "помогите выбрать машину"])
+def test_a_message_that_names_its_matter_is_no_plea(classifier: IntentClassifier, message: str) -> None:
+    assert "question" in classifier.run(question=message)
+
+
+def test_a_plea_after_a_question_is_about_that_question(classifier: IntentClassifier) -> None:
+    history = [Exchange("Машина показывает E20", "answered")]
+    assert "question" in classifier.run(question="что делать?", history=history)
+    assert classifier.run(question="помогите", history=history)["fixed"].kind == "plea"
+
+
+def test_a_doubtful_question_is_let_through_with_its_doubt(classifier: IntentClassifier) -> None:
+    outputs = classifier.run(question="какой курс доллара сегодня")
+    assert outputs["question"] == "какой курс доллара сегодня"
+    assert outputs["doubt"].intent == "irrelevant"
+    assert "doubt" not in classifier.run(question="Как вернуть товар?")
 
 
 def test_every_other_intent_has_its_outcome() -> None:

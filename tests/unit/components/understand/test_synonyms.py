@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.language.words import stems
-from components.understand.synonyms import with_known_synonyms
+from components.understand.synonyms import common_synonyms, with_known_synonyms
 
 KNOWN = frozenset(stems("стиральная машина не сливает воду, личный кабинет, пароль"))
 GROUPS = (("стиралка", "стиральная машина"), ("лк", "личный кабинет", "учётка"), ("бак", "барабан"))
@@ -34,3 +34,15 @@ def test_replacing_twice_changes_nothing(question: str, groups: list[list[str]])
     once = with_known_synonyms(question, groups, known_stems)
     assert with_known_synonyms(once, groups, known_stems) == once
     assert with_known_synonyms(question, (), known_stems) == question
+
+
+@pytest.mark.parametrize(
+    ("question", "known", "meant"),
+    [
+        ("How much is delivery?", "the price of delivery", "How price is delivery?"),
+        ("есть кешбек", "бонусы за покупки", "есть бонусы"),
+        ("How much powder?", "much powder, price", "How much powder?"),
+    ],
+)
+def test_common_synonyms_stand_in_for_unknown_words(question: str, known: str, meant: str) -> None:
+    assert with_known_synonyms(question, common_synonyms(), frozenset(stems(known))) == meant

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from haystack import Pipeline
+from haystack import Document, Pipeline
 from haystack.components.generators.chat.mock import MockChatGenerator
 from hypothesis import HealthCheck, given, settings
 
@@ -209,15 +209,27 @@ def test_the_page_that_the_customer_looks_at_is_searched_too() -> None:
     assert "какая гарантия? (Стиральная машина Волна)" in outputs["variants"]
 
 
-@pytest.mark.parametrize(("answered", "topic"), [("Есть рассрочка?", ""), ("гарантия", "гарантия")])
-def test_the_knowledge_base_tells_whether_a_short_question_is_a_new_topic(answered: str, topic: str) -> None:
+@pytest.mark.parametrize(
+    ("alone", "completed", "title", "topic"),
+    [(0.9, 0.1, "", ""), (0.1, 0.9, "", "гарантия"), (0.1, 0.9, "Рассрочка", "")],
+)
+def test_the_knowledge_base_tells_whether_a_short_question_is_a_new_topic(
+    alone: float, completed: float, title: str, topic: str
+) -> None:
     class Known(Probe):
-        def probability(self, text: str) -> float:
-            return float(answered in text)
+        def best(self, text: str) -> Document:
+            relevance = completed if "гарантия" in text else alone
+            return Document(id="d", content="", meta={"relevance": relevance, "title": title})
 
-    assert topic in transformed("Есть рассрочка?", QueryTransformer(probe=Known()), history=HISTORY)["standalone"]
-    if not topic:
-        assert transformed("Есть рассрочка?", QueryTransformer(probe=Known()), history=HISTORY)["standalone"] == ""
+    outputs = transformed("Есть рассрочка?", QueryTransformer(probe=Known()), history=HISTORY)
+    assert topic in outputs["standalone"]
+    assert bool(outputs["standalone"]) == bool(topic)
+
+
+def test_each_question_of_several_is_searched_too() -> None:
+    assert {"сколько стоит доставка", "можно ли вернуть товар"} <= set(
+        transformed("сколько стоит доставка и можно ли вернуть товар")["variants"]
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

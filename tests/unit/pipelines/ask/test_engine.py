@@ -101,7 +101,7 @@ def test_an_empty_filter_finds_nothing(engine: AskEngine) -> None:
 
 def test_a_filter_holds_over_all_passes(engine: AskEngine) -> None:
     wanted = Filters(doc_ids=("warranty.md",))
-    question = "Сколько действует гарантия на стиральную машину и когда её чистить?"
+    question = "Сколько действует гарантия на стиральную машину, когда её чистить?"
     turn = ask(engine, question, quality="thorough", filters=wanted)
     assert turn.passes > 1
     assert {passage.doc_id for passage in turn.evidence.passages} == {"warranty.md"}

@@ -1,0 +1,107 @@
+"""The questions that one message asks, and the sides that it compares."""
+
+import re
+from functools import lru_cache
+
+from components.language.normalise import clean, fold
+from components.language.sentences import sentence_spans
+from components.language.words import Word, words
+from components.understand.followup import named
+
+_MAX_PARTS = 3
+_MAX_WORDS = 40
+"""A longer message is a story about one matter."""
+_REACH = 3
+"""Words after a conjunction among which a question word shows that another question begins."""
+_JOINING = frozenset("и а and also or но but".split())
+_ASKING = frozenset(
+    """
+    как сколько скольки где куда откуда когда почему зачем какой какая какое какие какого каком какую каких каким чем
+    кто кому кого чей можно ли надо how what when where who which why whats
+    """.split()
+)
+_AUXILIARY = frozenset("can could does do did is are will would should".split())
+"""Words that ask only at the beginning of a clause."""
+_SIDE = r"[\s«\"“]*(?P<{}>[^?!.;]+?)[\s»\"”]*"
+_COMPARISONS = tuple(
+    re.compile(pattern.format(a=_SIDE.format("a"), b=_SIDE.format("b")), re.IGNORECASE)
+    for pattern in (
+        r"\bчем\s+{a}\s+отлича\w+\s+от\s+{b}(?:[?!.;]|\Z)",
+        r"\b(?:чем|в ч[её]м)\s+отлича\w+\s+{a}\s+(?:от|и)\s+{b}(?:[?!.;]|\Z)",
+        r"\b(?:разниц\w*|отличи\w*|различи\w*)\s+(?:между\s+)?{a}\s+(?:и|от)\s+{b}(?:[?!.;]|\Z)",
+        r"\bсравни\w*\s+{a}\s+(?:и|с|со)\s+{b}(?:[?!.;]|\Z)",
+        r"\bчто\s+(?:лучше|выбрать|дешевле|дороже)[\s,:—-]+{a}\s+или\s+{b}(?:[?!.;]|\Z)",
+        r"\A{a}\s+или\s+{b}[\s,:—-]+что\s+(?:лучше|выбрать|дешевле|дороже)",
+        r"\bdifferen\w+\s+between\s+(?:the\s+)?{a}\s+and\s+(?:the\s+)?{b}(?:[?!.;]|\Z)",
+        r"\bhow\s+(?:is|are|does|do)\s+(?:the\s+)?{a}\s+(?:different|differ)\s+from\s+(?:the\s+)?{b}(?:[?!.;]|\Z)",
+        r"\bcompare\s+(?:the\s+)?{a}\s+(?:and|with|to)\s+(?:the\s+)?{b}(?:[?!.;]|\Z)",
+        r"\b(?:which|what)\s+is\s+(?:better|cheaper)[\s,:—-]+(?:the\s+)?{a}\s+or\s+(?:the\s+)?{b}(?:[?!.;]|\Z)",
+        r"\A(?:the\s+)?{a}\s+(?:vs\.?|versus)\s+(?:the\s+)?{b}(?:[?!.;]|\Z)",
+    )
+)
+
+
+@lru_cache(maxsize=1_000)
+def parts_of(question: str) -> tuple[str, ...]:
+    """Return the questions of a message in order, or the two sides of a comparison; empty if there is only one.
+
+    Each part names something: "and how long does it take?" stays with the question before it. A statement
+    stays with the question beside it.
+
+    ```python
+    parts_of("How much is delivery and can I return a kettle?")  # ("How much is delivery", "can I return a kettle?")
+    parts_of("What is the difference between E10 and E20?")  # ("E10", "E20")
+    ```
+    """
+    text = clean(question).strip()
+    if len(words(text)) > _MAX_WORDS:
+        return ()
+    for comparison in _COMPARISONS:
+        if match := comparison.search(text):
+            return (match["a"].strip(), match["b"].strip())
+    questions: list[str] = []
+    waiting = ""
+    for piece in _clauses(text):
+        clause = f"{waiting} {piece}".strip()
+        waiting = ""
+        goes_on = bool(questions) and fold(words(clause)[0].text) in _JOINING
+        if not named(clause) or not (goes_on or _asks(clause)):
+            if questions and not named(clause):
+                questions[-1] = f"{questions[-1]} {clause}"
+            else:
+                waiting = clause
+            continue
+        questions.append(clause)
+    if waiting and questions:
+        questions[-1] = f"{questions[-1]} {waiting}"
+    return tuple(questions) if 1 < len(questions) <= _MAX_PARTS else ()
+
+
+def _clauses(text: str) -> list[str]:
+    """The sentences of a text, each cut before a conjunction that begins another question."""
+    clauses = []
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        found = words(sentence)
+        begin = 0
+        for place in range(1, len(found) - 1):
+            if _begins_another(sentence, found, place):
+                clauses.append(sentence[begin : found[place].start].strip(" ,;—–-"))
+                begin = found[place + 1].start
+        clauses.append(sentence[begin:])
+    return [clause for clause in clauses if clause]
+
+
+def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
+    """Whether a question word follows the conjunction at a place, and a whole question comes before it."""
+    if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in _ASKING:
+        return False
+    following = [fold(word.text) for word in found[place + 1 : place + 1 + _REACH]]
+    before = sentence[: found[place].start]
+    asks = following[0] in _AUXILIARY or not _ASKING.isdisjoint(following)
+    return asks and _asks(before) and bool(named(before))
+
+
+def _asks(clause: str) -> bool:
+    folded = [fold(word.text) for word in words(clause)]
+    return clause.rstrip().endswith("?") or not _AUXILIARY.isdisjoint(folded[:1]) or not _ASKING.isdisjoint(folded)

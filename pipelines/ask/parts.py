@@ -1,0 +1,135 @@
+"""Two questions in one message, and the two sides of a comparison: each is answered by itself, then all are joined."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from components.answer.drafts import with_claims
+from components.decide.outcome import partly_answered
+from components.turn import Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
+from components.understand.parts import parts_of
+
+_SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
+_SEARCHED: frozenset[Outcome] = frozenset({*_SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
+_ABOUT_AS_WELL = 0.5
+_MAX_ARTICLES = 3
+_MAX_SUGGESTIONS = 3
+
+
+def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
+    """Return the turn with each question of the message answered, or named as missing.
+
+    A part is covered if what is shown cites a section that fits the part as well as any. If no part is answered, the
+    articles nearest to each of them are offered.
+
+    :param initial: the turn as it began.
+    :param whole: the same, finished: the answer to the message as one question.
+    :param run: takes a turn from question to outcome.
+    """
+    questions = parts_of(initial.question)
+    searched = whole.outcome in _SEARCHED or whole.reason == "low_confidence"
+    if not questions or not searched or not whole.evidence.passages:
+        return whole
+    parts: list[Turn] = []
+    history = initial.history
+    for question in questions:
+        part = run(replace(initial, question=question, history=history))
+        parts.append(part)
+        history = (*history, Exchange(part.standalone_question or question, part.outcome or "failed"))
+    if whole.outcome == "answered" and all(_covers(whole, part) for part in parts):
+        return whole
+    if any(part.outcome in _SHOWN for part in parts):
+        return _joined(whole, parts)
+    if whole.outcome in _SHOWN:
+        return whole
+    return replace(whole, reply=replace(whole.reply, articles=_nearest([*parts, whole])))
+
+
+def _covers(answer: Turn, part: Turn) -> bool:
+    """Whether an answer cites one of the sections that fit a part about as well as the best one."""
+    cited = {citation.passage.chunk_id for citation in answer.draft.citations} if answer.draft else set()
+    found = part.evidence.relevance_by_chunk
+    best = max(found.values(), default=0.0)
+    return any(chunk_id in cited and probability >= _ABOUT_AS_WELL * best for chunk_id, probability in found.items())
+
+
+def _joined(whole: Turn, parts: Sequence[Turn]) -> Turn:
+    """The answers of the parts as one, and the questions that stay open."""
+    drafts = [part.draft for part in parts if part.draft is not None and part.outcome in _SHOWN]
+    draft = _merged(drafts)
+    shown = replace(whole, draft=draft)
+    open_parts = [part for part in parts if part.outcome not in _SHOWN and not _covers(shown, part)]
+    missing = (*draft.missing, *(part.question.rstrip("?!. ") for part in open_parts))
+    draft = replace(draft, missing=missing, answerability="partially" if missing else "fully")
+    first = next(part for part in parts if part.outcome in _SHOWN)
+    suggestions = (one for part in parts for one in part.reply.suggestions)
+    joined = replace(
+        whole,
+        draft=draft,
+        evidence=_evidence(parts),
+        verdict=first.verdict,
+        passes=max(part.passes for part in parts),
+        outcome="partially_answered" if missing else "answered",
+        reason=None,
+        reply=replace(first.reply, text=draft.text, suggestions=tuple(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]),
+    )
+    return partly_answered(joined, _nearest(open_parts)) if missing else joined
+
+
+def _merged(drafts: Sequence[Draft]) -> Draft:
+    """Join drafts; a section that two of them quote is quoted once."""
+    claims: list[Claim] = []
+    numbered: dict[int, Passage] = {}
+    said: set[tuple[str, str]] = set()
+    for draft in drafts:
+        numbers = {}
+        for citation in draft.citations:
+            known = next((n for n, one in numbered.items() if one.chunk_id == citation.passage.chunk_id), None)
+            numbers[citation.index] = known or len(numbered) + 1
+            numbered.setdefault(numbers[citation.index], citation.passage)
+        begins = True
+        for claim in draft.claims:
+            key = (claim.text, claim.quote)
+            if key in said:
+                continue
+            said.add(key)
+            cites = tuple(numbers[number] for number in claim.citations)
+            claims.append(replace(claim, citations=cites, gap="\n\n" if begins and claims else claim.gap))
+            begins = False
+    first = drafts[0]
+    merged = with_claims(replace(first, missing=sum((draft.missing for draft in drafts), ())), claims, numbered)
+    return replace(
+        merged,
+        truncated=any(draft.truncated for draft in drafts),
+        quality=min(draft.quality for draft in drafts),
+        relevance=min(draft.relevance for draft in drafts),
+        confidence=min(draft.confidence for draft in drafts),
+        factuality=min(draft.factuality for draft in drafts),
+    )
+
+
+def _evidence(parts: Sequence[Turn]) -> Evidence:
+    """Join the evidence of all parts, each passage once, with its best relevance."""
+    passages = {passage.chunk_id: passage for part in parts for passage in part.evidence.passages}
+    relevance: dict[str, float] = {}
+    for part in parts:
+        for chunk_id, probability in part.evidence.relevance_by_chunk.items():
+            relevance[chunk_id] = max(probability, relevance.get(chunk_id, 0.0))
+    best = max((part.evidence for part in parts), key=lambda evidence: evidence.adequacy)
+    relevant = dict.fromkeys(one for part in parts for one in part.evidence.relevant_ids)
+    return replace(
+        best,
+        passages=tuple(passages.values()),
+        relevance_by_chunk=relevance,
+        relevant_ids=tuple(relevant),
+        uncovered=tuple(dict.fromkeys(word for part in parts for word in part.evidence.uncovered)),
+    )
+
+
+def _nearest(parts: Sequence[Turn]) -> tuple[Article, ...]:
+    """The nearest articles of each part in turn, each section once."""
+    found: dict[tuple[str, str], Article] = {}
+    for place in range(_MAX_ARTICLES):
+        for part in parts:
+            for article in part.reply.articles[place : place + 1]:
+                found.setdefault((article.passage.doc_id, article.passage.heading), article)
+    return tuple(found.values())[:_MAX_ARTICLES]

@@ -1,0 +1,49 @@
+"""Messages that ask several things: where they are cut, and which are left whole."""
+
+import pytest
+from hypothesis import given
+
+from components.understand.parts import parts_of
+from tests.generated import texts
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        ("сколько стоит доставка и можно ли вернуть чайник?", ("сколько стоит доставка", "можно ли вернуть чайник?")),
+        ("сколько порошка сыпать и капсулу куда класть", ("сколько порошка сыпать", "капсулу куда класть")),
+        (
+            "Сколько стоит подключение? И болты мастер снимет?",
+            ("Сколько стоит подключение?", "И болты мастер снимет?"),
+        ),
+        ("when are you open and is there parking", ("when are you open", "is there parking")),
+        ("Чем E10 отличается от E20?", ("E10", "E20")),
+        ("В чём разница между «Эко» и «Быстрой»?", ("Эко", "Быстрой")),
+        ("What is the difference between the E10 and the E20?", ("E10", "E20")),
+        ("courier vs pickup", ("courier", "pickup")),
+    ],
+)
+def test_several_questions_are_cut_into_parts(message: str, parts: tuple[str, ...]) -> None:
+    assert parts_of(message) == parts
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "Как узнать, где и когда привезут заказ?",
+        "Деньги списались дважды, почему и что делать?",
+        "Что делать, если нет чека и коробки?",
+        "на пятый поднимут? лифта нету",
+        "болты сняли сразу. а каким ключом ножки крутить",
+        "how much is the installation and how long does it take",
+        "The machine is loud and the drum is new, what do I do?",
+    ],
+)
+def test_one_question_is_left_whole(message: str) -> None:
+    assert parts_of(message) == ()
+
+
+@given(texts)
+def test_parts_of_any_text_are_two_or_three(message: str) -> None:
+    assert len(parts_of(message)) in (0, 2, 3)

@@ -1,0 +1,82 @@
+"""Conversations with the demo shop, without a model and by words alone: what a customer gets who types as people do."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from components.turn import Exchange, Turn
+from evaluation.datasets.fixture import DEMO
+from pipelines.ask.engine import AskEngine
+from pipelines.ingest.usecase import Ingest
+from settings import Settings
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+
+SHOWN = {"answered", "partially_answered"}
+
+
+@pytest.fixture
+def engine(installation: Settings) -> AskEngine:
+    for locale in ("ru", "en"):
+        Registry().add(locale, locale=locale)
+        with acting_as(Tenant(locale, "test")):
+            Ingest().run_path(DEMO / locale)
+    ask_engine = AskEngine()
+    ask_engine.warm_up()
+    return ask_engine
+
+
+def talk(engine: AskEngine, locale: str, questions: Sequence[str]) -> list[Turn]:
+    """The turns of one conversation."""
+    turns: list[Turn] = []
+    history: tuple[Exchange, ...] = ()
+    with acting_as(Tenant(locale, "test")):
+        for question in questions:
+            turn = engine.run(Turn("t", question, locale=locale, history=history))
+            asked = turn.standalone_question or question
+            history = (*history, Exchange(asked, turn.outcome or "", turn.reply.clarification or ()))
+            turns.append(turn)
+    return turns
+
+
+def sources(turn: Turn) -> set[str]:
+    """The documents that a turn cites."""
+    return {citation.passage.doc_id for citation in turn.draft.citations} if turn.draft else set()
+
+
+def test_everyday_conversations_are_answered(engine: AskEngine) -> None:
+    delivery, instalments, thanks = talk(engine, "ru", ["Сколько стоит доставка?", "Есть рассрочка?", "спасибо"])
+    assert "490" in delivery.reply.text
+    assert instalments.standalone_question == ""
+    assert instalments.evidence.passages[0].doc_id == "installments.md"
+    assert thanks.reply.text.startswith("Пожалуйста")
+
+    price, plea = talk(engine, "en", ["How much is delivery?", "help"])
+    assert sources(price) == {"delivery.md"}
+    assert (plea.outcome, plea.reply.clarification) == ("clarify", None)
+
+    (both,) = talk(engine, "ru", ["Чем E10 отличается от E20?"])
+    assert both.outcome == "answered"
+    assert all(code in both.reply.text for code in ("E10", "E20"))
+
+    (half,) = talk(engine, "ru", ["Сколько стоит доставка и продаёте ли вы телефоны?"])
+    assert half.outcome == "partially_answered"
+    assert half.draft is not None
+    assert half.draft.missing == ("продаёте ли вы телефоны",)
+    assert half.reply.notice is not None
+
+    (weather,) = talk(engine, "ru", ["какая погода завтра"])
+    assert (weather.outcome, weather.reply.articles) == ("irrelevant", ())
+
+    (good_words,) = talk(engine, "ru", ["как заправить порошок"])
+    assert good_words.query.search == "как заправить порошок"
+
+
+def test_suggested_questions_are_answered_when_asked(engine: AskEngine) -> None:
+    asked = 0
+    for locale, question in (("ru", "Сколько стоит доставка?"), ("ru", "E20"), ("en", "warranty"), ("en", "E10")):
+        (turn,) = talk(engine, locale, [question])
+        for suggestion in turn.reply.suggestions:
+            asked += 1
+            assert talk(engine, locale, [question, suggestion])[1].outcome in SHOWN, suggestion
+    assert asked >= 6
