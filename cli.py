@@ -307,9 +307,10 @@ def ask(
     as_json: Json = False,
     quality: Annotated[str, typer.Option(help=message("help.quality"))] = "balanced",
     locale: LocaleOption = "",
+    contact: Annotated[str, typer.Option(help=message("help.contact"))] = "",
 ) -> None:
     """Answer one question as the service would."""
-    request = _request(question, checked_locale(locale), quality)
+    request = _request(question, checked_locale(locale), quality, contact)
     with acting_for(tenant):
         from pipelines.ask.usecase import Ask
 
@@ -322,7 +323,7 @@ def ask(
         _print_turn(terminal_console(), answer, question)
 
 
-def _request(question: str, locale: str, quality: str) -> "AskRequest":
+def _request(question: str, locale: str, quality: str, contact: str = "") -> "AskRequest":
     from components.turn import Quality
     from pipelines import problems
     from pipelines.ask.contract import AskRequest
@@ -334,7 +335,8 @@ def _request(question: str, locale: str, quality: str) -> "AskRequest":
     except UnicodeEncodeError as broken:
         raise Invalid("question_unreadable") from broken
     try:
-        return AskRequest.model_validate({"question": question, "locale": locale or None, "quality": quality})
+        asked = {"question": question, "locale": locale or None, "quality": quality, "contact": contact or None}
+        return AskRequest.model_validate(asked)
     except ValidationError as invalid:
         raise problems.from_validation(invalid) from invalid
 

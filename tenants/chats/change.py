@@ -83,8 +83,12 @@ class Change:
         name: str = "",
         turn_id: str = "",
         body: Body = EMPTY_BODY,
+        searchable: str | None = None,
     ) -> Message:
-        """Number a message and store it."""
+        """Number a message and store it.
+
+        :param searchable: the text without personal data; the text itself is then encrypted.
+        """
         now = datetime.now(UTC)
         self.row.last_seq += 1
         progress.note_message(self.row, author, kind, turn_id, body, now)
@@ -99,7 +103,8 @@ class Change:
             operator=context.current().subject if author == "operator" else "",
             name=name,
             kind=kind,
-            text=text,
+            text=text if searchable is None else searchable,
+            original=None if searchable is None else text,
             turn_id=turn_id,
             body=dict(body),
             created_at=now,
@@ -173,7 +178,7 @@ class Change:
                 question=request.question,
                 draft=request.draft,
                 channel=channel,
-                session_id=row.chat_id,
+                session_id=row.session_id or row.chat_id,
                 chat_id=row.chat_id,
                 subject=row.subject,
             )
@@ -230,6 +235,7 @@ def webhook_fields(row: ChatRow) -> dict[str, object]:
         "subject": row.subject,
         "site": row.site,
         "channel": row.channel,
+        "contact": row.contact,
         "state": row.state,
         "assignee": row.assignee,
         "ticket_id": row.ticket_id,
