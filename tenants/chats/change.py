@@ -210,6 +210,44 @@ class Change:
         outbox.enqueue(self.session, event, self.row.chat_id, {**webhook_fields(self.row), **data})
 
 
+def begin(
+    session: Session,
+    *,
+    channel: str,
+    locale: str,
+    site: str = "",
+    session_id: str | None = None,
+    contact: str | None = None,
+) -> ChatRow:
+    """Add a chat of the caller, which the assistant has. See `ChatRow` for the parameters."""
+    caller, now = context.current(), datetime.now(UTC)
+    row = ChatRow(
+        tenant_id=caller.tenant_id,
+        chat_id=token_hex(12),
+        subject=caller.subject,
+        site=site,
+        channel=channel,
+        session_id=session_id,
+        contact=contact,
+        locale=locale,
+        state="bot",
+        version=0,
+        last_seq=0,
+        reason="",
+        failures=0,
+        reopened=0,
+        csat_comment="",
+        customer_seen=0,
+        operator_seen=0,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(row)
+    session.flush()
+    outbox.enqueue(session, "chat.started", row.chat_id, webhook_fields(row))
+    return row
+
+
 @contextmanager
 def changing(chat_id: str) -> Iterator[Change]:
     """Lock a chat. The changes of the block are committed together, then announced."""

@@ -6,14 +6,11 @@ Visitors can access their own chats only; any other chat does not exist for them
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from secrets import token_hex
 
 from sqlalchemy import ColumnElement, func, select
-from sqlalchemy.orm import Session
 
 from tenants.accounts import policy
-from tenants.chats import outbox
-from tenants.chats.change import Change, announce, changing, existing, webhook_fields
+from tenants.chats.change import Change, announce, begin, changing, existing
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
@@ -126,7 +123,7 @@ def assignee_name(chat: Chat) -> str:
 def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
     """A new chat of the caller, with the assistant."""
     with database.writing() as session:
-        chat = chat_of(_added(session, _new_row(site=site, channel=channel, locale=locale)))
+        chat = chat_of(begin(session, site=site, channel=channel, locale=locale))
     announce(chat.chat_id)
     return chat
 
@@ -226,6 +223,13 @@ def stop(chat_id: str, request_id: str, turn_id: str = "") -> Message | None:
         return change.add("system", "event", "", client_id=client_id, body={"event": "stopped", "turn_id": turn_id})
 
 
+def delay(chat_id: str, request_id: str, words: str) -> None:
+    """Tell the customer that the answer to a message comes later. Telling it again changes nothing."""
+    with changing(chat_id) as change:
+        if change.sent_before(client_id := f"delayed:{request_id}") is None:
+            change.add("system", "event", words, client_id=client_id, body={"event": "delayed"})
+
+
 def ask_again(chat_id: str, version: int, message_id: str, replaced: str) -> Message:
     """Have a customer's message answered again, replacing the bot's message `replaced`.
 
@@ -290,8 +294,8 @@ def receive(
     """
     channel = policy.current().handoff_channel
     with database.writing() as session:
-        row = _new_row(channel="api", locale=locale, session_id=session_id, contact=contact)
-        change = Change(session, _added(session, row))
+        row = begin(session, channel="api", locale=locale, session_id=session_id, contact=contact)
+        change = Change(session, row)
         asked = change.add("customer", "text", request.question, searchable=searchable)
         _call_person(change, request, channel, reply=reply, client_id=answer_id(asked.message_id))
         chat = chat_of(row)
@@ -403,40 +407,6 @@ def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str
     """
     overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since, ChatRow.session_id.is_(None))
     return _each_due(*overdue, event="queue_timed_out", notice=notice)
-
-
-def _new_row(
-    *, channel: str, locale: str, site: str = "", session_id: str | None = None, contact: str | None = None
-) -> ChatRow:
-    caller, now = context.current(), datetime.now(UTC)
-    return ChatRow(
-        tenant_id=caller.tenant_id,
-        chat_id=token_hex(12),
-        subject=caller.subject,
-        site=site,
-        channel=channel,
-        session_id=session_id,
-        contact=contact,
-        locale=locale,
-        state="bot",
-        version=0,
-        last_seq=0,
-        reason="",
-        failures=0,
-        reopened=0,
-        csat_comment="",
-        customer_seen=0,
-        operator_seen=0,
-        created_at=now,
-        updated_at=now,
-    )
-
-
-def _added(session: Session, row: ChatRow) -> ChatRow:
-    session.add(row)
-    session.flush()
-    outbox.enqueue(session, "chat.started", row.chat_id, webhook_fields(row))
-    return row
 
 
 def _call_person(
