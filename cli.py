@@ -151,6 +151,7 @@ def demo() -> None:
     with acting_for(tenants["ru"]):
         shop = questions().shops["ru"]
         _add_demo_site(shop.name, shop.welcome, shop.suggested)
+    operators_of = {locale: _add_demo_operator(tenant) for locale, tenant in tenants.items()}
     Ingest().warm_up()
     ask = Ask()
     ask.warm_up()
@@ -169,6 +170,9 @@ def demo() -> None:
     total = len(questions().showcase)
     terminal_console().print("\n" + message("demo.done", matched=matched, total=total))
     terminal_console().print(message("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
+    login, password = operators_of[terminal_locale()]
+    desk = message("demo.desk", address=f"{get_settings().address}/desk", login=login, password=password)
+    terminal_console().print(desk, highlight=False)
     terminal_console().print(message("demo.chat", address=f"{get_settings().address}/demo"), highlight=False)
     if matched < total:
         raise typer.Exit(1)
@@ -182,6 +186,21 @@ def _add_demo_site(name: str, welcome: str, suggested: tuple[str, ...]) -> None:
     if DEMO_SITE in {site.key for site in sites.own()}:
         return
     sites.add(name, [], sites.SiteConfig(welcome=welcome, suggested=suggested), key=DEMO_SITE)
+
+
+def _add_demo_operator(tenant: str) -> tuple[str, str]:
+    """Let a person sign in to the shop's desk; the login and a new password."""
+    from secrets import token_hex
+
+    from tenants.desk import operators
+
+    password = token_hex(8)
+    with acting_for(tenant):
+        if tenant in {operator.login for operator in operators.all()}:
+            operators.set_password(tenant, password)
+        else:
+            operators.add(tenant, password, role="admin")
+    return tenant, password
 
 
 @app.command(help=message("help.serve"))

@@ -523,7 +523,8 @@ def test_everything_works_by_keyboard(page: Page, service: FakeService, address:
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
-        (403, "origin_forbidden", "не настроен"),
+        (403, "origin_forbidden", "Владельцу сайта: добавьте http://127.0.0.1:"),
+        (404, "site_unknown", "не настроен"),
         (401, "identity_required", "Войдите"),
         (503, "unavailable", "недоступен"),
         (429, "rate_limited", "Чат откроется через 2 с"),

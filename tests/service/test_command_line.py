@@ -58,6 +58,6 @@ def test_commands_use_the_index_of_the_running_service(
     assert "десять месяцев" in served()
     (document,) = json.loads(opora("document", "list", "--tenant", TENANT, "--json"))["documents"]
     assert json.loads(opora("replay", "--tenant", TENANT, "--json"))["turns"]
-    opora("document", "remove", document["doc_id"], "--tenant", TENANT)
+    opora("document", "delete", document["doc_id"], "--tenant", TENANT)
     assert "десять месяцев" not in served()
     assert (installation.data_dir / FILE).stat().st_mode & 0o077 == 0

@@ -75,7 +75,7 @@ export class Conversation {
     this.starting ??= this.begin().catch((problem: unknown) => {
       this.starting = null;
       const { status, code, retryAfter } = problem instanceof Problem ? problem : { status: 0, code: '', retryAfter: 0 };
-      this.refusal = code === 'identity_required' ? 'identity' : REFUSALS[status] ?? 'unavailable';
+      this.refusal = code === 'identity_required' ? 'identity' : code === 'origin_forbidden' ? 'origin' : REFUSALS[status] ?? 'unavailable';
       if (status === 429) {
         this.faultSeconds = retryAfter || UNKNOWN_WAIT_SECONDS;
         setTimeout(() => void this.start(), this.faultSeconds * 1_000);

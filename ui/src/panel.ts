@@ -89,7 +89,7 @@ function banner(conversation: Conversation, { texts }: PanelActions): TemplateRe
   const { refusal, fault } = conversation;
   if (refusal) {
     return html`<div class="banner wrong" role="alert">
-      <p>${texts.say(refusal, { wait: texts.wait(conversation.faultSeconds) })}</p>
+      <p>${texts.say(refusal, { wait: texts.wait(conversation.faultSeconds), origin: location.origin })}</p>
       ${refusal === 'unavailable' || refusal === 'busy'
         ? html`<button type="button" class="action" @click=${() => void conversation.start()}>${texts.say('retry')}</button>`
         : nothing}
