@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from pipelines.ask.contract import AskRequest, TurnAnswer
 
 EXCERPT_SHOWN = 160
+_DEMO_CONTACT = "anna@example.com"
+"""How to reach the customer who asks the showcase questions."""
 
 
 app = typer.Typer(
@@ -158,7 +160,7 @@ def demo() -> None:
     matched = 0
     for question in questions().showcase:
         with acting_for(tenants[question.tenant]):
-            answer = ask.answer(_request(question.question, question.tenant, "balanced"))
+            answer = ask.answer(_request(question.question, question.tenant, "balanced", _DEMO_CONTACT))
         _print_turn(terminal_console(), answer, question.question)
         if (answer.outcome, answer.refusal_reason) == (question.outcome, question.reason):
             matched += 1

@@ -38,7 +38,7 @@ _OF_COLLECTION = frozenset({"upsert", "describe", "delete", "search", "inverse_f
 log = logging.getLogger("opora.index")
 
 
-def _read_only(values: dict[str, Json]) -> Mapping[str, Json]:
+def _read_only(values: dict[str, Json]) -> MappingProxyType[str, Json]:
     return MappingProxyType(values)
 
 

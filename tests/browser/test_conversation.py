@@ -192,6 +192,9 @@ def test_delayed_answer_is_announced_in_place_of_the_search(opened: Page, servic
     words = "Слишком много вопросов подряд. Ответ придёт через 40 с."
     service.add("system", words, kind="event", body={"event": "delayed"})
     expect(opened.locator(".event")).to_have_text(words)
+    ask(opened, "Ещё вопрос")
+    expect(opened.locator(".message.customer")).to_have_count(2)
+    expect(opened.locator(".unsent")).to_have_count(0)
     expect(opened.locator(".live .stage")).to_have_text("Ответ придёт чуть позже…")
 
 

@@ -108,7 +108,8 @@ export class Conversation {
 
   /** The answer comes later: the customer has asked too much for now. */
   get delayed(): boolean {
-    return !this.live && (this.link === 'limited' || this.messages.at(-1)?.body.event === 'delayed');
+    const said = this.messages.findLast((one) => one.author === 'bot' || one.body.event === 'delayed');
+    return !this.live && (this.link === 'limited' || said?.body.event === 'delayed');
   }
 
   get botOwns(): boolean {
