@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 EXCERPT_SHOWN = 160
 _DEMO_CONTACT = "anna@example.com"
-"""How to reach the customer who asks the showcase questions."""
+"""The contact that comes with the showcase questions."""
 
 
 app = typer.Typer(

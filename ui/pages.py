@@ -1,5 +1,5 @@
-"""What browsers fetch without a token: the widget's two scripts, the chat as a page of its own, the demo shop, and the
-page at `/` that leads to everything else.
+"""Public pages: the widget's two scripts, the chat as a full page, the demo shop, and the page at `/` that leads to
+everything else.
 
 Nothing here needs a token, and nothing here is a tenant's: a page holds the public key of a site, which says nothing.
 """

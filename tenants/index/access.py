@@ -47,7 +47,7 @@ _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _DAMAGED: dict[_Key, str] = {}
 """What is wrong with a tenant's generation in force, until it is repaired."""
 _LISTENERS: list[IndexListener] = []
-"""What shares the embedded index of this process; at most one."""
+"""Sharing of this process's embedded index; at most one."""
 _ATTACHED: set[str] = set()
 """Places whose embedded index a running service has."""
 _REPAIRING: ContextVar[bool] = ContextVar("opora_index_repairing", default=False)
@@ -158,7 +158,7 @@ def share() -> None:
 
 
 class _Shared:
-    """What commands may do with the index of this process, for the tenant that they act for."""
+    """Work of commands on the index of this process, for the tenant in context."""
 
     def perform(self, operation: str, generation: int, dimensions: int) -> object:
         """As `tenants.index.remote.Host.perform`."""

@@ -4,8 +4,8 @@ The engine opens a folder in one process alone. So the service that has it liste
 command reaches the collections of its tenant through it (`attach` in `tenants.index.access`).
 
 The threat: another user of the machine reads or writes chunks, or has the service unpickle an object of theirs. Before
-anything is unpickled, both sides prove by HMAC that they know a key that stands in the data folder. Whoever can read
-that folder can read the index in it anyway.
+anything is unpickled, both sides prove by HMAC that they know a key from the data folder. A process that can read that
+folder can read the index in it anyway.
 """
 
 import copyreg
@@ -47,7 +47,7 @@ copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
 
 
 class Host(Protocol):
-    """What the service does with the generations of the tenant in context."""
+    """Work of the service on generations of the tenant in context."""
 
     def perform(self, operation: str, generation: int, dimensions: int) -> object:
         """Do something with a generation as a whole: `exists`, `create`, `set_aside`, `remove`."""
@@ -71,7 +71,7 @@ class IndexListener:
         Thread(target=self._accept, name="index-listener", daemon=True).start()
 
     def close(self) -> None:
-        """Accept nothing more. A command in the middle of its work is told to try again."""
+        """Accept nothing more. A command in the middle of its work gets `TryAgain`."""
         self._path.unlink(missing_ok=True)
         self._listener.close()
 
@@ -139,7 +139,7 @@ class RemoteFolder:
         self._ask("set_aside", placement.generation)
 
     def activate(self, placement: Placement) -> None:
-        """Nothing to do: the service reads from the records which generation is in force."""
+        """Do nothing: the service reads from the records which generation is in force."""
 
     def remove(self, placement: Placement) -> None:
         """As `EdgeFolder.remove`."""
@@ -174,7 +174,7 @@ class RemoteFolder:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        """A connection of nobody else; kept for the next one unless it has failed or was left in the middle."""
+        """Yield a connection that no other call uses; keep it for the next call unless this one fails or stops early."""
         try:
             connection = self._idle.pop() if self._idle else self._connected()
         except (OSError, EOFError, ValueError, AuthenticationError) as gone:
@@ -195,7 +195,7 @@ class RemoteFolder:
 
 
 class RemoteCollection:
-    """One tenant's chunks, in the service that has them."""
+    """Chunks of one tenant in the service that has them."""
 
     version = None
     broken = False
@@ -254,7 +254,7 @@ class RemoteCollection:
         return int(self._ask("count"))
 
     def close(self) -> None:
-        """Nothing to release: the service has it open for itself."""
+        """Do nothing: the service has it open for itself."""
 
     def _ask(self, operation: str, **given: object) -> Any:  # noqa: ANN401 - by the operation
         return self._folder.ask(operation, self._generation, **given)

@@ -16,7 +16,7 @@ from tests.service.serving import Server, environment, serving
 
 TENANT = "demo-ru"
 SIGN_IN: dict[str, str] = {}
-"""What `opora demo` has printed."""
+"""Login and password that `opora demo` printed."""
 MAX_TABS = 60
 _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 

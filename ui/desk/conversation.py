@@ -88,7 +88,7 @@ def names(staff: Iterable[Operator]) -> Mapping[str, str]:
 
 
 def customer(chat: Chat, locale: str) -> str:
-    """What to call a chat's customer: who they have proven to be, how to reach them, or the beginning of a number."""
+    """Name a chat's customer: their contact, their proven identity, or the beginning of a number."""
     if chat.contact:
         return chat.contact
     if chat.session_id is not None and chat.subject == effects.ANONYMOUS:

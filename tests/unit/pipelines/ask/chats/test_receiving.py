@@ -41,7 +41,7 @@ def handed_over(turn: Turn) -> Turn:
 
 
 def asked(**more: object) -> tuple[str, Chat]:
-    """What the caller reads about a handoff, and the chat that operators find by its number."""
+    """Return the caller's text about a handoff, and the chat that operators find by its number."""
     request = AskRequest.model_validate({"question": ASKED, "session_id": "s1", **more})
     answer = Ask(FakeEngine(handed_over)).answer(request)
     assert answer.handoff is not None
