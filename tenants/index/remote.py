@@ -174,7 +174,7 @@ class RemoteFolder:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        """Yield a connection that no other call uses; keep it for the next call unless this one fails or stops early."""
+        """Yield a connection that no other call uses; keep it for the next call unless this one fails or stops."""
         try:
             connection = self._idle.pop() if self._idle else self._connected()
         except (OSError, EOFError, ValueError, AuthenticationError) as gone:
