@@ -51,7 +51,7 @@ class UndoMark:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat as it stands. `version` counts changes of state or assignee, `last_seq` messages.
+    """State of a chat. `version` counts changes of state or assignee, `last_seq` counts messages.
 
     A chat with a `session_id` was handed over from outside: its customer does not read it, see `contact`.
     """

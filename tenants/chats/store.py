@@ -121,7 +121,7 @@ def assignee_name(chat: Chat) -> str:
 
 
 def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
-    """A new chat of the caller, with the assistant."""
+    """Start a chat of the caller, with the assistant."""
     with database.writing() as session:
         chat = chat_of(begin(session, site=site, channel=channel, locale=locale))
     announce(chat.chat_id)
@@ -303,7 +303,7 @@ def receive(
     return chat
 
 
-# What operators do
+# Operators
 
 
 def reply(

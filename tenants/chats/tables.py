@@ -46,8 +46,8 @@ class ChatRow(Base):
     A chat with a `session_id`, even an empty one, begins with a question from outside, such as over the API. Its
     customer does not read it; `contact` says how to reach them, if the caller gave it.
 
-    `version` goes up with every change of state or owner; `last_seq` is the number of the newest message. `failures`
-    counts turns in a row that gave no answer. `undo` is what the chat was before an operator's last change, see
+    `version` increases with every change of state or owner; `last_seq` is the number of the newest message. `failures`
+    counts consecutive turns without an answer. `undo` is the state before an operator's last change, see
     `tenants.chats.undo`.
 
     The statistics of `tenants.insight` use: the time of the customer's first message (`asked_at`), of the assistant's
@@ -103,9 +103,9 @@ class ChatRow(Base):
 class ChatMessageRow(Base):
     """A message of a chat. `client_id` is the sender's id for it, so that a repeated request stores it once.
 
-    `operator` is the subject of the operator who wrote it, `name` how customers know them; `body` holds what belongs to
-    the kind: the whole turn, a file, a change of state. Where `original` is set, it is the message, and `text` is what
-    may be searched: the same without personal data.
+    `operator` is the subject of the operator who wrote it, `name` their display name; `body` depends on the kind: the
+    whole turn, a file, a change of state. If `original` is set, it is the message, and `text` is a copy for search
+    without personal data.
     """
 
     __tablename__ = "chat_messages"

@@ -45,7 +45,7 @@ _ENGINES: dict[str, Engine] = {}
 _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[Collection, TrialCollection]] = WeakKeyDictionary()
 _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _DAMAGED: dict[_Key, str] = {}
-"""What is wrong with a tenant's generation in force, until it is repaired."""
+"""Damage of a tenant's current generation, until it is repaired."""
 _LISTENERS: list[IndexListener] = []
 """Sharing of this process's embedded index; at most one."""
 _ATTACHED: set[str] = set()

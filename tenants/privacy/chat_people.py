@@ -76,8 +76,8 @@ def erase(subject: str | None, session_id: str | None) -> None:
 def prune(now: datetime) -> int:
     """Delete the tenant's chats that are older than its policy allows, with all related data; return their number.
 
-    A chat that somebody waits in, or that an operator has or has put off, is not over, however old it is. Delete
-    questions from outside in any state after `ticket_days`.
+    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. Questions
+    from outside are deleted in any state after `ticket_days`.
     """
     days, tenant_id = policy.current().chat_days, context.current().tenant_id
     outside = (ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=get_settings().ticket_days))
