@@ -403,7 +403,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         try:
             await to_thread(database.check, settings)
             # Once the service that has the index is gone, it is this one's.
-            await to_thread(claims.hold_index, settings)
+            await to_thread(_hold_index, settings)
         except TryAgain:
             raise
         except Exception as error:
@@ -422,6 +422,12 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 
 
+def _hold_index(settings: Settings) -> None:
+    """Have the embedded index for this service, and let commands reach it. Raises `Busy`."""
+    claims.hold_index(settings)
+    index.share()
+
+
 def _add_lifespan(
     app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, mcp: mcp_tool.McpEndpoint, *others: ManagedService
 ) -> None:
@@ -438,7 +444,7 @@ def _add_lifespan(
             await to_thread(installation.check_secrets, settings)
             notices.listen(settings)
             try:
-                await to_thread(claims.hold_index, settings)
+                await to_thread(_hold_index, settings)
             except Busy:
                 log.error("another service has the data folder %s: this one is not ready", settings.data_dir)
             for resident in residents:

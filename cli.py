@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from pipelines.ask.contract import AskRequest, TurnAnswer
 
 EXCERPT_SHOWN = 160
+_DEMO_CONTACT = "anna@example.com"
+"""The contact that comes with the showcase questions."""
 
 
 app = typer.Typer(
@@ -151,13 +153,14 @@ def demo() -> None:
     with acting_for(tenants["ru"]):
         shop = questions().shops["ru"]
         _add_demo_site(shop.name, shop.welcome, shop.suggested)
+    operators_of = {locale: _add_demo_operator(tenant) for locale, tenant in tenants.items()}
     Ingest().warm_up()
     ask = Ask()
     ask.warm_up()
     matched = 0
     for question in questions().showcase:
         with acting_for(tenants[question.tenant]):
-            answer = ask.answer(_request(question.question, question.tenant, "balanced"))
+            answer = ask.answer(_request(question.question, question.tenant, "balanced", _DEMO_CONTACT))
         _print_turn(terminal_console(), answer, question.question)
         if (answer.outcome, answer.refusal_reason) == (question.outcome, question.reason):
             matched += 1
@@ -169,6 +172,9 @@ def demo() -> None:
     total = len(questions().showcase)
     terminal_console().print("\n" + message("demo.done", matched=matched, total=total))
     terminal_console().print(message("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
+    login, password = operators_of[terminal_locale()]
+    desk = message("demo.desk", address=f"{get_settings().address}/desk", login=login, password=password)
+    terminal_console().print(desk, highlight=False)
     terminal_console().print(message("demo.chat", address=f"{get_settings().address}/demo"), highlight=False)
     if matched < total:
         raise typer.Exit(1)
@@ -182,6 +188,21 @@ def _add_demo_site(name: str, welcome: str, suggested: tuple[str, ...]) -> None:
     if DEMO_SITE in {site.key for site in sites.own()}:
         return
     sites.add(name, [], sites.SiteConfig(welcome=welcome, suggested=suggested), key=DEMO_SITE)
+
+
+def _add_demo_operator(tenant: str) -> tuple[str, str]:
+    """Let a person sign in to the shop's desk; the login and a new password."""
+    from secrets import token_hex
+
+    from tenants.desk import operators
+
+    password = token_hex(8)
+    with acting_for(tenant):
+        if tenant in {operator.login for operator in operators.all()}:
+            operators.set_password(tenant, password)
+        else:
+            operators.add(tenant, password, role="admin")
+    return tenant, password
 
 
 @app.command(help=message("help.serve"))
@@ -307,9 +328,10 @@ def ask(
     as_json: Json = False,
     quality: Annotated[str, typer.Option(help=message("help.quality"))] = "balanced",
     locale: LocaleOption = "",
+    contact: Annotated[str, typer.Option(help=message("help.contact"))] = "",
 ) -> None:
     """Answer one question as the service would."""
-    request = _request(question, checked_locale(locale), quality)
+    request = _request(question, checked_locale(locale), quality, contact)
     with acting_for(tenant):
         from pipelines.ask.usecase import Ask
 
@@ -322,7 +344,7 @@ def ask(
         _print_turn(terminal_console(), answer, question)
 
 
-def _request(question: str, locale: str, quality: str) -> "AskRequest":
+def _request(question: str, locale: str, quality: str, contact: str = "") -> "AskRequest":
     from components.turn import Quality
     from pipelines import problems
     from pipelines.ask.contract import AskRequest
@@ -334,7 +356,8 @@ def _request(question: str, locale: str, quality: str) -> "AskRequest":
     except UnicodeEncodeError as broken:
         raise Invalid("question_unreadable") from broken
     try:
-        return AskRequest.model_validate({"question": question, "locale": locale or None, "quality": quality})
+        asked = {"question": question, "locale": locale or None, "quality": quality, "contact": contact or None}
+        return AskRequest.model_validate(asked)
     except ValidationError as invalid:
         raise problems.from_validation(invalid) from invalid
 

@@ -156,7 +156,9 @@ class Settings(BaseSettings):
     audit_days: int = Field(
         396, ge=1, le=36_500, description="Days to keep turns in the audit; the default is 13 months."
     )
-    ticket_days: int = Field(396, ge=1, le=36_500, description="Days to keep tickets that belong to no chat.")
+    ticket_days: int = Field(
+        396, ge=1, le=36_500, description="Days to keep questions that were handed over from outside of chats."
+    )
     tool_networks: str = Field(
         "",
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",

@@ -1,7 +1,8 @@
 """Cross-origin requests: browsers on a tenant's site may use what its widget uses, and nobody else may use anything.
 
 Whether a page may act for a particular site is checked by the gate and by `POST /widget/sessions`; this only lets
-browsers ask, and read the answer, where some site is at their origin. No cookie is ever involved.
+browsers ask, and read the answer, where some site is at their origin. Any page may read the answer of
+`POST /widget/sessions`, so that the widget can say that its origin is not on the list. No cookie is ever involved.
 """
 
 import logging
@@ -16,7 +17,8 @@ from tenants.core.errors import trail
 
 log = logging.getLogger("opora.gate")
 
-OPEN_TO_SITES = ("/widget/sessions", "/chats", "/feedback")
+OPEN_TO_SITES = ("/chats", "/feedback")
+OPEN_TO_ALL = "/widget/sessions"
 
 _PREFLIGHT: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, DELETE",
@@ -34,7 +36,7 @@ class SiteCors:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         origin = headers.get("origin", "")
-        if not origin or not scope["path"].startswith(OPEN_TO_SITES) or not await _is_known(origin):
+        if not origin or not await _is_open(scope["path"], origin):
             await self.app(scope, receive, send)
             return
         shown = {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
@@ -51,7 +53,11 @@ class SiteCors:
         await self.app(scope, receive, send_shown)
 
 
-async def _is_known(origin: str) -> bool:
+async def _is_open(path: str, origin: str) -> bool:
+    if path == OPEN_TO_ALL:
+        return True
+    if not path.startswith(OPEN_TO_SITES):
+        return False
     try:
         return await sites.is_allowed_anywhere(origin)
     except Exception as error:

@@ -3,6 +3,9 @@
 from datetime import UTC, datetime
 from secrets import token_hex
 
+from tenants.chats import handoffs, store
+from tenants.chats.handoffs import Ticket
+from tenants.chats.records import BotReply, HandoffRequest
 from tenants.chats.tables import WebhookRow
 from tenants.core import context
 from tenants.storage import database
@@ -21,3 +24,21 @@ def webhook(*events: str) -> str:
     with database.writing() as session:
         session.add(row)
     return row.webhook_id
+
+
+def handed_over(turn_id: str, reason: str, question: str, *, session_id: str = "", draft: str = "") -> Ticket:
+    """The ticket of a question that the caller asked outside of chats."""
+    request = HandoffRequest(reason, question, turn_id, draft)
+    chat = store.receive(request, reply=lambda _: BotReply("Передаю.", {}), searchable="?", session_id=session_id)
+    ticket = handoffs.get(chat.ticket_id or "")
+    assert ticket is not None
+    return ticket
+
+
+def ticket_without_chat(question: str) -> None:
+    """A ticket as older versions opened them."""
+    row = handoffs.new_ticket(
+        "t", "user_request", question, session_id="", draft="", channel="operator", subject="anna", chat_id=""
+    )
+    with database.writing() as session:
+        session.add(row)

@@ -1,4 +1,5 @@
-"""What browsers fetch of the widget: its two scripts, the chat as a page of its own, and the demo shop.
+"""Public pages: the widget's two scripts, the chat as a full page, the demo shop, and the page at `/` that leads to
+everything else.
 
 Nothing here needs a token, and nothing here is a tenant's: a page holds the public key of a site, which says nothing.
 """
@@ -16,10 +17,12 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
 
+from components.language.texts import text
+from settings import get_settings
 from ui.assets import Asset, sent
 
 ASSETS = ("loader.js", "chat.js")
-PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo")
+PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo", "/")
 """What the gate lets through, each by GET and without a token."""
 
 DEMO_SITE = "demo-ru"
@@ -66,7 +69,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
     ) -> Response:
         """The chat of a site as a page, for places that let no script of another origin in."""
-        locale = "en" if re.match(r"\s*en\b", accept_language, re.IGNORECASE) else "ru"
+        locale = _locale(accept_language)
         title, noscript = _TEXTS[locale]
         page = templates.get_template("chat.html").render(site=site, locale=locale, title=title, noscript=noscript)
         return _page(page, "'none'")
@@ -76,12 +79,31 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
         """The demo shop with the widget in its corner, once `opora demo` has set it up."""
         if not await has_site(DEMO_SITE):
             return Response(status_code=404)
-        style = (_HERE / "templates" / "demo.css").read_text(encoding="utf-8")
+        return styled("demo", site=DEMO_SITE)
+
+    @endpoints.get(PATHS[4])
+    async def home(accept_language: Annotated[str, Header()] = "") -> Response:
+        """A page that leads to the desk, the API's documentation and the demo shop."""
+        places = ["desk"]
+        if await has_site(DEMO_SITE):
+            places.append("demo")
+        if get_settings().api_docs:
+            places.append("docs")
+        locale = _locale(accept_language)
+        return styled("home", locale=locale, places=places, t=lambda key: text(f"home.{key}", locale))
+
+    def styled(name: str, **values: object) -> Response:
+        """A page with its own style in it."""
+        style = (_HERE / "templates" / f"{name}.css").read_text(encoding="utf-8")
         digest = b64encode(sha256(style.encode()).digest()).decode()
-        page = templates.get_template("demo.html").render(site=DEMO_SITE, style=Markup(style))  # noqa: S704
+        page = templates.get_template(f"{name}.html").render(style=Markup(style), **values)  # noqa: S704
         return _page(page, f"'sha256-{digest}'")
 
     return endpoints
+
+
+def _locale(accept_language: str) -> str:
+    return "en" if re.match(r"\s*en\b", accept_language, re.IGNORECASE) else "ru"
 
 
 def _sent(asset: Asset, cache: str, accept_encoding: str, if_none_match: str) -> Response:

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     StrictBool,
     StringConstraints,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -77,6 +78,9 @@ class AskRequest(_Request):
     context: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = Field(
         None, description="The product or page that the customer looks at; resolves questions that name no product."
     )
+    contact: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = Field(
+        None, description="How a member of staff can reach the customer: an e-mail address or a phone number."
+    )
 
     @field_validator("question")
     @classmethod
@@ -88,6 +92,13 @@ class AskRequest(_Request):
         if len(question) > QUESTION_LIMIT:
             raise ValueError("question_too_long")
         return question
+
+    @field_validator("contact")
+    @classmethod
+    def _check_contact(cls, value: str | None, about: ValidationInfo) -> str | None:
+        if value is not None and (about.data.get("anonymous") or "\x00" in value):
+            raise ValueError("contact_of_nobody")
+        return value
 
 
 class _Part(BaseModel):
@@ -235,7 +246,10 @@ class Clarification(_Part):
 
 
 class Handoff(_Part):
-    """The way to a person. `open`: a ticket exists; `offered`: one can be asked for; `failed`: none could be opened."""
+    """The way to a person. `open`: a ticket exists; `offered`: one can be asked for; `failed`: none could be opened.
+
+    `reachable` is false if the request had no contact, so operators cannot answer the customer.
+    """
 
     status: Literal["open", "offered", "failed"]
     ticket_id: str | None = None
@@ -243,6 +257,7 @@ class Handoff(_Part):
     created_at: str | None = None
     offer: str | None = None
     staffing: Staffing | None = None
+    reachable: bool = True
 
 
 class ChunkCounts(_Part):

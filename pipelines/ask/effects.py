@@ -1,10 +1,11 @@
-"""What follows a finished turn, in order: a ticket, memory, the record with its gaps, a trace.
+"""What follows a finished turn, in order: a conversation at the desk, memory, the record with its gaps, a trace.
 
-A turn that belongs to a chat opens no ticket and is not remembered: the chat stores its answer, or hands over.
+A turn that belongs to a chat begins no other and is not remembered: the chat stores its answer, or hands over.
 
 One check decides whether they still apply, because the client may no longer be waiting for the turn.
 """
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,16 +29,17 @@ from pipelines.ask.tracing.trace import Trace
 from tenants.accounts import policy
 from tenants.accounts.hours import Hours
 from tenants.audit.recorder import Recorder
-from tenants.chats import conversations, handoffs
+from tenants.chats import conversations, store
 from tenants.chats.conversations import PastTurn
 from tenants.chats.handoffs import Ticket
+from tenants.chats.records import BotReply, HandoffRequest
 from tenants.core.context import Tenant, acting_as, current
 from tenants.core.errors import TryAgain, trail
 
 log = logging.getLogger("opora.ask")
 
 HANDED_OVER = frozenset({"high_stakes", "human_followup"})
-"""Outcomes that open a ticket at once. Others only offer one."""
+"""Outcomes that go to a person at once. Others only offer one."""
 
 OFFERED = Handoff(status="offered")
 """What a turn that failed leads to: a person can be asked for."""
@@ -153,7 +155,7 @@ class Effects:
 
     def _applicable(self, client: ClientState, *, in_chat: bool) -> tuple[Effect, ...]:
         if client == "awaited":
-            own: tuple[Effect, ...] = () if in_chat else (_open_ticket, _remember)
+            own: tuple[Effect, ...] = () if in_chat else (_hand_over, _remember)
             return (*own, self._record_with_gaps, self._trace)
         # Nobody reads the answer, so it has no effects. The caller that gave up has recorded the turn.
         return (self.record,) if client == "abandoned" else ()
@@ -212,11 +214,53 @@ def _remember(ended: EndedTurn) -> EndedTurn:
     return ended
 
 
-def _open_ticket(ended: EndedTurn) -> EndedTurn:
-    """Open the ticket that the outcome requires; the answer shows its number or that it could not be opened."""
-    with acting_as(_author(ended.request)):
-        turn, handoff = _hand_over(ended.turn)
-    return replace(ended, turn=turn, handoff=handoff)
+def _hand_over(ended: EndedTurn) -> EndedTurn:
+    """Begin the conversation that the outcome requires; the answer shows its ticket, or that opening it failed."""
+    turn = ended.turn
+    if turn.outcome == "failed":
+        return replace(ended, handoff=OFFERED)
+    if turn.outcome not in HANDED_OVER:
+        return ended
+    try:
+        with acting_as(_author(ended.request)):
+            return _begin_conversation(ended)
+    except Exception as error:
+        log.error("turn %s: no ticket: %s", turn.turn_id, trail(error))
+    turn, offer = _with_offer(turn)
+    channel = (turn.reply.handoff or {}).get("channel") or None
+    address = channel if channel != ROLE_CHANNEL else None
+    turn = _add(turn, "failed" if address else "failed_plain", channel=address or "")
+    return replace(ended, turn=turn, handoff=Handoff(status="failed", channel=channel, offer=offer))
+
+
+def _begin_conversation(ended: EndedTurn) -> EndedTurn:
+    """Put the question into the queue of the desk, with the turn as its caller reads it."""
+    request, turn, settled = ended.request, ended.turn, ended
+    hours = policy.current().hours
+
+    def reply(ticket: Ticket) -> BotReply:
+        nonlocal settled
+        replied, handoff = with_ticket(turn, ticket, hours, contact=request.contact or "")
+        settled = replace(ended, turn=replied, handoff=handoff)
+        # Personal data is in the encrypted question alone.
+        stored = record.redacted(settled.answer, keep_session=not request.anonymous)
+        return BotReply(replied.reply.text, {"turn": json.loads(stored), "meant": mask(turn.question)})
+
+    store.receive(
+        HandoffRequest(
+            reason=turn.reason or str(turn.outcome),
+            question=turn.question,
+            turn_id=turn.turn_id,
+            draft=unverified(turn),
+            confidence=ended.answer.scores.confidence,
+        ),
+        reply=reply,
+        searchable=mask(turn.question),
+        locale=turn.locale,
+        session_id="" if request.anonymous else turn.session_id,
+        contact=request.contact,
+    )
+    return settled
 
 
 def _author(request: AskRequest) -> Tenant:
@@ -225,40 +269,17 @@ def _author(request: AskRequest) -> Tenant:
     return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
 
 
-def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
-    if turn.outcome == "failed":
-        return turn, OFFERED
-    if turn.outcome not in HANDED_OVER:
-        return turn, None
-    try:
-        ticket = handoffs.open_ticket(
-            turn_id=turn.turn_id,
-            reason=turn.reason or str(turn.outcome),
-            question=turn.question,
-            session_id="" if current().subject == ANONYMOUS else turn.session_id,
-            draft=unverified(turn),
-        )
-    except Exception as error:
-        log.error("turn %s: no ticket: %s", turn.turn_id, trail(error))
-        turn, offer = _with_offer(turn)
-        channel = (turn.reply.handoff or {}).get("channel") or None
-        address = channel if channel != ROLE_CHANNEL else None
-        key = "failed" if address else "failed_plain"
-        return _add(turn, key, channel=address or ""), Handoff(status="failed", channel=channel, offer=offer)
-    return with_ticket(turn, ticket, policy.current().hours)
-
-
-def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None) -> tuple[Turn, Handoff]:
+def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str | None = None) -> tuple[Turn, Handoff]:
     """The turn with its reply naming the ticket, which must be stored before that is shown.
 
     :param hours: when people answer; None where nobody has said.
+    :param contact: how to reach the customer; None where they read the answer in their chat.
     """
     turn, offer = _with_offer(turn)
     now = staffing(hours, turn.locale)
     address = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
-    key = "created" if address else "created_plain"
-    turn = _add(turn, key, ticket_id=ticket.ticket_id, channel=address)
-    if now is not None:
+    turn = _add(turn, _announcement(address, contact), ticket_id=ticket.ticket_id, channel=address)
+    if now is not None and contact != "":
         turn = replace(turn, reply=replace(turn.reply, text=f"{turn.reply.text} {now.text}"))
     return turn, Handoff(
         status="open",
@@ -267,7 +288,16 @@ def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None) -> tuple[Turn, 
         created_at=ticket.created_at.isoformat(),
         offer=offer,
         staffing=now,
+        reachable=contact != "",
     )
+
+
+def _announcement(address: str, contact: str | None) -> str:
+    """Return the key of the text about a new ticket: how operators will answer, or that they cannot."""
+    if contact:
+        return "created_contact"
+    kind = "created" if contact is None else "created_unreachable"
+    return kind if address else f"{kind}_plain"
 
 
 def unverified(turn: Turn) -> str:

@@ -49,12 +49,16 @@ class Message(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A request from an OpenAI client. Model parameters such as temperature have no effect."""
+    """A request from an OpenAI client. Model parameters such as temperature have no effect.
+
+    `contact` is an extra field, as `extra_body` of OpenAI's library sends it.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     messages: tuple[Message, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
     stream: bool = False
+    contact: str | None = None
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
@@ -96,7 +100,7 @@ def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
     if not texts:
         raise Invalid("question_missing")
     try:
-        question = AskRequest(question=texts[-1])
+        question = AskRequest(question=texts[-1], contact=request.contact)
     except ValidationError as error:
         raise problems.from_validation(error) from None
     return question, tuple(Exchange(earlier, "answered") for earlier in texts[:-1])

@@ -69,6 +69,7 @@ class PipelineWrapper(BasePipelineWrapper):
         filters: AskFilters | None = None,
         anonymous: bool = False,
         context: str | None = None,
+        contact: str | None = None,
         headers: Headers | None = None,
     ) -> Response:
         """Answer a question from the tenant's knowledge base.
@@ -80,6 +81,7 @@ class PipelineWrapper(BasePipelineWrapper):
         :param filters: which passages may be retrieved.
         :param anonymous: keep nothing about the person.
         :param context: the product or page that the customer looks at.
+        :param contact: how a member of staff can reach the customer: an e-mail address or a phone number.
         :returns: the `turn.v1` object, or a problem object.
         """
         try:
@@ -92,6 +94,7 @@ class PipelineWrapper(BasePipelineWrapper):
                 filters=filters,
                 anonymous=anonymous,
                 context=context,
+                contact=contact,
             )
         except ValidationError as error:
             return problems.response(problems.from_validation(error))

@@ -330,8 +330,9 @@ class Runner:
         key = question.key
         if key is None:
             return _encode(self._answer(question, attempt))
-        # Requests of the version before had no context; those under way keep their digest.
-        asked = question.request.model_dump_json(exclude=None if question.request.context else {"context"})
+        # Requests of earlier versions had neither field; those under way keep their digest.
+        later = {name for name in ("context", "contact") if getattr(question.request, name) is None}
+        asked = question.request.model_dump_json(exclude=later)
         if question.history is not None:
             asked += f"\n{question.history!r}"
         earlier = idempotency.begin(key, sha256(asked.encode("utf-8", "surrogatepass")).hexdigest())

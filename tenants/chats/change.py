@@ -83,8 +83,12 @@ class Change:
         name: str = "",
         turn_id: str = "",
         body: Body = EMPTY_BODY,
+        searchable: str | None = None,
     ) -> Message:
-        """Number a message and store it."""
+        """Number a message and store it.
+
+        :param searchable: the text without personal data; the text itself is then encrypted.
+        """
         now = datetime.now(UTC)
         self.row.last_seq += 1
         progress.note_message(self.row, author, kind, turn_id, body, now)
@@ -99,7 +103,8 @@ class Change:
             operator=context.current().subject if author == "operator" else "",
             name=name,
             kind=kind,
-            text=text,
+            text=text if searchable is None else searchable,
+            original=None if searchable is None else text,
             turn_id=turn_id,
             body=dict(body),
             created_at=now,
@@ -173,7 +178,7 @@ class Change:
                 question=request.question,
                 draft=request.draft,
                 channel=channel,
-                session_id=row.chat_id,
+                session_id=row.session_id or row.chat_id,
                 chat_id=row.chat_id,
                 subject=row.subject,
             )
@@ -205,6 +210,44 @@ class Change:
         outbox.enqueue(self.session, event, self.row.chat_id, {**webhook_fields(self.row), **data})
 
 
+def begin(
+    session: Session,
+    *,
+    channel: str,
+    locale: str,
+    site: str = "",
+    session_id: str | None = None,
+    contact: str | None = None,
+) -> ChatRow:
+    """Add a chat of the caller, which the assistant has. See `ChatRow` for the parameters."""
+    caller, now = context.current(), datetime.now(UTC)
+    row = ChatRow(
+        tenant_id=caller.tenant_id,
+        chat_id=token_hex(12),
+        subject=caller.subject,
+        site=site,
+        channel=channel,
+        session_id=session_id,
+        contact=contact,
+        locale=locale,
+        state="bot",
+        version=0,
+        last_seq=0,
+        reason="",
+        failures=0,
+        reopened=0,
+        csat_comment="",
+        customer_seen=0,
+        operator_seen=0,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(row)
+    session.flush()
+    outbox.enqueue(session, "chat.started", row.chat_id, webhook_fields(row))
+    return row
+
+
 @contextmanager
 def changing(chat_id: str) -> Iterator[Change]:
     """Lock a chat. The changes of the block are committed together, then announced."""
@@ -230,6 +273,7 @@ def webhook_fields(row: ChatRow) -> dict[str, object]:
         "subject": row.subject,
         "site": row.site,
         "channel": row.channel,
+        "contact": row.contact,
         "state": row.state,
         "assignee": row.assignee,
         "ticket_id": row.ticket_id,

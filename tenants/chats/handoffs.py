@@ -8,7 +8,6 @@ from secrets import choice
 from sqlalchemy import ColumnElement, delete, select
 
 from settings import get_settings
-from tenants.accounts import policy
 from tenants.core import context
 from tenants.storage import database
 from tenants.storage.models import TicketRow
@@ -32,18 +31,6 @@ class Ticket:
     created_at: datetime
 
 
-def open_ticket(turn_id: str, reason: str, question: str, *, session_id: str = "", draft: str = "") -> Ticket:
-    """Hand the question of a turn over to the channel in the tenant's policy.
-
-    :param reason: the stable code of the refusal or of the risk.
-    """
-    channel = policy.current().handoff_channel
-    row = new_ticket(turn_id, reason, question, session_id=session_id, draft=draft, channel=channel)
-    with database.writing() as session:
-        session.add(row)
-    return ticket_of(row)
-
-
 def new_ticket(
     turn_id: str,
     reason: str,
@@ -52,22 +39,22 @@ def new_ticket(
     session_id: str,
     draft: str,
     channel: str,
-    subject: str = "",
-    chat_id: str = "",
+    subject: str,
+    chat_id: str,
 ) -> TicketRow:
-    """A ticket that is not stored yet, for a transaction that stores more than it.
+    """Return a ticket that is not stored yet, for a transaction that stores its chat too.
 
+    :param reason: the stable code of the refusal or of the risk.
     :param channel: from the tenant's policy, which is not to be read inside of a transaction.
-    :param subject: whose question it is; the caller's when empty.
+    :param subject: whose question it is.
     :param chat_id: the chat that goes over to a person with it.
     """
-    caller = context.current()
     return TicketRow(
-        tenant_id=caller.tenant_id,
+        tenant_id=context.current().tenant_id,
         ticket_id=_number(),
         turn_id=turn_id,
         session_id=session_id,
-        subject=subject or caller.subject,
+        subject=subject,
         channel=channel,
         reason=reason,
         question=question,
@@ -106,7 +93,7 @@ def erase(subject: str | None, session_id: str | None) -> None:
 
 
 def forget_old(now: datetime | None = None) -> None:
-    """Drop tickets of all tenants after the days of the settings; those of chats go with their chats."""
+    """Drop tickets without a chat, which older versions opened, after the days of the settings."""
     before = (now or datetime.now(UTC)) - timedelta(days=get_settings().ticket_days)
     with database.writing() as session:
         session.execute(delete(TicketRow).where(TicketRow.created_at < before, TicketRow.chat_id == ""))

@@ -51,12 +51,17 @@ class UndoMark:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """State of a chat. `version` counts changes of state or assignee, `last_seq` counts messages."""
+    """State of a chat. `version` counts changes of state or assignee, `last_seq` counts messages.
+
+    A chat with a `session_id` was handed over from outside: its customer does not read it, see `contact`.
+    """
 
     chat_id: str
     subject: str
     site: str
     channel: str
+    session_id: str | None
+    contact: str | None
     locale: str
     state: State
     assignee: str | None
@@ -114,6 +119,8 @@ def chat_of(row: ChatRow) -> Chat:
         subject=row.subject,
         site=row.site,
         channel=row.channel,
+        session_id=row.session_id,
+        contact=row.contact,
         locale=row.locale,
         state=state_of(row),
         assignee=row.assignee,
@@ -144,7 +151,7 @@ def message_of(row: ChatMessageRow) -> Message:
         seq=row.seq,
         author=next(author for author in _AUTHORS if author == row.author),
         kind=next(kind for kind in _KINDS if kind == row.kind),
-        text=row.text,
+        text=row.text if row.original is None else row.original,
         name=row.name,
         client_id=row.client_id,
         turn_id=row.turn_id,

@@ -173,7 +173,7 @@ def add(
         tenant_id=context.current().tenant_id,
         name=_checked_name(name),
         origins=[checked_origin(one) for one in origins],
-        config=(config or SiteConfig()).model_dump(mode="json"),
+        config=(config or SiteConfig(locale=_own_locale())).model_dump(mode="json"),
         secrets=[_secret()],
         identity_secret=_random_secret() if identified or identity_required else None,
         identity_required=identity_required,
@@ -330,6 +330,11 @@ def expire() -> None:
 def refresh() -> None:
     """Reload the sites in this process; other processes are not notified."""
     _SITES.drop(_cache_key()[1])
+
+
+def _own_locale() -> Literal["ru", "en"]:
+    """The language of the tenant's customers."""
+    return "en" if policy.current().locale == "en" else "ru"
 
 
 def _checked_name(name: str) -> str:

@@ -6,13 +6,11 @@ Visitors can access their own chats only; any other chat does not exist for them
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from secrets import token_hex
 
 from sqlalchemy import ColumnElement, func, select
 
 from tenants.accounts import policy
-from tenants.chats import outbox
-from tenants.chats.change import Change, announce, changing, existing, webhook_fields
+from tenants.chats.change import Change, announce, begin, changing, existing
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
@@ -37,10 +35,12 @@ def get(chat_id: str) -> Chat:
 def own(chat_id: str) -> Chat:
     """Return a chat of the caller. Raises `NotFound` for unknown chats and for those of other people.
 
-    Two sites may use the same customer ids for different people: a visitor sees the chats of one site only.
+    Two sites may use the same customer ids for different people: a visitor sees the chats of one site only. Questions
+    from outside are not theirs to read: a backend asks for all its customers under one subject.
     """
     chat, caller = get(chat_id), context.current()
-    if chat.subject != caller.subject or (caller.site and chat.site not in ("", caller.site)):
+    foreign = chat.subject != caller.subject or chat.session_id is not None
+    if foreign or (caller.site and chat.site not in ("", caller.site)):
         raise NotFound("chat_unknown", chat_id=chat_id)
     return chat
 
@@ -48,7 +48,8 @@ def own(chat_id: str) -> Chat:
 def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
     """Return the caller's chats, the last used first."""
     caller = context.current()
-    query = select(ChatRow).where(ChatRow.tenant_id == caller.tenant_id, ChatRow.subject == caller.subject)
+    mine = (ChatRow.tenant_id == caller.tenant_id, ChatRow.subject == caller.subject, ChatRow.session_id.is_(None))
+    query = select(ChatRow).where(*mine)
     if caller.site:
         query = query.where(ChatRow.site.in_(("", caller.site)))
     with database.reading() as session:
@@ -121,31 +122,8 @@ def assignee_name(chat: Chat) -> str:
 
 def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
     """Start a chat of the caller, with the assistant."""
-    caller, now = context.current(), datetime.now(UTC)
-    row = ChatRow(
-        tenant_id=caller.tenant_id,
-        chat_id=token_hex(12),
-        subject=caller.subject,
-        site=site,
-        channel=channel,
-        locale=locale,
-        state="bot",
-        version=0,
-        last_seq=0,
-        reason="",
-        failures=0,
-        reopened=0,
-        csat_comment="",
-        customer_seen=0,
-        operator_seen=0,
-        created_at=now,
-        updated_at=now,
-    )
     with database.writing() as session:
-        session.add(row)
-        session.flush()
-        outbox.enqueue(session, "chat.started", row.chat_id, webhook_fields(row))
-        chat = chat_of(row)
+        chat = chat_of(begin(session, site=site, channel=channel, locale=locale))
     announce(chat.chat_id)
     return chat
 
@@ -245,6 +223,13 @@ def stop(chat_id: str, request_id: str, turn_id: str = "") -> Message | None:
         return change.add("system", "event", "", client_id=client_id, body={"event": "stopped", "turn_id": turn_id})
 
 
+def delay(chat_id: str, request_id: str, words: str) -> None:
+    """Tell the customer that the answer to a message comes later. Telling it again changes nothing."""
+    with changing(chat_id) as change:
+        if change.sent_before(client_id := f"delayed:{request_id}") is None:
+            change.add("system", "event", words, client_id=client_id, body={"event": "delayed"})
+
+
 def ask_again(chat_id: str, version: int, message_id: str, replaced: str) -> Message:
     """Have a customer's message answered again, replacing the bot's message `replaced`.
 
@@ -287,21 +272,35 @@ def hand_over(
             return None
         if change.sent_before(client_id) is not None:
             return None
-        if change.become("person_requested") == row.state:
-            return chat_of(row)
-        row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
-        ticket = change.open_ticket(request, channel)
-        if reply is not None:
-            bot_reply = reply(ticket)
-            change.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
-        # The chat returns to the operator who had snoozed it.
-        event = "queued" if row.state == "queued" else "woken"
-        body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}
-        words = notice(ticket) if notice is not None and event == "queued" else ""
-        change.add("system", "event", words, turn_id=request.turn_id, body=body)
-        about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
-        change.enqueue("chat.handoff", about)
+        _call_person(change, request, channel, reply=reply, notice=notice, client_id=client_id)
         return chat_of(row)
+
+
+def receive(
+    request: HandoffRequest,
+    *,
+    reply: Callable[[Ticket], BotReply],
+    searchable: str,
+    locale: str = "ru",
+    session_id: str = "",
+    contact: str | None = None,
+) -> Chat:
+    """Begin a chat in the queue with a question of the caller that was asked outside of chats, such as over the API.
+
+    :param reply: what the caller was answered about the ticket.
+    :param searchable: the question without personal data.
+    :param session_id: the conversation that the question belongs to.
+    :param contact: how to reach the customer, who does not read the chat.
+    """
+    channel = policy.current().handoff_channel
+    with database.writing() as session:
+        row = begin(session, channel="api", locale=locale, session_id=session_id, contact=contact)
+        change = Change(session, row)
+        asked = change.add("customer", "text", request.question, searchable=searchable)
+        _call_person(change, request, channel, reply=reply, client_id=answer_id(asked.message_id))
+        chat = chat_of(row)
+    announce(chat.chat_id)
+    return chat
 
 
 # Operators
@@ -402,10 +401,39 @@ def wake_up(now: datetime | None = None) -> tuple[str, ...]:
 def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str, ...]:
     """Return chats without an operator since then to the assistant; their ids. The tickets stay open.
 
-    :param notice: the text that the customer reads about it.
+    A question from outside stays in the queue: its customer cannot ask the assistant here.
+
+    :param notice: what the customer reads about it.
     """
-    overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since)
+    overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since, ChatRow.session_id.is_(None))
     return _each_due(*overdue, event="queue_timed_out", notice=notice)
+
+
+def _call_person(
+    change: Change,
+    request: HandoffRequest,
+    channel: str,
+    *,
+    reply: Callable[[Ticket], BotReply] | None = None,
+    notice: Callable[[Ticket], str] | None = None,
+    client_id: str | None = None,
+) -> None:
+    """Open the ticket and say so, unless the chat waits for a person or has one. See `hand_over`."""
+    row = change.row
+    if change.become("person_requested") == row.state:
+        return
+    row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
+    ticket = change.open_ticket(request, channel)
+    if reply is not None:
+        bot_reply = reply(ticket)
+        change.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
+    # An operator who had put the chat off has it again.
+    event = "queued" if row.state == "queued" else "woken"
+    body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}
+    words = notice(ticket) if notice is not None and event == "queued" else ""
+    change.add("system", "event", words, turn_id=request.turn_id, body=body)
+    about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
+    change.enqueue("chat.handoff", about)
 
 
 def _use_of(change: Change, suggestion: str, text: str) -> Body:

@@ -43,6 +43,9 @@ class SiteRow(Base):
 class ChatRow(Base):
     """A conversation between a customer, the assistant and operators.
 
+    A chat with a `session_id`, even an empty one, begins with a question from outside, such as over the API. Its
+    customer does not read it; `contact` says how to reach them, if the caller gave it.
+
     `version` increases with every change of state or owner; `last_seq` is the number of the newest message. `failures`
     counts consecutive turns without an answer. `undo` is the state before an operator's last change, see
     `tenants.chats.undo`.
@@ -66,6 +69,8 @@ class ChatRow(Base):
     subject: Mapped[str] = mapped_column(TENANT_ID)
     site: Mapped[str] = mapped_column(String(64))
     channel: Mapped[str] = mapped_column(String(32))
+    session_id: Mapped[str | None] = mapped_column(String(128))
+    contact: Mapped[str | None] = mapped_column(SealedText)
     locale: Mapped[str] = mapped_column(String(8))
     state: Mapped[str] = mapped_column(String(16))
     assignee: Mapped[str | None] = mapped_column(TENANT_ID)
@@ -99,7 +104,8 @@ class ChatMessageRow(Base):
     """A message of a chat. `client_id` is the sender's id for it, so that a repeated request stores it once.
 
     `operator` is the subject of the operator who wrote it, `name` their display name; `body` depends on the kind: the
-    whole turn, a file, a change of state.
+    whole turn, a file, a change of state. If `original` is set, it is the message, and `text` is a copy for search
+    without personal data.
     """
 
     __tablename__ = "chat_messages"
@@ -121,6 +127,7 @@ class ChatMessageRow(Base):
     name: Mapped[str] = mapped_column(TENANT_ID)
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
+    original: Mapped[str | None] = mapped_column(SealedText)
     turn_id: Mapped[str] = mapped_column(String(128))
     body: Mapped[JsonObject] = mapped_column(JSON)
     created_at: Mapped[datetime]

@@ -36,7 +36,7 @@ _SAID = ("text", "file")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The beginning of the last thing that was said in a chat."""
+    """The beginning of the last message of a person; of the assistant's where no person has written."""
 
     author: str
     kind: str
@@ -240,8 +240,9 @@ def _ended() -> Select[str]:
 
 def _last_said(chat_ids: Sequence[str]) -> Select[str, str, str, str]:
     mine = (ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id.in_(chat_ids))
+    by_person = case((ChatMessageRow.author != "bot", ChatMessageRow.seq))
     last = (
-        select(ChatMessageRow.chat_id, func.max(ChatMessageRow.seq))
+        select(ChatMessageRow.chat_id, func.coalesce(func.max(by_person), func.max(ChatMessageRow.seq)))
         .where(*mine, ChatMessageRow.kind.in_(_SAID))
         .group_by(ChatMessageRow.chat_id)
     )

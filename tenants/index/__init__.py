@@ -3,6 +3,7 @@
 from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector, Weights
 from tenants.index.access import (
     activate,
+    attach,
     bytes_on_disk,
     close_all,
     damage,
@@ -12,6 +13,7 @@ from tenants.index.access import (
     remove,
     remove_all,
     repairing,
+    share,
     sweep,
 )
 from tenants.index.layout import DENSE, SPARSE
@@ -29,6 +31,7 @@ __all__ = [
     "Vector",
     "Weights",
     "activate",
+    "attach",
     "bytes_on_disk",
     "close_all",
     "damage",
@@ -38,5 +41,6 @@ __all__ = [
     "remove",
     "remove_all",
     "repairing",
+    "share",
     "sweep",
 ]

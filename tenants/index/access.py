@@ -28,6 +28,7 @@ from tenants.core.names import collection_of
 from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection, Engine
+from tenants.index.remote import IndexListener, RemoteFolder
 from tenants.index.trial import TrialCollection
 from tenants.knowledge import generations, trial
 from tenants.knowledge.trial import TrialDocument
@@ -45,6 +46,10 @@ _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[Collection, TrialCollection]] 
 _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _DAMAGED: dict[_Key, str] = {}
 """Damage of a tenant's current generation, until it is repaired."""
+_LISTENERS: list[IndexListener] = []
+"""Sharing of this process's embedded index; at most one."""
+_ATTACHED: set[str] = set()
+"""Places whose embedded index a running service has."""
 _REPAIRING: ContextVar[bool] = ContextVar("opora_index_repairing", default=False)
 damage_noticed = Event()
 """Set when an index is found damaged, to wake the repair."""
@@ -137,6 +142,60 @@ def _open_stored(
         with _TABLES:
             _OPEN[key] = _IN_USE[key] = opened
         return opened
+
+
+def attach() -> None:
+    """Reach the embedded index through the service that has the data folder. For commands, while a service runs."""
+    _ATTACHED.add(get_settings().index_place)
+
+
+def share() -> None:
+    """Let commands reach the embedded index of this process, which has to have the data folder to itself."""
+    settings = get_settings()
+    with _TABLES:
+        if not settings.qdrant_url and not _LISTENERS:
+            _LISTENERS.append(IndexListener(settings.data_dir, _Shared()))
+
+
+class _Shared:
+    """Work of commands on the index of this process, for the tenant in context."""
+
+    def perform(self, operation: str, generation: int, dimensions: int) -> object:
+        """As `tenants.index.remote.Host.perform`."""
+        settings = get_settings()
+        tenant = registry.current(settings)
+        placement, engine = tenant.placement.at(generation), _engine(settings)
+        key = _key(settings, placement)
+        with _locked(key):
+            if operation == "exists":
+                return engine.exists(placement)
+            if operation == "create":
+                engine.create(placement, tenant.tenant_id, dimensions)
+            elif operation == "remove":
+                _forget(key)
+                engine.remove(placement)
+            elif operation == "set_aside":
+                _forget(key)
+                if (left := _IN_USE.pop(key, None)) is not None:
+                    left.close()
+                engine.set_aside(placement)
+            else:
+                raise InternalFault("index_failed")
+        return None
+
+    def collection(self, generation: int) -> Collection:
+        """As `tenants.index.remote.Host.collection`."""
+        settings = get_settings()
+        tenant = registry.current(settings)
+        placement = tenant.placement.at(generation)
+        key = _key(settings, placement)
+        with _locked(key):
+            opened = _IN_USE.get(key) or _open_existing(_engine(settings), tenant, placement)
+            if opened is None:
+                return EmptyCollection()
+            with _TABLES:
+                _OPEN[key] = _IN_USE[key] = opened
+            return opened
 
 
 def damage() -> str | None:
@@ -255,7 +314,9 @@ def close_all() -> None:
     Call it when the process ends and after a long ingest: the embedded engine compacts what was written.
     """
     with _TABLES:
-        closing: list[Collection | Engine] = [*_OPEN.values(), *_ENGINES.values()]
+        closing: list[Collection | Engine | IndexListener] = [*_LISTENERS, *_OPEN.values(), *_ENGINES.values()]
+        _LISTENERS.clear()
+        _ATTACHED.clear()
         _OPEN.clear()
         _IN_USE.clear()
         _ENGINES.clear()
@@ -316,10 +377,16 @@ def _engine(settings: Settings) -> Engine:
     location = settings.index_place
     with _locked((location, "")):
         if location not in _ENGINES:
-            engine = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
+            engine = _server(settings) if settings.qdrant_url else _embedded(settings)
             with _TABLES:
                 _ENGINES[location] = engine
         return _ENGINES[location]
+
+
+def _embedded(settings: Settings) -> Engine:
+    if settings.index_place in _ATTACHED and not _LISTENERS:
+        return RemoteFolder(settings.data_dir)
+    return EdgeFolder(settings.data_dir / "index")
 
 
 def _server(settings: Settings) -> Engine:

@@ -42,7 +42,7 @@ from haystack_integrations.document_stores.qdrant.converters import convert_id
 from haystack_integrations.document_stores.qdrant.filters import convert_filters_to_qdrant
 from qdrant_client.http import models
 
-from tenants.core.errors import InternalFault
+from tenants.core.errors import Busy, InternalFault
 from tenants.core.json import Json
 from tenants.core.points import Point, Vector
 from tenants.index.access import open_collection
@@ -51,6 +51,7 @@ from tenants.index.edge_client import EdgeClient
 from tenants.index.empty import EmptyCollection
 from tenants.index.layout import DENSE, SPARSE
 from tenants.index.protocol import Collection
+from tenants.index.remote import RemoteCollection
 from tenants.index.server import ServerCollection
 from tenants.knowledge import documents as records
 from tenants.knowledge import lexicon, relations, writing
@@ -133,6 +134,9 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
     def _collection(self, *, dimensions: int | None = None) -> Collection:
         """Open the tenant's collection. With `dimensions` create it if it is missing."""
         collection = open_collection(create=dimensions is not None, dimensions=dimensions or 0)
+        if isinstance(collection, RemoteCollection):
+            # The stock methods read the engine itself, which another process has.
+            raise Busy("data_in_use")
         if not isinstance(collection, self.collection_type | EmptyCollection):
             raise InternalFault("index_engine_mismatch")
         return collection

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, and_, delete, or_, select
 
+from settings import get_settings
 from tenants.accounts import policy
 from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
@@ -22,7 +23,7 @@ _PRUNED_AT_ONCE = 500
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
-    """Return the tenant's chats of a person; each chat is a session, identified by the chat's id."""
+    """List the tenant's chats of a person. `session_id` names a chat by its own id or by the session it came from."""
     with database.reading() as session:
         return tuple(chat_of(row) for row in session.scalars(select(ChatRow).where(*_theirs(subject, session_id))))
 
@@ -75,13 +76,16 @@ def erase(subject: str | None, session_id: str | None) -> None:
 def prune(now: datetime) -> int:
     """Delete the tenant's chats that are older than its policy allows, with all related data; return their number.
 
-    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is.
+    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. Questions
+    from outside are deleted in any state after `ticket_days`.
     """
-    days = policy.current().chat_days
-    if days is None:
-        return 0
-    tenant_id, over = context.current().tenant_id, ChatRow.state.in_(("bot", "resolved"))
-    old = (ChatRow.tenant_id == tenant_id, over, ChatRow.updated_at < now - timedelta(days=days))
+    days, tenant_id = policy.current().chat_days, context.current().tenant_id
+    outside = (ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=get_settings().ticket_days))
+    expired = [and_(*outside)]
+    if days is not None:
+        over = ChatRow.state.in_(("bot", "resolved"))
+        expired.append(and_(over, ChatRow.updated_at < now - timedelta(days=days)))
+    old = (ChatRow.tenant_id == tenant_id, or_(*expired))
     with database.reading() as session:
         if session.scalar(select(ChatRow.chat_id).where(*old).limit(1)) is None:
             return 0
@@ -98,7 +102,7 @@ def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnEleme
     if subject is not None:
         yield ChatRow.subject == subject
     if session_id is not None:
-        yield ChatRow.chat_id == session_id
+        yield or_(ChatRow.chat_id == session_id, ChatRow.session_id == session_id)
 
 
 def _plain(fields: Mapping[str, object]) -> dict[str, object]:

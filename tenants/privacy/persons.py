@@ -9,7 +9,7 @@
 | previews of articles: answers to questions asked | the audit's turns | deleted; the author asks again |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
-| chats with messages and files, pending webhook deliveries | subject; the chat's id as session | deleted |
+| chats with messages and files, pending webhook deliveries | subject; session, or the chat's id | deleted |
 | consents | subject | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
 | streams that can be read again, for an hour | subject | deleted |

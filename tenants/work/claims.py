@@ -236,6 +236,11 @@ def hold_index(settings: Settings) -> None:
         raise Busy("data_in_use")
 
 
+def index_is_held(settings: Settings) -> bool:
+    """Whether a service has the embedded index of the data folder."""
+    return not settings.qdrant_url and _of_folder(settings.data_dir).is_held(_SERVICE)
+
+
 def close_all() -> None:
     """Release every claim of this process."""
     with _MAKING:

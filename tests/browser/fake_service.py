@@ -44,6 +44,8 @@ class FakeService:
         """Scripted answers of the bot, next first; without one it stays silent."""
         self.refusal: tuple[int, str] | None = None
         self.refused_paths: set[str] = set()
+        self.retry_after = 2
+        """Seconds to wait after a refusal with 429."""
         self.held_paths: set[str] = set()
         """Requests to these paths are answered once they are released."""
         self.most_streams = 0
@@ -183,6 +185,7 @@ class FakeService:
 
     async def _serve(self, request: Request) -> Response:
         origin = {"Access-Control-Allow-Origin": request.headers.get("origin", "*"), "Vary": "Origin"}
+        origin["Access-Control-Expose-Headers"] = "Retry-After"
         if request.method == "OPTIONS":
             return Response(headers=origin | _ALLOW)
         path = request.url.path
@@ -197,6 +200,8 @@ class FakeService:
         refusal = self.refusal if not self.refused_paths or path in self.refused_paths else None
         if refusal:
             response: Response = JSONResponse({"code": refusal[1], "detail": refusal[1]}, refusal[0])
+            if refusal[0] == 429:
+                response.headers["Retry-After"] = str(self.retry_after)
         else:
             response = self._respond(request.method, path, body, request)
         response.headers.update(origin)

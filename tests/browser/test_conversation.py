@@ -139,6 +139,65 @@ def test_what_is_written_offline_is_sent_once_it_can_be(
     _shows(opened, "Вопрос")
 
 
+def test_rate_limited_message_waits_and_survives_a_reload(page: Page, service: FakeService, address: str) -> None:
+    service.begin()
+    page.goto(address)
+    open_chat(page)
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (429, "rate_limited")
+    service.retry_after = 60
+    ask(page, "Есть рассрочка?")
+    expect(page.get_by_role("alert")).to_have_text("Слишком много сообщений подряд. Подождите 60 с.")
+    expect(page.locator(".unsent")).to_contain_text(re.compile(r"Отправится через (60|5\d) с"))
+    expect(page.locator(".live")).to_have_count(0)
+    service.retry_after = 2
+    page.goto(address)
+    open_chat(page)
+    expect(page.locator(".unsent")).to_contain_text("Отправится через")
+    service.refusal = None
+    service.answers.append(_three_sentences())
+    expect(last_answer(page).locator(".text")).to_contain_text("Первое предложение.")
+    expect(page.locator(".unsent, .banner, .live")).to_have_count(0)
+    assert len({call["client_id"] for call in service.called("/messages")}) == 1
+
+
+def test_rate_limited_message_is_sent_by_its_button(opened: Page, service: FakeService) -> None:
+    ask(opened, "Первый")
+    service.wait_for("customer")
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (429, "rate_limited")
+    service.retry_after = 4_000
+    ask(opened, "Второй")
+    expect(opened.locator(".unsent")).to_contain_text("Отправится через 67 мин")
+    service.refusal = None
+    opened.get_by_role("button", name="Отправить сейчас").click()
+    _shows(opened, "Первый", "Второй")
+
+
+def test_rate_limited_stream_says_so_and_goes_on(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    service.refused_paths, service.refusal = {"/chats/chat-1/events"}, (429, "rate_limited")
+    service.cut()
+    expect(opened.locator(".banner")).to_have_text("Слишком много запросов. Переписка обновится чуть позже.")
+    expect(opened.locator(".live .stage")).to_have_text("Ответ придёт чуть позже…")
+    service.refusal = None
+    service.say(_three_sentences())
+    expect(last_answer(opened).locator(".text")).to_contain_text("Первое предложение.")
+    expect(opened.locator(".banner")).to_have_count(0)
+
+
+def test_delayed_answer_is_announced_in_place_of_the_search(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    expect(opened.locator(".live .stage")).to_have_text("Ищу в базе знаний…")
+    words = "Слишком много вопросов подряд. Ответ придёт через 40 с."
+    service.add("system", words, kind="event", body={"event": "delayed"})
+    expect(opened.locator(".event")).to_have_text(words)
+    ask(opened, "Ещё вопрос")
+    expect(opened.locator(".message.customer")).to_have_count(2)
+    expect(opened.locator(".unsent")).to_have_count(0)
+    expect(opened.locator(".live .stage")).to_have_text("Ответ придёт чуть позже…")
+
+
 def test_a_message_on_its_way_survives_the_page(page: Page, service: FakeService, address: str) -> None:
     service.begin()
     page.goto(address)
@@ -467,9 +526,11 @@ def test_everything_works_by_keyboard(page: Page, service: FakeService, address:
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
-        (403, "origin_forbidden", "не настроен"),
+        (403, "origin_forbidden", "Владельцу сайта: добавьте http://127.0.0.1:"),
+        (404, "site_unknown", "не настроен"),
         (401, "identity_required", "Войдите"),
         (503, "unavailable", "недоступен"),
+        (429, "rate_limited", "Чат откроется через 2 с"),
     ],
 )
 def test_a_chat_that_cannot_be_had_says_why(

@@ -35,7 +35,7 @@ from tenants.privacy.persons import Person
 from tenants.storage import database, sealed
 from tenants.work import claims, jobs, uploads
 from tests.audits import entry
-from tests.chats import webhook
+from tests.chats import handed_over, webhook
 from tests.servers import own_database
 
 ANNA = Tenant("acme", "anna")
@@ -61,7 +61,7 @@ def filled(records: Settings, tmp_path: Path) -> Settings:
         (tmp_path / "articles").mkdir()
         (tmp_path / "articles" / "a.md").write_text(ARTICLE)
         Ingest().run_path(tmp_path / "articles")
-        handoffs.open_ticket("t", "user_request", "Позовите человека")
+        handed_over("t", "user_request", "Позовите человека")
         conversations.remember("s1", conversations.PastTurn("Где?", "answered", ("a", "b")))
         mine = persons.digest("acme", "anna")
         store.append([entry(f"turn-{number}", person=mine, at=datetime.now(UTC)) for number in range(450)], settings)

@@ -15,7 +15,7 @@ from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk import inbox, replies
-from tenants.desk.inbox import Filter, View
+from tenants.desk.inbox import Filter, Snippet, View
 from tenants.storage import database
 from tests import desk
 
@@ -91,6 +91,9 @@ def test_words_are_found_in_any_case_in_messages_customer_and_ticket(acme: None)
 
 def test_the_last_thing_said_stands_in_the_row_and_no_note_does(acme: None) -> None:
     chat = desk.asked("acme", "v:1", "Где мой заказ?")
+    desk.answered("acme", chat, "Передаю вопрос сотруднику.")
+    (waiting,) = inbox.page("all").rows
+    assert waiting.last == Snippet("customer", "text", "Где мой заказ?")
     store.reply(chat.chat_id, "Едет. " + "Очень " * 100, seen=1, name="Анна")
     store.note(chat.chat_id, "секретная заметка")
     (row,) = inbox.page("all").rows

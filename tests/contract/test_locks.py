@@ -14,7 +14,6 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.store import TurnOwner
-from tenants.chats import handoffs
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import feedback
 from tenants.knowledge import catalogue, documents, gaps, generations, lexicon
@@ -26,6 +25,7 @@ from tenants.storage.models import JobRow, LexiconPartRow, TenantRow
 from tenants.work import jobs
 from tenants.work.jobs import Job
 from tests.audits import entry
+from tests.chats import handed_over
 
 PATIENCE_SECONDS = 30
 T = TypeVar("T")
@@ -89,7 +89,7 @@ def test_a_verdict_and_an_erasure_of_its_turn_do_not_wait_for_each_other(
 def test_whoever_changes_a_tenant_holds_up_nobody_who_records_for_it(pool: ThreadPoolExecutor) -> None:
     with database.writing() as session:
         session.get_one(TenantRow, "acme", with_for_update=database.NO_KEY).name = "Acme"
-        assert begin(pool, handoffs.open_ticket, "t1", "user_request", "Q").result(PATIENCE_SECONDS)
+        assert begin(pool, handed_over, "t1", "user_request", "Q").result(PATIENCE_SECONDS)
 
 
 def test_the_audit_and_ingestion_do_not_wait_for_each_other(records: Settings, pool: ThreadPoolExecutor) -> None:

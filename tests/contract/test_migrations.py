@@ -26,6 +26,7 @@ from tenants.desk import feedback, operators, providers
 from tenants.knowledge import documents
 from tenants.storage import database
 from tenants.tables import Base
+from tests.chats import handed_over
 from tests.schemas import of_every_database
 from tests.servers import own_database
 
@@ -133,7 +134,7 @@ def test_a_later_database_serves_running_services_only(records: Settings) -> Non
     # A replica of this version keeps running until it is replaced.
     database.check(records)
     with acting_as(ANNA):
-        ticket = handoffs.open_ticket(turn_id="t", reason="user_request", question="Позовите человека", session_id="")
+        ticket = handed_over(turn_id="t", reason="user_request", question="Позовите человека", session_id="")
         assert handoffs.latest() == (ticket,)
     database.close_all()
     for opening in (database.engine, database.migrate):

@@ -34,6 +34,7 @@ from tenants.storage.models import ConversationRow, DocumentRow, IdempotencyRow,
 from tenants.tables import Base
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION
+from tests.chats import handed_over
 from tests.schemas import of_every_database
 
 ANNA = Tenant("acme", "anna")
@@ -255,10 +256,10 @@ def test_concurrent_writers_lose_nothing(acme: Tenant) -> None:
 
 def test_a_ticket_is_stored_with_its_channel(acme: Tenant) -> None:
     policy.change(handoff_channel="support@example.com")
-    ticket = handoffs.open_ticket("turn-1", "high_risk", "Верните деньги!", draft="черновик")
+    ticket = handed_over("turn-1", "high_risk", "Верните деньги!", draft="черновик")
     assert (ticket.channel, ticket.reason, ticket.subject) == ("support@example.com", "high_risk", "anna")
     assert handoffs.get(ticket.ticket_id) == ticket
-    second = handoffs.open_ticket("turn-2", "user_request", "Позовите человека")
+    second = handed_over("turn-2", "user_request", "Позовите человека")
     assert handoffs.latest(limit=1) == (second,)
     with acting_as(OTHER):
         assert handoffs.get(ticket.ticket_id) is None
@@ -329,7 +330,7 @@ def test_nothing_is_reached_without_a_tenant(records: Settings) -> None:
         partial(lexicon.apply, []),
         policy.current,
         partial(handoffs.get, "t"),
-        partial(handoffs.open_ticket, "t", "r", "q"),
+        partial(handed_over, "t", "r", "q"),
         partial(idempotency.begin, "k", "h"),
     ):
         with pytest.raises(NoTenant):

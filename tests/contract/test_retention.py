@@ -11,7 +11,7 @@ from tenants.access import issued_tokens, revocations, spending
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
 from tenants.audit import store
-from tenants.chats import conversations, handoffs, outbox
+from tenants.chats import conversations, outbox
 from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import first_run, invitations, operators, sessions
@@ -21,7 +21,7 @@ from tenants.tables import Base
 from tenants.work import idempotency, jobs, stream_log
 from tenants.work.stream_log import LoggedStream
 from tests.audits import entry, miss
-from tests.chats import webhook
+from tests.chats import ticket_without_chat, webhook
 
 ANNA = Tenant("acme", "anna")
 LATER = timedelta(days=2_000)
@@ -59,7 +59,7 @@ def full(records: Settings) -> Settings:
     Registry().add("acme")
     invitations.invite("acme")
     with acting_as(ANNA):
-        handoffs.open_ticket("t", "user_request", "Где?")
+        ticket_without_chat("Где?")
         conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
         idempotency.begin("key", "hash")
         job_id = jobs.new_id()

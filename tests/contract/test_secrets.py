@@ -17,6 +17,7 @@ from tenants.knowledge import tools
 from tenants.privacy import resealing
 from tenants.storage import database, sealed
 from tenants.storage.models import Base
+from tests.chats import handed_over
 from tests.tokens import refused
 
 ANNA = Tenant("acme", "anna")
@@ -41,7 +42,7 @@ def fill() -> sites.Site:
     with acting_as(ANNA):
         tools.put(tools.parsed(TOOL))
         webhooks.add("https://shop.example/hook")
-        handoffs.open_ticket("t", "user_request", WORD)
+        handed_over("t", "user_request", WORD)
         return sites.add("Shop", ["https://shop.example"], identified=True)
 
 
@@ -75,7 +76,7 @@ def test_resealing_uses_the_new_key_while_the_old_one_still_opens(records: Setti
     sealed.renew_own_key()
     with acting_as(ANNA):
         assert handoffs.latest()[0].question == WORD
-    assert resealing.reseal() == 6
+    assert resealing.reseal() == 7
     after = stored("question", "tickets"), stored("headers", "tools"), stored("secrets", "sites")
     assert not set(before) & set(after)
     assert own.read_text().split(",")[1] == old_key
@@ -99,7 +100,7 @@ def test_secrets_of_the_environment_are_changed_there(records: Settings, monkeyp
         sealed.renew_own_key()
     monkeypatch.setenv("OPORA_DATA_KEYS", "two,one")
     get_settings.cache_clear()
-    assert resealing.reseal() == 6
+    assert resealing.reseal() == 7
     monkeypatch.setenv("OPORA_DATA_KEYS", "two")
     get_settings.cache_clear()
     with acting_as(ANNA):

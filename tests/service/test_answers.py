@@ -56,6 +56,35 @@ def test_a_handoff_opens_a_ticket_that_the_tenant_can_find(acme: httpx.Client, i
         assert handoffs.get(answer.handoff.ticket_id) is None
 
 
+def test_handoff_of_each_route_is_in_the_queue_with_its_contact(
+    acme: httpx.Client, token: Callable[..., str], anybody: httpx.Client
+) -> None:
+    asked = "Позовите оператора, хочу поговорить с человеком"
+    call = {"name": "ask", "arguments": {"question": asked, "contact": "mcp@shop.example"}}
+    requests: dict[str, dict[str, object]] = {
+        "/ask/run": {"question": asked, "contact": "run@shop.example"},
+        "/ask/stream": {"question": asked, "contact": "stream@shop.example"},
+        "/ask/ui-messages": {
+            "messages": [{"role": "user", "parts": [{"type": "text", "text": asked}]}],
+            "contact": "ui@shop.example",
+        },
+        "/v1/chat/completions": {
+            "model": "ask",
+            "messages": [{"role": "user", "content": asked}],
+            "contact": "openai@shop.example",
+        },
+        "/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+    }
+    for path, body in requests.items():
+        response = acme.post(path, json=body)
+        assert response.status_code == 200, path
+        assert "по указанному контакту" in response.text
+    headers = {"Authorization": f"Bearer {token('acme', 'operate')}"}
+    queued = anybody.get("/desk/chats?state=queued&with_ticket=true", headers=headers).json()
+    contacts = {chat["contact"] for chat in queued if chat["channel"] == "api"}
+    assert {f"{name}@shop.example" for name in ("run", "stream", "ui", "openai", "mcp")} <= contacts
+
+
 def test_an_anonymous_turn_stores_no_identity(acme: httpx.Client) -> None:
     answer = ask(acme, "Позовите оператора, хочу поговорить с человеком", anonymous=True)
     assert answer.handoff is not None

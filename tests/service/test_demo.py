@@ -1,6 +1,7 @@
 """The demo from the README: `opora demo`, then the shop's page, by keyboard only."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from tenants.access.tokens import issue
 from tests.service.serving import Server, environment, serving
 
 TENANT = "demo-ru"
+SIGN_IN: dict[str, str] = {}
+"""Login and password that `opora demo` printed."""
 MAX_TABS = 60
 _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 
@@ -33,6 +36,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.rstrip().endswith("/demo")
+    found = re.search(r"Логин (\S+), пароль (\S+)", done.stdout)
+    assert found is not None
+    SIGN_IN.update(login=found[1], password=found[2])
     return settings
 
 
@@ -58,6 +64,20 @@ def move_to(page: Page, target: Locator, key: str = "Tab") -> None:
             break
         page.keyboard.press(key)
     expect(target).to_be_focused()
+
+
+def test_start_page_leads_to_the_desk_of_the_demo(page: Page, shop: Server) -> None:
+    page.goto(shop.url)
+    page.get_by_role("link", name="Рабочее место").click()
+    page.locator("[name=login]").fill(SIGN_IN["login"])
+    page.locator("[name=password]").fill(SIGN_IN["password"])
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Ждут")).to_be_visible()
+    page.goto(f"{shop.url}/desk/playground")
+    page.evaluate("document.querySelector('[data-waits]').addEventListener('submit', (one) => one.preventDefault())")
+    page.locator("textarea[name=question]").fill("Что означает код E20?")
+    page.locator("[data-waits] button.main").click()
+    expect(page.locator("[data-working]")).to_have_text("Ищу ответ: 1 с")
 
 
 def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Server, demo: Settings) -> None:
@@ -93,7 +113,7 @@ def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Serv
     page.keyboard.press("Enter")
     expect(page.locator(".status")).to_have_text("Ждём сотрудника")
     with httpx.Client(base_url=shop.url, timeout=60, headers=_staff(demo)) as desk:
-        [chat] = desk.get("/desk/chats").json()
+        [chat] = [one for one in desk.get("/desk/chats").json() if one["channel"] == "widget"]
         body = {"text": "Здравствуйте! Пришлю мастера.", "seen": chat["last_seq"], "name": "Анна"}
         assert desk.post(f"/desk/chats/{chat['chat_id']}/reply", json=body).is_success
         expect(page.locator(".message.operator")).to_contain_text("Пришлю мастера")
@@ -102,7 +122,7 @@ def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Serv
         page.keyboard.press("Enter")
         expect(page.locator(".message.customer")).to_have_count(2)
         expect(page.locator(".unsent")).to_have_count(0)
-        [chat] = desk.get("/desk/chats").json()
+        [chat] = [one for one in desk.get("/desk/chats").json() if one["channel"] == "widget"]
         ended = desk.post(f"/desk/chats/{chat['chat_id']}/resolve", json={"version": chat["version"]})
         assert ended.is_success, ended.text
 

@@ -90,6 +90,7 @@ OPEN = {
     ("GET", "/widget/help.css"),
     ("GET", "/chat/{site}"),
     ("GET", "/demo"),
+    ("GET", "/"),
 }
 SAID: dict[str, object] = {"text": "Что значит код E20?", "client_id": "c1"}
 CHANGED = "chat_changed"

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from components.language.texts import text
 from pipelines.ask.chats.limits import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
@@ -95,7 +96,7 @@ def site_part(site: Site, rules: Policy) -> SitePart:
         name=site.name,
         locale=config.locale,
         theme=config.theme,
-        welcome=config.welcome,
+        welcome=config.welcome or text("sites.welcome", config.locale),
         suggested=config.suggested,
         consent=config.consent,
         hours=staffing(config.hours or rules.hours, config.locale),

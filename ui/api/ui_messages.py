@@ -46,11 +46,12 @@ class UiMessage(BaseModel):
 
 
 class UiRequest(BaseModel):
-    """The request of the SDK's default transport."""
+    """The request of the SDK's default transport. `contact` is an extra field, from the transport's `body`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     messages: tuple[UiMessage, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
+    contact: str | None = None
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
@@ -70,7 +71,7 @@ def router(runner: Runner) -> APIRouter:
             Message(role=message.role, content="\n".join(part.text for part in message.parts if part.type == "text"))
             for message in request.messages
         )
-        question, history = parse(ChatRequest(messages=tuple(messages)))
+        question, history = parse(ChatRequest(messages=tuple(messages), contact=request.contact))
         response.headers[_PROTOCOL] = "v1"
         return await runner.stream(question, idempotency_key, history)
 

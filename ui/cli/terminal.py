@@ -97,10 +97,19 @@ def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
 
 @contextmanager
 def acting_for(tenant_id: str) -> Iterator["Tenant"]:
-    """Act for a registered tenant with every scope: access to the data folder grants all. Raises `NotFound`."""
+    """Act for a registered tenant with every scope: access to the data folder grants all. Raises `NotFound`.
+
+    While a service runs on the data folder, the embedded index is reached through it.
+    """
+    from settings import get_settings
     from tenants.accounts.registry import Registry
     from tenants.core.context import SCOPES, Tenant, acting_as
+    from tenants.work import claims
 
+    if claims.index_is_held(get_settings()):
+        from tenants import index
+
+        index.attach()
     Registry().get(tenant_id)
     with acting_as(Tenant(tenant_id, subject=SUBJECT, scopes=SCOPES)) as tenant:
         yield tenant

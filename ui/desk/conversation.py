@@ -7,9 +7,10 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from components.language.texts import text
+from pipelines.ask import effects
 from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.suggestions import Fate, Suggestion
-from pipelines.ask.contract import CitationPart, TurnAnswer
+from pipelines.ask.contract import ArticlePart, CitationPart, TurnAnswer
 from tenants.accounts import registry
 from tenants.chats import handoffs
 from tenants.chats.records import Chat, Message
@@ -27,6 +28,8 @@ ACTS: Mapping[str, Event] = {
 }
 """What an operator can do with a chat, and the event that it is."""
 _SHOWN_OF_ID = 6
+WITH_ARTICLES = frozenset({"low_confidence", "clarify", "refused", "cannot_answer"})
+"""Outcomes that the widget shows articles with, see `ui/src/answer.ts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Bubble:
     """A message as it is shown.
 
     `turn` is the assistant's whole turn, where it is one that can be read; `fate` says what became of a suggestion.
+    `cards` are the articles that the customer saw below the text.
     """
 
     seq: int
@@ -54,6 +58,7 @@ class Bubble:
     at: datetime
     turn: TurnAnswer | None
     passages: tuple[Passage, ...]
+    cards: tuple[ArticlePart, ...]
     file_name: str
     file_id: str
     suggestion: Suggestion | None
@@ -83,7 +88,11 @@ def names(staff: Iterable[Operator]) -> Mapping[str, str]:
 
 
 def customer(chat: Chat, locale: str) -> str:
-    """What to call a chat's customer: who they have proven to be, or the beginning of a number."""
+    """Name a chat's customer: their contact, their proven identity, or the beginning of a number."""
+    if chat.contact:
+        return chat.contact
+    if chat.session_id is not None and chat.subject == effects.ANONYMOUS:
+        return text("desk.chat.anonymous", locale)
     if chat.subject.startswith(ANONYMOUS):
         number = chat.subject.removeprefix(ANONYMOUS)[:_SHOWN_OF_ID]
         return text("desk.chat.visitor", locale, number=number)
@@ -101,6 +110,9 @@ def possible(chat: Chat, me: str) -> frozenset[str]:
         acts.add("take")
     if chat.state == "resolved":
         acts.discard("take")
+    if chat.session_id is not None:
+        # Its customer asks elsewhere, so the assistant has nothing to answer here.
+        acts.discard("hand_back")
     return frozenset(acts)
 
 
@@ -113,7 +125,7 @@ def canned(chat: Chat, me: Operator) -> tuple[FilledReply, ...]:
 def draft(chat: Chat) -> str:
     """The unverified answer that came with the handoff; empty where there is none."""
     ticket = handoffs.get(chat.ticket_id) if chat.ticket_id else None
-    return ticket.draft if ticket is not None and ticket.session_id == chat.chat_id else ""
+    return ticket.draft if ticket is not None and ticket.session_id in (chat.chat_id, chat.session_id) else ""
 
 
 def others(chat: Chat, staff: Iterable[Operator], me: str) -> tuple[Operator, ...]:
@@ -156,6 +168,7 @@ def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate
         at=message.created_at,
         turn=turn,
         passages=passages(turn) if turn is not None else (),
+        cards=turn.articles if turn is not None and turn.outcome in WITH_ARTICLES else (),
         file_name=str(about.get("name", "")),
         file_id=str(about.get("file_id", "")),
         suggestion=suggestion,

@@ -11,6 +11,8 @@ export class Problem extends Error {
     readonly status: number,
     readonly code: string,
     readonly detail = '',
+    /** Seconds to wait, where the service says so. */
+    readonly retryAfter = 0,
   ) {
     super(code);
   }
@@ -79,7 +81,10 @@ export class Api {
         request.onload = () => {
           const answer = request.response as (FileInfo & Refusal) | null;
           if (request.status < 300 && answer) resolve(answer);
-          else reject(new Problem(request.status, answer?.code ?? 'unknown', answer?.detail));
+          else {
+            const after = Number(request.getResponseHeader('Retry-After')) || 0;
+            reject(new Problem(request.status, answer?.code ?? 'unknown', answer?.detail, after));
+          }
         };
         signal.addEventListener('abort', () => request.abort());
         request.send(form);
@@ -123,6 +128,7 @@ export class Api {
     }
     if (response.ok) return response;
     const problem = (await response.json().catch(() => ({}))) as Refusal;
-    throw new Problem(response.status, problem.code ?? 'unknown', problem.detail);
+    const after = Number(response.headers.get('Retry-After')) || 0;
+    throw new Problem(response.status, problem.code ?? 'unknown', problem.detail, after);
   }
 }

@@ -54,7 +54,11 @@ export class Cards {
       const returns = (event.relatedTarget as Element | null)?.closest('.passage');
       this.point(focused.matches(':focus-visible') && !returns ? carded(focused) : null, 0);
     });
-    frame.addEventListener('focusout', () => this.point(null, 0));
+    frame.addEventListener('focusout', (event) => {
+      // Reached by keyboard, a card goes with the focus at once: the next Escape is meant for another element.
+      if (this.anchor && carded(event.target as Element) === this.anchor) this.hide();
+      else this.point(null, 0);
+    });
   }
 
   get open(): boolean {

@@ -9,8 +9,10 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { type Api, Problem } from './api';
 import type { Chat, Message, StreamEvent } from './contract';
+import { UNKNOWN_WAIT_SECONDS } from './outbox';
 
-export type Link = 'connecting' | 'online' | 'offline';
+/** `limited`: the service has asked to wait before the chat is read again. */
+export type Link = 'connecting' | 'online' | 'offline' | 'limited';
 
 const SNAPSHOT_MS = 5_000;
 const SILENCE_MS = 45_000;
@@ -75,6 +77,7 @@ export class Connection {
     const shared = 'locks' in navigator;
     let delay = FIRST_DELAY_MS;
     while (!this.ended.signal.aborted) {
+      let wait = 0;
       try {
         if (!shared) await this.visible();
         if (await this.stream(shared)) delay = FIRST_DELAY_MS;
@@ -83,11 +86,13 @@ export class Connection {
           this.pass({ name: 'gone', data: {} });
           return;
         }
+        if (problem instanceof Problem && problem.status === 429) wait = problem.retryAfter || UNKNOWN_WAIT_SECONDS;
       }
       if (this.ended.signal.aborted) return;
       if (!shared && document.visibilityState !== 'visible') continue;
-      this.linked('offline');
-      await this.pause(delay);
+      this.linked(wait ? 'limited' : 'offline');
+      // A pause is a quarter shorter or longer.
+      await this.pause(wait ? wait * 1_334 : delay);
       delay = Math.min(delay * 2, LONGEST_DELAY_MS);
     }
   }

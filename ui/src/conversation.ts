@@ -6,13 +6,14 @@ import { Connection, type Link } from './connection';
 import type { Chat, Config, FileInfo, Message, Site, StreamEvent } from './contract';
 import { awaitsAnswer, merged, spokenText, visible } from './history';
 import { after, isTurnEvent, type Live } from './live';
-import { Outbox } from './outbox';
+import { Outbox, UNKNOWN_WAIT_SECONDS } from './outbox';
 import { Presence } from './presence';
 import { Memory, type Pending, uuid } from './storage';
 import type { Key, Texts } from './texts';
 
 const CONNECTED_MS = 1_500;
 const FAULTS: Readonly<Record<number, Key>> = { 429: 'rate_limited' };
+const REFUSALS: Readonly<Record<number, Key>> = { 403: 'forbidden', 404: 'forbidden', 429: 'busy' };
 
 export class Conversation {
   site: Site | null = null;
@@ -27,6 +28,8 @@ export class Conversation {
   /** Why there is no chat at all. */
   refusal: Key | null = null;
   fault: Key | null = null;
+  /** Seconds to wait, where that is the fault. */
+  faultSeconds = 0;
   /** What a screen reader says next. */
   spoken = '';
   open = false;
@@ -71,8 +74,12 @@ export class Conversation {
   start(): Promise<void> {
     this.starting ??= this.begin().catch((problem: unknown) => {
       this.starting = null;
-      const { status, code } = problem instanceof Problem ? problem : { status: 0, code: '' };
-      this.refusal = code === 'identity_required' ? 'identity' : status === 403 || status === 404 ? 'forbidden' : 'unavailable';
+      const { status, code, retryAfter } = problem instanceof Problem ? problem : { status: 0, code: '', retryAfter: 0 };
+      this.refusal = code === 'identity_required' ? 'identity' : code === 'origin_forbidden' ? 'origin' : REFUSALS[status] ?? 'unavailable';
+      if (status === 429) {
+        this.faultSeconds = retryAfter || UNKNOWN_WAIT_SECONDS;
+        setTimeout(() => void this.start(), this.faultSeconds * 1_000);
+      }
       this.changed();
     });
     return this.starting;
@@ -95,7 +102,14 @@ export class Conversation {
   /** The assistant is to answer, or is answering. */
   get awaiting(): boolean {
     if (this.live) return true;
-    return this.botOwns && !this.stopped && (this.pending.some((one) => !one.failed) || awaitsAnswer(this.messages));
+    const sending = !this.outbox.waiting && this.pending.some((one) => !one.failed);
+    return this.botOwns && !this.stopped && (sending || awaitsAnswer(this.messages));
+  }
+
+  /** The answer comes later: the customer has asked too much for now. */
+  get delayed(): boolean {
+    const said = this.messages.findLast((one) => one.author === 'bot' || one.body.event === 'delayed');
+    return !this.live && (this.link === 'limited' || said?.body.event === 'delayed');
   }
 
   get botOwns(): boolean {
@@ -201,8 +215,9 @@ export class Conversation {
   }
 
   /** Say to the customer that something went wrong. */
-  fail(status = 0): void {
-    this.fault = FAULTS[status] ?? 'failed_action';
+  fail(problem?: Problem): void {
+    this.fault = FAULTS[problem?.status ?? 0] ?? 'failed_action';
+    this.faultSeconds = problem?.retryAfter || UNKNOWN_WAIT_SECONDS;
     this.changed();
   }
 
@@ -286,12 +301,13 @@ export class Conversation {
     await this.ensureChat();
     const sent = { client_id, text, ...(file ? { file_id: file.file_id } : {}) };
     const accepted = await this.api.json<{ message: Message; chat: Chat }>('POST', this.path('messages'), sent);
+    if (this.fault === 'rate_limited') this.fault = null;
     this.take(accepted.chat);
     this.add([accepted.message]);
   }
 
-  private refused({ code, status }: Problem): void {
-    if (code !== 'consent_withdrawn') return this.fail(status);
+  private refused(problem: Problem): void {
+    if (problem.code !== 'consent_withdrawn') return this.fail(problem);
     this.consented = this.consentStored = false;
     this.memory.write({ consent: '' });
     this.refuseWithoutConsent();
@@ -312,7 +328,7 @@ export class Conversation {
     try {
       await work();
     } catch (problem) {
-      this.fail(problem instanceof Problem ? problem.status : 0);
+      this.fail(problem instanceof Problem ? problem : undefined);
     }
     this.changed();
   }

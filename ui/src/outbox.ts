@@ -3,6 +3,8 @@
 import { Problem } from './api';
 import { type Memory, type Pending, uuid } from './storage';
 
+export const UNKNOWN_WAIT_SECONDS = 30;
+
 interface Way {
   /** Whether anything may be sent yet. */
   ready(): boolean;
@@ -15,6 +17,9 @@ interface Way {
 export class Outbox {
   pending: readonly Pending[];
   private sending = false;
+  /** The service has asked to wait until then. */
+  private resumeAt = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly memory: Memory,
@@ -29,7 +34,13 @@ export class Outbox {
     void this.send();
   }
 
+  /** Seconds until the next attempt; 0: nothing has to wait. */
+  get waiting(): number {
+    return Math.max(0, Math.ceil((this.resumeAt - Date.now()) / 1_000));
+  }
+
   retry(clientId: string): void {
+    this.resumeAt = 0;
     this.change((all) => all.map(({ failed, ...one }) => (failed && one.client_id !== clientId ? { ...one, failed } : one)));
     void this.send();
   }
@@ -55,7 +66,7 @@ export class Outbox {
   }
 
   private next(): Pending | undefined {
-    return this.way.ready() ? this.pending.find((one) => !one.failed) : undefined;
+    return this.way.ready() && !this.waiting ? this.pending.find((one) => !one.failed) : undefined;
   }
 
   private async sendOne(message: Pending): Promise<void> {
@@ -64,9 +75,26 @@ export class Outbox {
       this.settle(new Set([message.client_id]));
     } catch (problem) {
       if (!(problem instanceof Problem) || problem.status === 0 || problem.status >= 500) throw problem;
+      if (problem.status === 429) {
+        this.wait(problem.retryAfter || UNKNOWN_WAIT_SECONDS);
+        this.way.refused(problem);
+        return;
+      }
       this.change((all) => all.map((one) => (one.client_id === message.client_id ? { ...one, failed: true } : one)));
       this.way.refused(problem);
     }
+  }
+
+  /** Count down to the next attempt. */
+  private wait(seconds: number): void {
+    this.resumeAt = Date.now() + seconds * 1_000;
+    const tick = (): void => {
+      clearTimeout(this.timer);
+      if (this.waiting) this.timer = setTimeout(tick, 1_000);
+      else void this.send();
+      this.way.changed();
+    };
+    tick();
   }
 
   private change(update: (all: readonly Pending[]) => readonly Pending[]): void {

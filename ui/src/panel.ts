@@ -89,14 +89,16 @@ function banner(conversation: Conversation, { texts }: PanelActions): TemplateRe
   const { refusal, fault } = conversation;
   if (refusal) {
     return html`<div class="banner wrong" role="alert">
-      <p>${texts.say(refusal)}</p>
-      ${refusal === 'unavailable'
+      <p>${texts.say(refusal, { wait: texts.wait(conversation.faultSeconds), origin: location.origin })}</p>
+      ${refusal === 'unavailable' || refusal === 'busy'
         ? html`<button type="button" class="action" @click=${() => void conversation.start()}>${texts.say('retry')}</button>`
         : nothing}
     </div>`;
   }
   if (conversation.link === 'offline') return html`<div class="banner" role="status"><p>${texts.say('offline')}</p></div>`;
-  return fault ? html`<div class="banner wrong" role="alert"><p>${texts.say(fault)}</p></div>` : nothing;
+  if (conversation.link === 'limited') return html`<div class="banner" role="status"><p>${texts.say('limited')}</p></div>`;
+  const words = fault && texts.say(fault, { wait: texts.wait(conversation.faultSeconds) });
+  return words ? html`<div class="banner wrong" role="alert"><p>${words}</p></div>` : nothing;
 }
 
 function ending(conversation: Conversation, state: PanelState, actions: PanelActions): TemplateResult {

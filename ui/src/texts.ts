@@ -23,6 +23,13 @@ export class Texts {
   say = (key: Key, values: Values = {}): string =>
     this.texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 
+  /** A time to wait. */
+  wait = (seconds: number): string => {
+    if (seconds <= 90) return this.say('wait_s', { count: seconds });
+    const minutes = Math.ceil(seconds / 60);
+    return minutes <= 90 ? this.say('wait_min', { count: minutes }) : this.say('wait_h', { count: Math.ceil(minutes / 60) });
+  };
+
   has = (key: string): boolean => key in this.texts;
 
   time = (stamp: string): string => {

@@ -6,7 +6,6 @@ import { answer, type AnswerActions, chips, cite, sources } from './answer';
 import type { Article, Message, Outcome, Turn } from './contract';
 import type { Conversation } from './conversation';
 import { eventText } from './history';
-import type { Live } from './live';
 import { markdown } from './markdown';
 import type { Pending } from './storage';
 import type { Texts } from './texts';
@@ -23,7 +22,7 @@ export interface ThreadActions {
 
 export function thread(conversation: Conversation, actions: ThreadActions): TemplateResult {
   const { texts } = actions;
-  const { live, pending, shown } = conversation;
+  const { pending, shown } = conversation;
   const last = conversation.lastBot;
   const settled = conversation.botOwns && !conversation.awaiting && conversation.chat?.state !== 'resolved';
   return html`
@@ -38,7 +37,7 @@ export function thread(conversation: Conversation, actions: ThreadActions): Temp
       (one) => one.client_id,
       (one) => unsent(one, conversation, texts),
     )}
-    ${conversation.awaiting ? writing(live, actions) : nothing}
+    ${conversation.awaiting ? writing(conversation, actions) : nothing}
     ${presence(conversation)}
   `;
 }
@@ -158,13 +157,21 @@ function unsent(one: Pending, conversation: Conversation, texts: Texts): Templat
       ${one.failed
         ? html`<span class="wrong">${texts.say('unsent')}</span>
             <button type="button" class="quiet" @click=${() => conversation.outbox.retry(one.client_id)}>${texts.say('retry')}</button>`
-        : html`<span>${texts.say('pending')}</span>`}
+        : sending(one, conversation, texts)}
     </footer>
   </article>`;
 }
 
-function writing(live: Live | null, actions: ThreadActions): TemplateResult {
+function sending(one: Pending, { outbox }: Conversation, texts: Texts): TemplateResult {
+  const seconds = outbox.waiting;
+  if (!seconds) return html`<span>${texts.say('pending')}</span>`;
+  return html`<span>${texts.say('resend', { wait: texts.wait(seconds) })}</span>
+    <button type="button" class="quiet" @click=${() => outbox.retry(one.client_id)}>${texts.say('send_now')}</button>`;
+}
+
+function writing({ live, delayed }: Conversation, actions: ThreadActions): TemplateResult {
   const { texts } = actions;
+  const stage = live?.checking ? 'checking' : delayed ? 'delayed' : 'thinking';
   const text = live?.whole ? live.text : '';
   const known = new Map(live?.citations.map((one) => [one.index, one]));
   const turn = { citations: live?.citations ?? [], sources: [], claims: [] };
@@ -180,7 +187,7 @@ function writing(live: Live | null, actions: ThreadActions): TemplateResult {
         ${live?.notice ? html`<p class="notice" role="note" dir="auto">${live.notice}</p>` : nothing}
         ${text ? html`<div class="text" dir="auto">${markdown(text, rendering)}</div>` : nothing}
         ${sources(turn.citations, texts, show)}
-        <p class="stage">${dots()}${text ? '' : texts.say(live?.checking ? 'checking' : 'thinking')}</p>
+        <p class="stage">${dots()}${text ? '' : texts.say(stage)}</p>
       </div>
     </div>
   </article>`;

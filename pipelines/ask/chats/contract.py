@@ -36,9 +36,14 @@ class ChatPart(BaseModel):
 
 
 class DeskChatPart(ChatPart):
-    """A chat as operators see it."""
+    """A chat as operators see it.
+
+    `session_id` is null where the customer reads the chat; in any other, only `contact` leads to them.
+    """
 
     subject: str
+    session_id: str | None
+    contact: str | None
     site: str
     channel: str
     assignee: str | None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from components.language.texts import text
 from pipelines import shutdown
@@ -27,13 +27,17 @@ from tenants.chats import consents, sites, store
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
 from tenants.core import context
-from tenants.core.errors import Conflict, NotFound, OporaError, trail
+from tenants.core.errors import Conflict, NotFound, OporaError, RateLimited, trail
 from tenants.work.claims import ChatClaim
 
 log = logging.getLogger("opora.chats")
 
 USER_REQUEST = "user_request"
 """Why a chat goes to a person when its customer asks for one by a button."""
+
+RATE_LIMITED = "rate_limited"
+"""Why a chat goes to a person when its customer has asked too much for longer than `_LONGEST_DELAY_SECONDS`."""
+_LONGEST_DELAY_SECONDS = 300
 
 _POLL_SECONDS = 0.2
 
@@ -144,13 +148,7 @@ class Conversations:
         def hand_over() -> Chat:
             own, messages = _own_chat_and_messages(chat_id)
             last = next((one.text for one in reversed(messages) if one.author == "customer" and one.text), "")
-            when = sentence(sites.hours(own.site), own.locale)
-
-            def notice(ticket: Ticket) -> str:
-                return text("chats.queued", own.locale, ticket_id=ticket.ticket_id, when=when)
-
-            handed = store.hand_over(chat_id, HandoffRequest(USER_REQUEST, question=last), notice=notice)
-            return handed or store.get(chat_id)
+            return _call_person(own, last, USER_REQUEST)
 
         chat = await asyncio.to_thread(hand_over)
         self.drop(chat_id)
@@ -226,7 +224,8 @@ class Conversations:
                 chat, pending = await asyncio.to_thread(_next, chat_id, attempted)
                 if pending is not None:
                     attempted.add(pending.request_id)
-                    await self._answer(channel, LiveTurn(chat, pending))
+                    if await self._answer(channel, LiveTurn(chat, pending)) == "later":
+                        attempted.discard(pending.request_id)
         except NotFound:
             log.info("a chat is gone while it was answered")
         except Exception as error:
@@ -245,7 +244,7 @@ class Conversations:
             await asyncio.sleep(_POLL_SECONDS)
         return True
 
-    async def _answer(self, channel: _Channel, live: LiveTurn) -> None:
+    async def _answer(self, channel: _Channel, live: LiveTurn) -> Literal["done", "later"]:
         chat, question = live.chat, live.pending.question
         request = AskRequest(question=question.text, session_id=chat.chat_id, locale=chat.locale)
         try:
@@ -254,10 +253,12 @@ class Conversations:
                 live.stream = await self.runner.stream(
                     request, history=live.pending.history, grace=None, settle=partial(LiveTurn.settle, live)
                 )
+        except RateLimited as limited:
+            return await self._delay(live, limited.retry_after)
         except OporaError as error:
             log.warning("chat %s is not answered: %s", chat.chat_id, error.code)
             await asyncio.to_thread(_apologise, live)
-            return
+            return "done"
         channel.live = live
         for follower in channel.followers:
             follower.put_nowait(live)
@@ -269,6 +270,27 @@ class Conversations:
             channel.live = None
         if failed and not live.stored:
             await asyncio.to_thread(_apologise, live)
+        return "done"
+
+    async def _delay(self, live: LiveTurn, seconds: int) -> Literal["done", "later"]:
+        """Wait until the customer's rate limit allows an answer; a long wait is a reason to call a person."""
+        if seconds > _LONGEST_DELAY_SECONDS:
+            await asyncio.to_thread(_call_person, live.chat, live.pending.question.text, RATE_LIMITED)
+            return "done"
+        words = text("chats.delayed", live.chat.locale, seconds=seconds)
+        await asyncio.to_thread(store.delay, live.chat.chat_id, live.pending.request_id, words)
+        await asyncio.sleep(seconds)
+        return "later"
+
+
+def _call_person(chat: Chat, question: str, reason: str) -> Chat:
+    when = sentence(sites.hours(chat.site), chat.locale)
+
+    def notice(ticket: Ticket) -> str:
+        return text("chats.queued", chat.locale, ticket_id=ticket.ticket_id, when=when)
+
+    handed = store.hand_over(chat.chat_id, HandoffRequest(reason, question=question), notice=notice)
+    return handed or store.get(chat.chat_id)
 
 
 def _apologise(live: LiveTurn) -> None:

@@ -1,6 +1,7 @@
 """The widget's files as fetched by browsers."""
 
 import gzip
+import re
 
 import httpx
 import pytest
@@ -59,3 +60,13 @@ async def test_the_demo_shop_is_there_once_its_site_is() -> None:
         page = await client.get("/demo")
     assert f'data-site="{pages.DEMO_SITE}"' in page.text
     assert "style-src 'sha256-" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(("language", "title"), [("ru", "Рабочее место"), ("en", "API documentation")])
+async def test_home_leads_to_what_there_is(language: str, title: str) -> None:
+    async with _client(pages.DEMO_SITE) as client:
+        page = await client.get("/", headers={"Accept-Language": language})
+    assert re.findall(r'href="(/\w+)"', page.text) == ["/desk", "/demo", "/docs"]
+    assert title in page.text
+    async with _client() as client:
+        assert "/demo" not in (await client.get("/")).text

@@ -28,6 +28,28 @@ offerCopying();
 watchUploads();
 followJob();
 
+// A form whose answer takes long counts the seconds meanwhile.
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-waits]')) {
+  form.addEventListener('submit', () => {
+    const status = form.querySelector<HTMLElement>('[data-working]')!;
+    const started = Date.now();
+    const count = (): void => {
+      const seconds = Math.floor((Date.now() - started) / 1_000);
+      status.textContent = status.dataset['working']!.replace('{seconds}', String(seconds));
+    };
+    form.setAttribute('aria-busy', 'true');
+    status.hidden = false;
+    count();
+    const timer = setInterval(count, 1_000);
+    const done = (): void => {
+      clearInterval(timer);
+      status.hidden = true;
+      form.removeAttribute('aria-busy');
+    };
+    addEventListener('pageshow', done, { once: true }); // Back from the answer, the page is as it was left.
+  });
+}
+
 const page = document.querySelector<HTMLElement>('[data-page]');
 if (page) {
   const live = new Live(page.dataset['chat'] ?? '');

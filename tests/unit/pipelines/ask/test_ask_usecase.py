@@ -24,7 +24,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations, handoffs
+from tenants.chats import conversations, handoffs, store
 from tenants.core.context import Tenant, acting_as, current
 from tenants.core.errors import Busy, NoTenant
 from tests.receiving import receiving
@@ -228,7 +228,7 @@ def test_a_failed_ticket_is_reported_to_the_visitor(monkeypatch: pytest.MonkeyPa
     def refuse(*args: object, **more: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(handoffs, "open_ticket", refuse)
+    monkeypatch.setattr(store, "receive", refuse)
     answer = Ask(FakeEngine(stakes)).answer(REQUEST)
     assert answer.outcome == "high_stakes"
     assert answer.handoff is not None
@@ -238,7 +238,7 @@ def test_a_failed_ticket_is_reported_to_the_visitor(monkeypatch: pytest.MonkeyPa
 
 
 def test_evaluation_leaves_no_tickets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handoffs, "open_ticket", lambda **more: pytest.fail("a ticket"))
+    monkeypatch.setattr(store, "receive", lambda *given, **more: pytest.fail("a ticket"))
     assert Ask(FakeEngine(stakes)).turn(REQUEST).outcome == "high_stakes"
 
 

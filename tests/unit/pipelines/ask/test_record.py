@@ -52,7 +52,7 @@ def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
     answer, record = recorded(ask, request)
     assert part(record, "answer") == json.loads(answer.encoded)
     assert (record.outcome, record.reason) == ("answered", None)
-    assert part(record, "request") == request.model_dump()
+    assert part(record, "request") == request.model_dump(exclude={"contact"})
     assert part(record, "state") == {"pipeline": ask.engine.digest, "generation": 1}
     assert (record.content or {})["schema"] == "audit.v1"
     assert record.person == persons.digest("shop", "anna")
@@ -100,7 +100,8 @@ def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:
     assert answer.handoff is not None
     ticket = handoffs.get(answer.handoff.ticket_id or "")
     assert ticket is not None
-    assert (ticket.subject, ticket.session_id) == (effects.ANONYMOUS, "")
+    assert ticket.subject == effects.ANONYMOUS
+    assert "s9" not in ticket.session_id
 
 
 def test_the_conversation_is_kept_as_the_turn_knew_it(ask: Ask) -> None:

@@ -8,11 +8,12 @@ from typer.testing import CliRunner
 
 import cli
 from pipelines.ask.articles import from_chat
+from pipelines.ask.chats.conversations import USER_REQUEST
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import store
-from tenants.chats.records import Chat
+from tenants.chats.records import Body, Chat
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk import articles
@@ -73,6 +74,18 @@ def test_an_unanswered_chat_gives_a_title_and_an_empty_one_is_refused() -> None:
         from_chat.write(chatted().chat_id)
     with acting_as(Tenant("other", "bob")), pytest.raises(NotFound, match="chat_unknown"):
         from_chat.write(str(article.chat_id))
+
+
+def test_question_without_an_answer_becomes_the_title() -> None:
+    chat = chatted(("customer", "Здравствуйте! Хочу подробно рассказать о том, как прошла доставка моего заказа"))
+    turns = [("answered", None), ("low_confidence", None), ("human_followup", USER_REQUEST)]
+    questions = ["Сколько стоит доставка?", "Есть рассрочка?", "Позовите, пожалуйста, человека к этому разговору"]
+    for question, (outcome, reason) in zip(questions, turns, strict=True):
+        with acting_as(Tenant("shop", "v:1")):
+            store.post(chat.chat_id, question)
+        body: Body = {"turn": {"outcome": outcome, "refusal_reason": reason}}
+        store.answer(chat.chat_id, 0, "Ответ", turn_id="t", body=body, failed=False)
+    assert from_chat.write(chat.chat_id).draft.title == "Есть рассрочка?"
 
 
 def test_an_article_outlives_its_chat() -> None:

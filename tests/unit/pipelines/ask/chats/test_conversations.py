@@ -13,6 +13,7 @@ from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
+from tenants.access.quotas import RateLimiter
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search
@@ -20,7 +21,7 @@ from tenants.audit.search import TurnQuery
 from tenants.chats import conversations, handoffs, store
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, NotFound
+from tenants.core.errors import Conflict, NotFound, RateLimited
 from tenants.knowledge import gaps
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
@@ -106,6 +107,36 @@ async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:
     assert turn["handoff"]["ticket_id"] == ticket.ticket_id
     assert turn["handoff"]["staffing"]["open"] is False
     assert store.get(chat.chat_id).state == "queued"
+
+
+class Limited(RateLimiter):
+    """Refuses the first calls, with these seconds to wait."""
+
+    def __init__(self, *seconds: int) -> None:
+        self.seconds = list(seconds)
+
+    async def admit(self) -> None:
+        """As `RateLimiter.admit`."""
+        if self.seconds:
+            raise RateLimited(self.seconds.pop(0))
+
+
+async def test_rate_limited_question_is_answered_later() -> None:
+    chat = store.start()
+    async with talking(answered) as chats:
+        chats.runner.limiter = Limited(1, 1)
+        await chats.post(chat.chat_id, "Где мой заказ?")
+    assert lines(chat) == ["customer: Где мой заказ?", "(delayed)", "bot: Ответ."]
+    assert store.messages(chat.chat_id)[1].text == "Слишком много вопросов подряд. Ответ придёт через 1 с."
+
+
+async def test_question_limited_for_long_goes_to_a_person() -> None:
+    chat = store.start()
+    async with talking(answered) as chats:
+        chats.runner.limiter = Limited(3_600)
+        await chats.post(chat.chat_id, "Где мой заказ?")
+    assert lines(chat) == ["customer: Где мой заказ?", "(queued)"]
+    assert (store.get(chat.chat_id).state, store.get(chat.chat_id).reason) == ("queued", "rate_limited")
 
 
 async def test_two_questions_without_an_answer_call_a_person() -> None:

@@ -1,0 +1,287 @@
+"""The embedded index of a running service, for commands on the same data folder.
+
+The engine opens a folder in one process alone. So the service that has it listens on 127.0.0.1, notes its port, and a
+command reaches the collections of its tenant through it (`attach` in `tenants.index.access`).
+
+The threat: another user of the machine reads or writes chunks, or has the service unpickle an object of theirs. Before
+anything is unpickled, both sides prove by HMAC that they know a key from the data folder. A process that can read that
+folder can read the index in it anyway.
+"""
+
+import copyreg
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
+from pathlib import Path
+from secrets import token_bytes
+from threading import Thread
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from tenants.accounts.registry import Placement
+from tenants.core import context
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import InternalFault, OporaError, TryAgain, trail
+from tenants.core.json import Json
+from tenants.core.points import Conditions, Hit, Point, Vector
+from tenants.index.protocol import Collection
+
+FILE = "index-service.json"
+_HOST = "127.0.0.1"
+_SUBJECT = "cli"
+_OF_COLLECTION = frozenset({"upsert", "describe", "delete", "search", "inverse_frequencies", "fetch", "count"})
+
+log = logging.getLogger("opora.index")
+
+
+def _read_only(values: dict[str, Json]) -> MappingProxyType[str, Json]:
+    return MappingProxyType(values)
+
+
+# Payloads are read-only; pickle does not find their type by its name.
+copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
+
+
+class Host(Protocol):
+    """Work of the service on generations of the tenant in context."""
+
+    def perform(self, operation: str, generation: int, dimensions: int) -> object:
+        """Do something with a generation as a whole: `exists`, `create`, `set_aside`, `remove`."""
+
+    def collection(self, generation: int) -> Collection:
+        """The chunks of a generation, opened in this process."""
+
+
+class IndexListener:
+    """Shares the index of this process until it is closed.
+
+    :param folder: the data folder, where commands look for the address.
+    """
+
+    def __init__(self, folder: Path, host: Host) -> None:
+        self._host = host
+        self._key = token_bytes(32)
+        self._listener = Listener((_HOST, 0))
+        self._path = folder / FILE
+        _write(self._path, {"port": self._listener.address[1], "key": self._key.hex()})
+        Thread(target=self._accept, name="index-listener", daemon=True).start()
+
+    def close(self) -> None:
+        """Accept nothing more. A command in the middle of its work gets `TryAgain`."""
+        self._path.unlink(missing_ok=True)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except OSError:
+                return
+            Thread(target=self._serve, args=(connection,), name="index-command", daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        with connection, suppress(EOFError, OSError, AuthenticationError):
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+            while True:
+                tenant_id, operation, generation, given = connection.recv()
+                with acting_as(Tenant(tenant_id, _SUBJECT)):
+                    self._answer(connection, operation, generation, given)
+
+    def _answer(self, connection: Connection, operation: str, generation: int, given: dict[str, Any]) -> None:
+        try:
+            if operation == "scan":
+                for some in _batches(self._host.collection(generation).scan(**given), given["batch"]):
+                    connection.send(("more", some))
+                answer: object = None
+            elif operation in _OF_COLLECTION:
+                answer = getattr(self._host.collection(generation), operation)(**given)
+            else:
+                answer = self._host.perform(operation, generation, **given)
+            connection.send(("done", answer))
+        except OporaError as fault:
+            connection.send(("fault", (type(fault), vars(fault))))
+        except (EOFError, OSError):
+            raise
+        except Exception as fault:
+            log.error("a command of tenant %r: %s", context.current().tenant_id, trail(fault))
+            connection.send(("fault", (InternalFault, {"code": "index_failed", "params": {}})))
+
+
+class RemoteFolder:
+    """The collections of the embedded engine, in the service that has them.
+
+    :param folder: the data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._idle: list[Connection] = []
+
+    def exists(self, placement: Placement) -> bool:
+        """As `EdgeFolder.exists`."""
+        return bool(self._ask("exists", placement.generation))
+
+    def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:  # noqa: ARG002
+        """As `EdgeFolder.create`."""
+        self._ask("create", placement.generation, dimensions=dimensions)
+
+    def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "RemoteCollection":  # noqa: ARG002
+        """A generation that exists."""
+        return RemoteCollection(self, placement.generation, encoder, dimensions)
+
+    def set_aside(self, placement: Placement) -> None:
+        """As `EdgeFolder.set_aside`."""
+        self._ask("set_aside", placement.generation)
+
+    def activate(self, placement: Placement) -> None:
+        """Do nothing: the service reads from the records which generation is in force."""
+
+    def remove(self, placement: Placement) -> None:
+        """As `EdgeFolder.remove`."""
+        self._ask("remove", placement.generation)
+
+    def close(self) -> None:
+        """Disconnect."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def ask(self, operation: str, generation: int, **given: object) -> Any:  # noqa: ANN401 - by the operation
+        """Have the service do something with a collection. Raises what the collection raises there."""
+        for kind, answer in self.stream(operation, generation, **given):
+            if kind == "done":
+                return answer
+        raise TryAgain
+
+    def stream(self, operation: str, generation: int, **given: object) -> Iterator[tuple[str, Any]]:
+        """The same, with what comes before the end of it."""
+        with self._connection() as connection:
+            connection.send((context.current().tenant_id, operation, generation, given))
+            kind = "more"
+            while kind == "more":
+                kind, answer = connection.recv()
+                if kind != "fault":
+                    yield kind, answer
+        if kind == "fault":
+            raise _raised(*answer)
+
+    def _ask(self, operation: str, generation: int, dimensions: int = 0) -> object:
+        return self.ask(operation, generation, dimensions=dimensions)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """Yield a connection that no other call uses; keep it for the next call unless this one fails or stops."""
+        try:
+            connection = self._idle.pop() if self._idle else self._connected()
+        except (OSError, EOFError, ValueError, AuthenticationError) as gone:
+            raise TryAgain from gone
+        try:
+            yield connection
+        except (OSError, EOFError) as gone:
+            connection.close()
+            raise TryAgain from gone
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+
+    def _connected(self) -> Connection:
+        about = json.loads(self._path.read_text(encoding="utf-8"))
+        return Client((_HOST, int(about["port"])), authkey=bytes.fromhex(about["key"]))
+
+
+class RemoteCollection:
+    """Chunks of one tenant in the service that has them."""
+
+    version = None
+    broken = False
+
+    def __init__(self, folder: RemoteFolder, generation: int, encoder: str, dimensions: int) -> None:
+        self.encoder = encoder
+        self.dimensions = dimensions
+        self._folder = folder
+        self._generation = generation
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """As `EdgeCollection.upsert`."""
+        self._ask("upsert", points=list(points))
+
+    def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
+        """As `EdgeCollection.describe`."""
+        self._ask("describe", payloads=dict(payloads))
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """As `EdgeCollection.delete`."""
+        self._ask("delete", ids=list(ids))
+
+    def search(
+        self,
+        queries: Mapping[str, Vector],
+        *,
+        limit: int,
+        conditions: Conditions | None = None,
+        payloads: bool = True,
+    ) -> Mapping[str, list[Hit]]:
+        """As `EdgeCollection.search`."""
+        found: Mapping[str, list[Hit]] = self._ask(
+            "search", queries=dict(queries), limit=limit, conditions=conditions, payloads=payloads
+        )
+        return found
+
+    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
+        """As `EdgeCollection.inverse_frequencies`."""
+        frequencies: Mapping[int, float] = self._ask("inverse_frequencies", dimensions=list(dimensions))
+        return frequencies
+
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
+        """As `EdgeCollection.fetch`."""
+        hits: list[Hit] = self._ask("fetch", ids=list(ids), dense=dense)
+        return hits
+
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
+        """As `EdgeCollection.scan`."""
+        wanted = {"conditions": conditions, "batch": batch, "dense": dense}
+        for kind, hits in self._folder.stream("scan", self._generation, **wanted):
+            if kind == "more":
+                yield from hits
+
+    def count(self) -> int:
+        """As `EdgeCollection.count`."""
+        return int(self._ask("count"))
+
+    def close(self) -> None:
+        """Do nothing: the service has it open for itself."""
+
+    def _ask(self, operation: str, **given: object) -> Any:  # noqa: ANN401 - by the operation
+        return self._folder.ask(operation, self._generation, **given)
+
+
+def _batches(hits: Iterator[Hit], size: int) -> Iterator[list[Hit]]:
+    batch: list[Hit] = []
+    for hit in hits:
+        batch.append(hit)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    yield batch
+
+
+def _raised(kind: type[OporaError], values: Mapping[str, object]) -> OporaError:
+    fault = kind.__new__(kind)
+    Exception.__init__(fault, values["code"])
+    vars(fault).update(values)
+    return fault
+
+
+def _write(path: Path, value: Mapping[str, object]) -> None:
+    """Make the file whole or not at all, for its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    draft.replace(path)
