@@ -10,14 +10,14 @@ The content is one JSON object, `audit.v1`:
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 
 from components.language.normalise import fold
 from components.language.personal import mask
 from components.language.words import stems
-from components.turn import Turn
+from components.turn import Outcome, Turn
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
 from tenants.accounts import registry
 from tenants.audit.entry import Entry, canonical
@@ -34,8 +34,10 @@ _WORDED = frozenset(
 """Keys of the answer that hold text, all that is below them included. Others hold numbers, codes and ids, which must
 not be masked."""
 
-_GAPS = frozenset({"no_relevant_context", "llm_self_refusal", "unverified_answer", "insufficient_context"})
+_UNANSWERED: frozenset[Outcome | None] = frozenset({"refused", "cannot_answer", "low_confidence"})
+"""Outcomes that leave a question without an answer. Articles beside them are no answer."""
 _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
+"""Reasons of a handoff that the knowledge base could have made unnecessary."""
 _NEAREST = 3
 
 
@@ -81,7 +83,7 @@ def entry(
         reason=answer.refusal_reason,
         person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
-        misses=tuple(_misses(turn, answer, retrieved[:_NEAREST])) if gaps else (),
+        misses=misses(turn, answer) if gaps else (),
         body=f'{{"answer":{redacted_answer},{about[1:]}',
     )
 
@@ -139,19 +141,26 @@ def _generation() -> int:
         return 0
 
 
-def _misses(turn: Turn, answer: TurnAnswer, nearest: Iterable[str]) -> Iterator[Miss]:
-    """The knowledge gaps that this turn reveals, each once."""
-    reason = answer.refusal_reason
-    missed: dict[str, Miss] = {}
-    if reason is not None and reason in (_FOLLOWED_UP if answer.outcome == "human_followup" else _GAPS):
-        missed[""] = _miss(reason, mask(turn.standalone_question or turn.question), nearest)
+def misses(turn: Turn, answer: TurnAnswer) -> tuple[Miss, ...]:
+    """Return the knowledge gaps that this turn reveals, each once.
+
+    A request that was filtered (blocked, off topic, small talk, nonsense) or has no content word reveals none.
+    """
+    if turn.intent != "answerable":
+        return ()
+    nearest = tuple(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))[:_NEAREST]
+    asked = mask(turn.question)
     if answer.outcome == "partially_answered":
-        for topic in map(mask, answer.answer.missing):
-            miss = _miss("missing_topic", topic, nearest)
-            missed[miss.key] = miss
-    yield from missed.values()
+        topics = (_miss("missing_topic", topic, topic, nearest, asked) for topic in map(mask, answer.answer.missing))
+        return tuple({miss.key: miss for miss in topics}.values())
+    reason = answer.refusal_reason or str(answer.outcome)
+    if answer.outcome in _UNANSWERED or (answer.outcome == "human_followup" and reason in _FOLLOWED_UP):
+        about = mask(turn.standalone_question or turn.question)
+        return (_miss(reason, asked, about, nearest),) if stems(about) else ()
+    return ()
 
 
-def _miss(reason: str, question: str, nearest: Iterable[str]) -> Miss:
-    about = tuple(dict.fromkeys(stems(question)))
-    return Miss(reason, question, " ".join(about) or fold(question), tuple(sorted(about)), tuple(nearest))
+def _miss(reason: str, question: str, about: str, nearest: tuple[str, ...], asked: str = "") -> Miss:
+    """:param about: the standalone form of the question, which names the gap."""
+    found = tuple(dict.fromkeys(stems(about)))
+    return Miss(reason, question, " ".join(found) or fold(about), tuple(sorted(found)), nearest, asked)

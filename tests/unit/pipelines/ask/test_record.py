@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.turn import Exchange
+from components.language.words import stems
+from components.turn import Draft, Exchange, Intent, Outcome, Reason, Turn
 from pipelines.ask import effects
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
-from pipelines.ask.record import redacted
+from pipelines.ask.record import misses, redacted
 from pipelines.ask.usecase import Ask
 from settings import get_settings
 from tenants.audit import search
@@ -18,6 +20,7 @@ from tenants.audit.search import Record, TurnQuery
 from tenants.chats import handoffs
 from tenants.core import context
 from tenants.knowledge import gaps
+from tenants.knowledge.gaps import Miss
 from tenants.privacy import persons
 
 pytestmark = pytest.mark.usefixtures("shop")
@@ -123,6 +126,52 @@ def test_a_refusal_for_want_of_knowledge_is_a_gap(ask: Ask, question: str, reaso
     assert [gap.reason for gap in new] == ([reason] if reason else [])
     if reason:
         assert (new[0].count - before.get(new[0].gap_id, 0), new[0].question) == (2, question)
+
+
+def misses_of(
+    outcome: Outcome, reason: Reason | None, *, intent: Intent = "answerable", question: str = E20
+) -> list[Miss]:
+    turn = Turn("t", question, outcome=outcome, reason=reason, intent=intent, standalone_question="Как вернуть чайник?")
+    return list(misses(turn, answer_of(turn)))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("refused", "no_relevant_context"),
+        ("cannot_answer", "insufficient_context"),
+        ("low_confidence", None),
+        ("human_followup", "low_confidence"),
+    ],
+)
+def test_unanswered_question_is_a_gap_in_its_own_words(outcome: Outcome, reason: Reason | None) -> None:
+    [missed] = misses_of(outcome, reason, question="А чайник? Я на ivan@mail.ru")
+    assert (missed.question, missed.reason) == ("А чайник? Я на [email]", reason or "low_confidence")
+    assert set(missed.stems) == set(stems("вернуть чайник"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "intent"),
+    [
+        ("blocked", "blocked_by_guardrails", "answerable"),
+        ("irrelevant", "off_topic", "chitchat"),
+        ("nonsense", "no_intent", "nonsense"),
+        ("out_of_scope", "out_of_scope", "out_of_scope"),
+        ("human_followup", "user_request", "wants_human"),
+        ("human_followup", "low_confidence", "chitchat"),
+        ("answered", None, "answerable"),
+        ("clarify", None, "answerable"),
+    ],
+)
+def test_filtered_or_answered_request_is_no_gap(outcome: Outcome, reason: Reason | None, intent: Intent) -> None:
+    assert misses_of(outcome, reason, intent=intent) == []
+
+
+def test_topic_left_open_is_a_gap_with_the_question_as_asked() -> None:
+    draft = Draft("Чек нужен.", (), (), missing=("доставка в Омск",))
+    turn = Turn("t", "Нужен чек и есть ли доставка в Омск?", outcome="partially_answered", draft=draft)
+    [missed] = misses(turn, answer_of(turn))
+    assert (missed.question, missed.asked) == ("доставка в Омск", turn.question)
 
 
 def test_a_recorder_that_fails_costs_nobody_an_answer(
