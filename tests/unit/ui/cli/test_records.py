@@ -82,7 +82,7 @@ def test_one_turn_is_shown_whole() -> None:
 
 def test_a_touched_audit_is_told_with_an_exit_code() -> None:
     verified = opora("audit", "verify")
-    assert (verified.exit_code, "The audit is whole." in verified.stdout) == (0, True)
+    assert (verified.exit_code, "The audit is intact." in verified.stdout) == (0, True)
     head = json.loads(opora("audit", "verify", "--json").stdout)["head"]
     anchor = f"{head['sequence']}:{head['hash']}"
     assert anchor in verified.stdout
@@ -164,4 +164,4 @@ def test_a_change_is_printed_side_by_side() -> None:
     assert "Как вернуть?" in printed
     assert "before" in printed
     assert "refused / no_relevant_context" in printed
-    assert "Changed: 1, of these the outcome: 1" in printed
+    assert "Changed: 1, outcome changed: 1" in printed
