@@ -2,17 +2,21 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
 from components.language.words import stems
+from components.models.calls import Call
 from components.turn import Draft, Exchange, Intent, Outcome, Reason, Turn
 from pipelines.ask import effects
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
-from pipelines.ask.record import misses, redacted
+from pipelines.ask.record import entry, misses, redacted
 from pipelines.ask.usecase import Ask
 from settings import get_settings
+from tenants.accounts import policy
 from tenants.audit import search
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
@@ -22,6 +26,7 @@ from tenants.core import context
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Miss
 from tenants.privacy import persons
+from tests.audits import AT
 
 pytestmark = pytest.mark.usefixtures("shop")
 
@@ -62,6 +67,33 @@ def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
     assert "anna" not in json.dumps(record.content)
     cited = search.find(TurnQuery(document="errors_e10_e30.md", cited=True))
     assert answer.turn_id in {item.turn_id for item in cited}
+
+
+def test_record_holds_scores_of_all_passages(ask: Ask) -> None:
+    answer, record = recorded(ask, AskRequest(question=E20))
+    assert record.content is not None
+    retrieved = record.content["retrieved"]
+    assert isinstance(retrieved, list)
+    assert len(retrieved) == answer.meta.chunks.retrieved > len(answer.citations)
+    assert {one["doc_id"] for one in retrieved} == set(record.content["found"])  # type: ignore[arg-type]
+    assert all(one["scores"] and 0 <= one["relevance"] <= 1 for one in retrieved)
+    assert {one.chunk_id for one in answer.citations} <= {one["chunk_id"] for one in retrieved if one["relevant"]}
+
+
+@pytest.mark.parametrize("trace_content", [False, True])
+def test_record_holds_prompts_as_the_policy_says(ask: Ask, trace_content: bool) -> None:
+    prompt = "[user]\nКуда вернуть? Мой телефон 8 916 123-45-67"
+    call = Call("answer", "ollama", "qwen", "answer.ru@1", "fast", 0.0, 9.0, "ok", 100, 20, caller="answer #2")
+    turn = ask.turn(AskRequest(question=E20))
+    with policy.overridden(policy.with_changes({"trace_content": trace_content})):
+        stored = entry(
+            AskRequest(question=E20), turn, answer_of(turn), at=AT, pipeline="p", calls=[replace(call, request=prompt)]
+        )
+    [kept] = json.loads(stored.body)["calls"]
+    masked = "[user]\nКуда вернуть? Мой телефон [phone]"
+    assert (kept["step"], kept["model"], kept["prompt"]) == ("answer #2", "qwen", "answer.ru@1")
+    assert (kept["characters"], kept["sha256"]) == (len(masked), sha256(masked.encode()).hexdigest())
+    assert kept["text"] == (masked if trace_content else None)
 
 
 def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
