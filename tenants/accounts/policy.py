@@ -111,7 +111,9 @@ class Policy(BaseModel):
         3, description="Hour at which the tenant's own evaluation questions are asked, every night; empty: never."
     )
     trace_content: bool = Field(
-        False, description="Send questions, passages and answers to the trace server, without personal data."
+        False,
+        description="Send questions, passages and answers to the trace server and keep prompts in the audit, without "
+        "personal data.",
     )
     rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
