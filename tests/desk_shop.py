@@ -262,7 +262,7 @@ def _entry(
 
 
 def _retrieved(doc_id: str) -> list[Json]:
-    """What was found besides the document that the answer stands on."""
+    """Return the retrieved passages: one of each document, the document of the answer first."""
     titles = {key: title for key, title, _, _ in SHELF}
     keys = [doc_id, *(key for key in titles if key != doc_id)] if doc_id else []
     return [

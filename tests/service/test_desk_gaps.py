@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from lxml import html
 
 from tests import desk
 from tests.desk import Browser
@@ -43,7 +42,7 @@ def test_selected_gaps_close_only_if_they_are_answered(editor: Browser, acme: ht
     form = {"status": "closed", "gap": ",".join(chosen), "back": "/desk/gaps?status=open"}
     back = editor.post("/desk/gaps/decide", form)
     assert back.headers["location"] == "/desk/gaps?status=open&closed=1&unanswered=1"
-    shown = html.document_fromstring(editor.get(back.headers["location"]).content)
+    shown = editor.page(back.headers["location"])
     [said] = shown.cssselect("[role=status]")
     assert "Остались открытыми: 1" in said.text_content()
     assert (PARROT in rows(editor), WATER in rows(editor), WATER in rows(editor, "closed")) == (True, False, True)
@@ -53,7 +52,7 @@ def test_selected_gaps_close_only_if_they_are_answered(editor: Browser, acme: ht
 def test_selected_gaps_begin_an_article_or_are_added_to_one(editor: Browser, asked: None) -> None:
     chosen = {question: rows(editor)[question] for question in (PARROT,)}
     begun = editor.post("/desk/gaps/assign", {"gap": chosen[PARROT], "article": ""})
-    page = html.document_fromstring(editor.get(begun.headers["location"]).content)
+    page = editor.page(begun.headers["location"])
     assert PARROT in page.cssselect(".asked-for")[0].text_content()
     written = editor.post("/desk/articles/new", {"title": "Попугаи", "text": "Зерном."})
     article_id = written.headers["location"].split("/")[-1].split("?")[0]

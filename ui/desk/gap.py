@@ -1,4 +1,4 @@
-"""What the knowledge base could not answer: looked through, closed, dismissed, taken up in an article.
+"""Unanswered questions: listed, closed, dismissed, and taken up in an article.
 
 Operators may look, close, dismiss and write: they know what customers ask. What customers read is for editors to
 decide. A gap is closed only if its questions are answered now.

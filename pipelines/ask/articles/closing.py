@@ -27,7 +27,7 @@ from tenants.knowledge.gaps import Gap
 log = logging.getLogger("opora.articles")
 
 SECONDS = 30.0
-"""How long the questions of a request are asked at most; gaps that were not reached stay open."""
+"""Time limit of the questions of a request; gaps that were not reached stay open."""
 
 _WORDINGS = 10
 """Wordings of one gap that are asked, newest first."""
@@ -67,7 +67,7 @@ def _is_answered(gap: Gap, ask: Ask, until: float) -> bool:
 
 
 def _turns(gap: Gap) -> Iterator[Turn]:
-    """The wordings of a gap, each as it was asked; its own question where no turn of it is kept."""
+    """Yield the recorded turns of a gap, one per wording; its own question if none of them is kept."""
     askings = {asking.question: asking for asking in reversed(gaps.askings([gap.gap_id]))}
     newest = sorted(askings.values(), key=lambda asking: -asking.sequence)[:_WORDINGS]
     records = search.of([asking.turn_id for asking in newest])
