@@ -72,10 +72,11 @@ def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
 def test_record_holds_scores_of_all_passages(ask: Ask) -> None:
     answer, record = recorded(ask, AskRequest(question=E20))
     assert record.content is not None
-    retrieved = record.content["retrieved"]
+    retrieved, found = record.content["retrieved"], record.content["found"]
     assert isinstance(retrieved, list)
+    assert isinstance(found, list)
     assert len(retrieved) == answer.meta.chunks.retrieved > len(answer.citations)
-    assert {one["doc_id"] for one in retrieved} == set(record.content["found"])  # type: ignore[arg-type]
+    assert {one["doc_id"] for one in retrieved} == set(found)
     assert all(one["scores"] and 0 <= one["relevance"] <= 1 for one in retrieved)
     assert {one.chunk_id for one in answer.citations} <= {one["chunk_id"] for one in retrieved if one["relevant"]}
 
