@@ -62,6 +62,7 @@ from ui.api import (
     evaluation,
     feedback,
     file,
+    gap,
     host,
     hours,
     insight,
@@ -156,6 +157,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *feedback.ROUTES,
         *playground.routes(settings),
         *records.ROUTES,
+        *gap.ROUTES,
         *insight.ROUTES,
         *evaluation.ROUTES,
         *job.routes(settings),
@@ -279,6 +281,7 @@ def _desk(
     yield live.router
     yield first_run_pages.router(desk, conversations.runner)
     yield article_routes.router(articles)
+    yield gap.router(articles)
     yield contradiction.router
     yield gap_section.router(desk, articles)
     yield evaluation.router(evaluations)

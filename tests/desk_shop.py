@@ -87,6 +87,24 @@ _GAPS = (
     ("Как продлить гарантию на посудомоечную машину после окончания срока, если чек утерян?", (), 2),
     ("Продаёте ли подарочные карты?", (), 1),
 )
+_CALLS: list[Json] = [
+    {
+        "step": step,
+        "provider": "ollama",
+        "model": "qwen3:8b",
+        "prompt": f"{step}.ru@1a2b3c4d",
+        "outcome": outcome,
+        "milliseconds": 812.4,
+        "tokens": [1_204, 96],
+        "characters": 4_310,
+        "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "text": prompt,
+    }
+    for step, outcome, prompt in (
+        ("answer", "ok", "[system]\nОтветь только по фрагментам.\n\n[user]\nМашина показывает E20, что делать?"),
+        ("verify", "timeout", None),
+    )
+]
 _ANSWERED = (
     ("Машина показывает E20 и не сливает воду, что делать?", 0, "Выключите машину и очистите фильтр сливного насоса."),
     ("Сколько дней можно вернуть товар?", 1, "Товар надлежащего качества можно вернуть в течение 14 дней"),
@@ -237,9 +255,29 @@ def _entry(
     turn_id: str, at: datetime, question: str, answer: JsonObject, doc_id: str = "", misses: Sequence[Miss] = ()
 ) -> Entry:
     found = [doc_id] if doc_id else []
-    body = json.dumps({"answer": answer, "found": found, "history": [], "request": {"question": question}})
+    about = {"found": found, "retrieved": _retrieved(doc_id), "calls": _CALLS if doc_id else []}
+    body = json.dumps({"answer": answer, "history": [], "request": {"question": question}, **about})
     outcome, reason = str(answer["outcome"]), answer["refusal_reason"]
     return Entry(TENANT, turn_id, at, outcome, str(reason) if reason else None, "p", "", tuple(misses), body)
+
+
+def _retrieved(doc_id: str) -> list[Json]:
+    """Return the retrieved passages: one of each document, the document of the answer first."""
+    titles = {key: title for key, title, _, _ in SHELF}
+    keys = [doc_id, *(key for key in titles if key != doc_id)] if doc_id else []
+    return [
+        {
+            "chunk_id": f"{key}#{number}",
+            "doc_id": key,
+            "title": titles[key],
+            "heading": "Код E20" if number == 0 else "",
+            "score": round(0.93 - number * 0.11, 2),
+            "scores": {"dense": round(0.88 - number * 0.1, 2), "sparse": round(0.61 - number * 0.1, 2)},
+            "relevance": round(0.91 - number * 0.16, 2),
+            "relevant": number == 0,
+        }
+        for number, key in enumerate(keys)
+    ]
 
 
 def _answer(shelf: int, excerpt: str) -> JsonObject:

@@ -23,7 +23,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     "/desk/chat/{chat_id}/similar": ("",),
     "/desk/turns/{turn_id}": ("",),
     "/desk/replies": ("",),
-    "/desk/gaps": ("", "?q={words}", "?status=dismissed"),
+    "/desk/gaps": ("", "?q={words}", "?status=dismissed", "#picked", "?closed=1&unanswered=2"),
     "/desk/gaps/{gap_id}": ("",),
     "/desk/articles": ("",),
     "/desk/articles/new": ("?gap={gap_id}",),
@@ -102,7 +102,17 @@ def _try_tool(page: Page) -> None:
     expect(page.locator('[role="status"]').first).to_be_visible()
 
 
-ACTS: Mapping[str, Callable[[Page], None]] = {"asked": _ask, "refused": _save_what_does_not_fit, "tried": _try_tool}
+def _pick_gap(page: Page) -> None:
+    page.locator(".gap input[type=checkbox]").first.check()
+    expect(page.locator("#bulk")).to_be_visible()
+
+
+ACTS: Mapping[str, Callable[[Page], None]] = {
+    "asked": _ask,
+    "refused": _save_what_does_not_fit,
+    "tried": _try_tool,
+    "picked": _pick_gap,
+}
 """Actions on a page that make it show more."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
@@ -15,6 +16,7 @@ from components.judge.grader import GRADER
 from components.judge.terms import read_query
 from components.language.captions import innermost
 from components.language.texts import text
+from components.language.words import stems
 from components.passages import relevance, to_passage
 from components.turn import (
     Article,
@@ -172,6 +174,8 @@ class OutcomeComposer:
             return "failed", "pipeline_error"
         if draft is not None and draft.options and self._may_ask_back(turn):
             return "clarify", None
+        if draft is not None and "budget_exhausted" in turn.verdict.reasons and _calls_person(rules):
+            return "human_followup", "budget_exhausted"
         if draft is None or (not draft.claims and draft.factuality_status != "checked"):
             if draft is None and self._is_vague(turn):
                 return "clarify", None
@@ -230,7 +234,10 @@ class OutcomeComposer:
             return Reply(question_back, clarification=options, articles=articles)
         notice = " ".join(rejections(draft, turn)) if turn.outcome in _WITH_ARTICLES else ""
         return Reply(
-            _fixed_text(turn, articles), notice=notice or None, handoff=_handoff(turn, rules), articles=articles
+            _fixed_text(turn, articles, rules.topics(turn.locale)),
+            notice=notice or None,
+            handoff=_handoff(turn, rules),
+            articles=articles,
         )
 
 
@@ -293,7 +300,7 @@ def _continues(turn: Turn, draft: Draft) -> str:
     return text(f"outcomes.notice.{'section_cut_in' if title else 'section_cut'}", turn.locale, title=title)
 
 
-def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
+def _fixed_text(turn: Turn, articles: Sequence[Article], topics: str) -> str:
     """The most specific text available: by unknown code, by risk, by reason, by outcome."""
     if articles:
         # Who is given something to read need not be told to ask elsewhere.
@@ -305,6 +312,8 @@ def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
         return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(unknown_codes))
     if turn.outcome == "high_stakes" and turn.risk != "none":
         return text(f"outcomes.high_stakes.{turn.risk}", turn.locale)
+    if topics and turn.intent in ("irrelevant", "nonsense"):
+        return text(f"outcomes.topics.{turn.intent}", turn.locale, topics=topics)
     return text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
 
 
@@ -312,5 +321,21 @@ def _handoff(turn: Turn, rules: Policy) -> Mapping[str, str] | None:
     """The offer that accompanies a handoff: only what the tenant has approved."""
     if turn.outcome not in ("high_stakes", "human_followup"):
         return None
-    offer = rules.approved_offers.get(turn.risk, "")
-    return {"channel": rules.handoff_channel, "offer": offer}
+    return {"channel": rules.handoff_channel, "offer": _offer(turn, rules.approved_offers)}
+
+
+def _offer(turn: Turn, offers: Mapping[str, str]) -> str:
+    """Return the offer for this risk whose words the request has; else the one for every request of the risk."""
+    asked = set(stems(turn.standalone_question or turn.question))
+    for name, offer in offers.items():
+        risk, _, about = name.partition("/")
+        if risk == turn.risk and asked.intersection(stems(about)):
+            return offer
+    return offers.get(turn.risk, "")
+
+
+def _calls_person(rules: Policy) -> bool:
+    """Whether a person is called for a question that used up its passes."""
+    if rules.spent_budget_to_person == "staffed":
+        return rules.is_staffed(datetime.now(UTC))
+    return rules.spent_budget_to_person == "always"

@@ -44,7 +44,8 @@ class Call:
 
     `step` is the calling step, `prompt` the name and version of the prompt (`answer.ru@1a2b3c4d`), `started` seconds of
     the monotonic clock. Tokens are the provider's count, 0 when it reports none; `cost_usd` is None without a price.
-    `caller` is the step of the pipeline that was running, as traces label it; empty outside of one.
+    `caller` is the step of the pipeline that was running, as traces label it; empty outside of one. `request` is the
+    text of all messages that were sent.
     """
 
     step: str
@@ -59,6 +60,7 @@ class Call:
     completion_tokens: int = 0
     cost_usd: float | None = None
     caller: str = ""
+    request: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)

@@ -141,6 +141,7 @@ class ChatCall:
                 completion_tokens=self._usage[1],
                 cost_usd=cost,
                 caller=caller(),
+                request="\n\n".join(f"[{message.role.value}]\n{message.text or ''}" for message in request.messages),
             )
         )
 

@@ -172,7 +172,13 @@ class Effects:
         )
         try:
             entry = record.entry(
-                ended.request, turn, ended.answer, at=ended.asked_at, pipeline=ended.pipeline, gaps=gaps
+                ended.request,
+                turn,
+                ended.answer,
+                at=ended.asked_at,
+                pipeline=ended.pipeline,
+                gaps=gaps,
+                calls=ended.steps.calls,
             )
             self.recorder.record(entry)
         except TryAgain:

@@ -6,20 +6,25 @@ The content is one JSON object, `audit.v1`:
 - `history`: the earlier conversation (redacted) as the turn received it;
 - `state`: digest of the pipeline and generation of the index that answered;
 - `found`: the documents of all passages that were retrieved, in order;
+- `retrieved`: these passages with all their scores, by id;
+- `calls`: the model calls with step, model, prompt version, outcome, and digest and size of the prompt; its text
+  (redacted) if the tenant's policy traces content;
 - `answer`: the `turn.v1` object, redacted.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from hashlib import sha256
 
 from components.language.normalise import fold
 from components.language.personal import mask
 from components.language.words import stems
-from components.turn import Turn
+from components.models.calls import Call
+from components.turn import Evidence, Outcome, Passage, Turn
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
-from tenants.accounts import registry
+from tenants.accounts import policy, registry
 from tenants.audit.entry import Entry, canonical
 from tenants.core.context import current
 from tenants.knowledge.gaps import Miss
@@ -34,24 +39,37 @@ _WORDED = frozenset(
 """Keys of the answer that hold text, all that is below them included. Others hold numbers, codes and ids, which must
 not be masked."""
 
-_GAPS = frozenset({"no_relevant_context", "llm_self_refusal", "unverified_answer", "insufficient_context"})
+_UNANSWERED: frozenset[Outcome | None] = frozenset({"refused", "cannot_answer", "low_confidence"})
+"""Outcomes that leave a question without an answer. Articles beside them are no answer."""
 _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
+"""Reasons of a handoff that the knowledge base could have made unnecessary."""
 _NEAREST = 3
+
+PROMPT_LIMIT = 50_000
+"""Characters of a prompt that are kept."""
 
 
 def entry(
-    request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, pipeline: str, gaps: bool = True
+    request: AskRequest,
+    turn: Turn,
+    answer: TurnAnswer,
+    *,
+    at: datetime,
+    pipeline: str,
+    gaps: bool = True,
+    calls: Sequence[Call] = (),
 ) -> Entry:
     """The record of a turn, for the tenant in context.
 
     :param at: when the question arrived.
     :param pipeline: digest of the pipeline that answered.
     :param gaps: whether to count knowledge gaps.
+    :param calls: the model calls of the turn.
     """
     question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
     redacted_answer = redacted(answer, keep_session=not request.anonymous)
-    retrieved = list(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))
+    with_prompts = bool(calls) and policy.current().trace_content
     about = canonical(
         {
             "schema": SCHEMA,
@@ -69,7 +87,9 @@ def entry(
                 [mask(exchange.question), exchange.outcome, exchange.options, mask(exchange.reply)]
                 for exchange in turn.history
             ],
-            "found": retrieved,
+            "found": list(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages)),
+            "retrieved": [_passage(passage, turn.evidence) for passage in turn.evidence.passages],
+            "calls": [_call(call, with_prompt=with_prompts) for call in calls],
         }
     )
     caller = current()
@@ -81,9 +101,39 @@ def entry(
         reason=answer.refusal_reason,
         person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
-        misses=tuple(_misses(turn, answer, retrieved[:_NEAREST])) if gaps else (),
+        misses=misses(turn, answer) if gaps else (),
         body=f'{{"answer":{redacted_answer},{about[1:]}',
     )
+
+
+def _passage(passage: Passage, evidence: Evidence) -> dict[str, object]:
+    """A retrieved passage with its scores; the text of those that were used is in the answer."""
+    return {
+        "chunk_id": passage.chunk_id,
+        "doc_id": passage.doc_id,
+        "title": mask(passage.title),
+        "heading": mask(passage.heading),
+        "score": round(passage.score, 4),
+        "scores": {name: round(value, 4) for name, value in passage.scores.items()},
+        "relevance": round(evidence.relevance_by_chunk.get(passage.chunk_id, 0.0), 4),
+        "relevant": passage.chunk_id in evidence.relevant_ids,
+    }
+
+
+def _call(call: Call, *, with_prompt: bool) -> dict[str, object]:
+    prompt = mask(call.request)
+    return {
+        "step": call.caller or call.step,
+        "provider": call.provider,
+        "model": call.model,
+        "prompt": call.prompt,
+        "outcome": call.outcome,
+        "milliseconds": round(call.milliseconds, 1),
+        "tokens": [call.prompt_tokens, call.completion_tokens],
+        "characters": len(prompt),
+        "sha256": sha256(prompt.encode("utf-8", "replace")).hexdigest(),
+        "text": prompt[:PROMPT_LIMIT] if with_prompt else None,
+    }
 
 
 def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
@@ -139,19 +189,26 @@ def _generation() -> int:
         return 0
 
 
-def _misses(turn: Turn, answer: TurnAnswer, nearest: Iterable[str]) -> Iterator[Miss]:
-    """The knowledge gaps that this turn reveals, each once."""
-    reason = answer.refusal_reason
-    missed: dict[str, Miss] = {}
-    if reason is not None and reason in (_FOLLOWED_UP if answer.outcome == "human_followup" else _GAPS):
-        missed[""] = _miss(reason, mask(turn.standalone_question or turn.question), nearest)
+def misses(turn: Turn, answer: TurnAnswer) -> tuple[Miss, ...]:
+    """Return the knowledge gaps that this turn reveals, each once.
+
+    A request that was filtered (blocked, off topic, small talk, nonsense) or has no content word reveals none.
+    """
+    if turn.intent != "answerable":
+        return ()
+    nearest = tuple(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))[:_NEAREST]
+    asked = mask(turn.question)
     if answer.outcome == "partially_answered":
-        for topic in map(mask, answer.answer.missing):
-            miss = _miss("missing_topic", topic, nearest)
-            missed[miss.key] = miss
-    yield from missed.values()
+        topics = (_miss("missing_topic", topic, topic, nearest, asked) for topic in map(mask, answer.answer.missing))
+        return tuple({miss.key: miss for miss in topics}.values())
+    reason = answer.refusal_reason or str(answer.outcome)
+    if answer.outcome in _UNANSWERED or (answer.outcome == "human_followup" and reason in _FOLLOWED_UP):
+        about = mask(turn.standalone_question or turn.question)
+        return (_miss(reason, asked, about, nearest),) if stems(about) else ()
+    return ()
 
 
-def _miss(reason: str, question: str, nearest: Iterable[str]) -> Miss:
-    about = tuple(dict.fromkeys(stems(question)))
-    return Miss(reason, question, " ".join(about) or fold(question), tuple(sorted(about)), tuple(nearest))
+def _miss(reason: str, question: str, about: str, nearest: tuple[str, ...], asked: str = "") -> Miss:
+    """:param about: the standalone form of the question, which names the gap."""
+    found = tuple(dict.fromkeys(stems(about)))
+    return Miss(reason, question, " ".join(found) or fold(about), tuple(sorted(found)), nearest, asked)

@@ -66,7 +66,7 @@ class _RecordedAnswer(_Part):
     articles: tuple[_RecordedArticle, ...] = ()
 
 
-class _RecordedInput(_Part):
+class RecordedInput(_Part):
     """The part of a recorded turn that is needed to ask it again."""
 
     request: AskRequest
@@ -202,7 +202,7 @@ class Replay:
             return _side(self._tried, turn)
 
     def _replay(self, record: Record, content: Mapping[str, object]) -> ReplayedTurn:
-        saved = _RecordedInput.model_validate(content)
+        saved = RecordedInput.model_validate(content)
         recorded = VisibleResult.of(saved.answer)
         before = recorded if self._trial.is_empty else _side(self._present, saved.turn())
         after = self._changed(saved.turn())

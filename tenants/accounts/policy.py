@@ -4,6 +4,7 @@ from asyncio import to_thread
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -16,6 +17,7 @@ from tenants.core.errors import Invalid
 from tenants.storage.models import TenantRow
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+Phrase: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)]
 Domain: TypeAlias = Annotated[
     str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)
 ]
@@ -38,7 +40,15 @@ class Policy(BaseModel):
     locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")
     approved_offers: dict[str, Text] = Field(
         default_factory=dict,
-        description="Offers the assistant may make, by risk (`cancellation`). It never makes another.",
+        description="Offers the assistant may make, by risk (`cancellation`); one under `cancellation/order refund` is "
+        "made only if the request has one of these words. It never makes another.",
+    )
+    topics_ru: Phrase | None = Field(
+        None, description="Completes “Я отвечаю на вопросы о …” in the reply to an off-topic message."
+    )
+    topics_en: Phrase | None = Field(
+        None,
+        description="Completes “I can answer questions about …” in the reply to an off-topic message.",
     )
     handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
     top_k: int = Field(5, ge=1, le=20, description="Passages an answer may stand on.")
@@ -52,6 +62,11 @@ class Policy(BaseModel):
     )
     low_confidence_to_human: bool = Field(
         False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
+    )
+    spent_budget_to_person: Literal["staffed", "always", "never"] = Field(
+        "staffed",
+        description="When to call a person if all passes are made and no answer is confirmed; `staffed`: within the "
+        "hours in which people answer.",
     )
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
         2, description="Questions in a row that a chat may leave unanswered before a person is called; 0: any number."
@@ -96,10 +111,20 @@ class Policy(BaseModel):
         3, description="Hour at which the tenant's own evaluation questions are asked, every night; empty: never."
     )
     trace_content: bool = Field(
-        False, description="Send questions, passages and answers to the trace server, without personal data."
+        False,
+        description="Send questions, passages and answers to the trace server and keep prompts in the audit, without "
+        "personal data.",
     )
     rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
+
+    def topics(self, locale: str) -> str:
+        """Return what the assistant answers questions about, as a phrase of this language; empty if it is not set."""
+        return (self.topics_ru if locale == "ru" else self.topics_en) or ""
+
+    def is_staffed(self, now: datetime) -> bool:
+        """Return whether people answer at this moment; False if no hours are set."""
+        return self.hours is not None and self.hours.at(now).open
 
 
 _OVERRIDE: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=None)

@@ -199,13 +199,20 @@ def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | No
         return _article(row)
 
 
+def assign(article_id: str, gap_ids: Sequence[str]) -> Article:
+    """Add gaps to those that an article is written for. Raises `NotFound` (`article_unknown`, `gap_unknown`)."""
+    with database.writing() as session:
+        row = _row(session, article_id, lock=True)
+        gaps.assign(session, gap_ids, article_id)
+        return _article(row)
+
+
 def mark_published(article_id: str, version: int) -> Article:
-    """Record the published version, and close the open gaps that the article was written for."""
+    """Note which version is in the knowledge base now."""
     with database.writing() as session:
         row = _row(session, article_id, lock=True)
         row.published_version, row.published_at = version, datetime.now(UTC)
         row.published_by = context.current().subject
-        gaps.close_for(session, article_id)
         return _article(row)
 
 

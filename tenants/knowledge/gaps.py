@@ -3,8 +3,9 @@
 A gap is one normal form of a question and one reason. It is counted in the transaction that records the turn, so each
 turn counts once, and what an erased turn added is taken away with it.
 
-A closed gap is filled, usually by an article, and opens again when the article turns out not to answer it. A dismissed
-one is nothing to write about: it goes on being counted and stays dismissed.
+A gap is closed once its questions are answered, usually by an article; `pipelines.ask.articles.closing` asks them
+again before it closes one. It reopens when a customer asks and gets no answer. A dismissed gap needs no article: it
+is still counted and stays dismissed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,10 +37,11 @@ _WORDINGS = 1_000
 class Miss:
     """A question that found no answer, or a topic that an answer left open. Two with one key and reason are one gap.
 
-    :param question: redacted, as it was asked.
-    :param key: its normal form.
+    :param question: the customer's words, or the topic that an answer left open; redacted.
+    :param key: its normal form; that of the standalone question for a follow-up.
     :param stems: what it is about.
     :param doc_ids: the nearest documents that did not answer it, nearest first.
+    :param asked: the customer's words where `question` is a topic; empty: `question` itself.
     """
 
     reason: str
@@ -47,6 +49,7 @@ class Miss:
     key: str
     stems: tuple[str, ...]
     doc_ids: tuple[str, ...]
+    asked: str = ""
 
     @property
     def gap_id(self) -> str:
@@ -169,12 +172,9 @@ def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:
         )
 
 
-def close(gap_id: str, *, article_id: str | None = None) -> Gap:
-    """Mark the gap as filled. It reopens when the question is asked again without an answer. Raises `NotFound`.
-
-    :param article_id: the article that fills it.
-    """
-    return decide([gap_id], "closed", article_id=article_id)[0]
+def close(gap_id: str) -> Gap:
+    """Mark the gap as filled. It reopens when the question is asked again without an answer. Raises `NotFound`."""
+    return decide([gap_id], "closed")[0]
 
 
 def dismiss(gap_id: str) -> Gap:
@@ -187,7 +187,7 @@ def reopen(gap_id: str) -> Gap:
     return decide([gap_id], "open")[0]
 
 
-def decide(gap_ids: Sequence[str], status: Status, *, article_id: str | None = None) -> tuple[Gap, ...]:
+def decide(gap_ids: Sequence[str], status: Status) -> tuple[Gap, ...]:
     """Close, dismiss or reopen gaps, all or none. Raises `NotFound` with the code `gap_unknown`."""
     with database.writing() as session:
         rows = [_row(session, gap_id) for gap_id in gap_ids]
@@ -195,16 +195,7 @@ def decide(gap_ids: Sequence[str], status: Status, *, article_id: str | None = N
             row.status = status
             row.closed_at = None if status == "open" else datetime.now(UTC)
             row.decided_by = "" if status == "open" else context.current().subject
-            row.article_id = article_id or row.article_id
         return tuple(_gap(row) for row in rows)
-
-
-def close_for(session: Session, article_id: str) -> None:
-    """Close the open gaps that an article was written for, in the transaction that publishes it."""
-    caller = context.current()
-    own = GapRow.tenant_id == caller.tenant_id, GapRow.article_id == article_id, GapRow.status == "open"
-    closed = {"status": "closed", "closed_at": datetime.now(UTC), "decided_by": caller.subject}
-    session.execute(update(GapRow).where(*own).values(closed))
 
 
 def reopen_for(session: Session, article_id: str) -> None:
@@ -217,6 +208,11 @@ def link(session: Session, gap_ids: Sequence[str], article_id: str) -> None:
     """Make these the gaps that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
     own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id
     session.execute(update(GapRow).where(*own).values(article_id=None))
+    assign(session, gap_ids, article_id)
+
+
+def assign(session: Session, gap_ids: Sequence[str], article_id: str) -> None:
+    """Add gaps to those that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
     for gap_id in gap_ids:
         _row(session, gap_id).article_id = article_id
     session.flush()
@@ -252,7 +248,7 @@ def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> N
                 tenant_id=tenant_id,
                 gap_id=row.gap_id,
                 sequence=recorded.sequence,
-                question=recorded.miss.question,
+                question=recorded.miss.asked or recorded.miss.question,
             )
         )
     session.flush()

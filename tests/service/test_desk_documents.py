@@ -68,7 +68,7 @@ def test_documents_are_found_page_by_page(editor: Editor, ingest: Callable[..., 
     assert words(editor.page("/desk/documents", q="полка", trust="accepted"), ".doc-row > a") == ["Полка, English"]
     assert words(editor.page("/desk/documents", q="полка", lang="en"), ".doc-row .id") == ["полка/en", "полка/x"]
     flagged = editor.page("/desk/documents", q="полка", flagged="true")
-    assert words(flagged, ".doc-row .tag")[1:] == ["есть фразы с командами для ассистента"]
+    assert words(flagged, ".doc-row .tag")[1:] == ["есть фразы с командами для помощника"]
     assert words(editor.page("/desk/documents", q="нет такого"), ".empty") == [
         "Таких документов нет. Снимите часть условий."
     ]
@@ -154,7 +154,7 @@ def test_ties_are_set_in_both_directions_and_taken_away(
 
 def test_removing_asks_first(editor: Editor, acme: httpx.Client, pump: dict[str, object]) -> None:
     asked = html.fromstring(editor.act("remove", 422, id=PUMP).content)
-    assert words(asked, "[role=alert]") == ["Поставьте отметку, что документ действительно нужно удалить."]
+    assert words(asked, "[role=alert]") == ["Подтвердите удаление: поставьте галочку."]
     gone = editor.act("remove", id=PUMP, sure="true")
     assert words(editor.page(gone.headers["location"]), "[role=status]") == ["Документ удалён."]
     assert acme.get(f"/documents/{PUMP}").status_code == 404
@@ -226,7 +226,7 @@ def test_each_file_of_an_upload_says_what_became_of_it(editor: Editor) -> None:
     refused, flagged, loaded = words(page, ".doc-results")
     assert refused.startswith("загрузка/нет.xyz")
     assert "такой формат пока не читается" in refused
-    assert flagged == "загрузка/приказ.mdесть фразы с командами для ассистента"
+    assert flagged == "загрузка/приказ.mdесть фразы с командами для помощника"
     assert loaded == "загрузка/да.mdзагрузка/приказ.md"
     assert words(page, '[role="status"]') == ["готово Прочитано документов: 3 из 3"]
     assert not page.cssselect("[data-job]")

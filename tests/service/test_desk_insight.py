@@ -25,8 +25,10 @@ from tenants.storage import database
 from tenants.storage.models import AuditRow
 from tests import desk
 from tests.browser.turns import turn
+from tests.desk import Browser
 from tests.service.serving import ARTICLES, Server
 from tests.service.stored import recorded
+from tests.webhooks import wait_until
 
 FORMULA = "=cmd|' /C calc'!A0"
 
@@ -167,6 +169,26 @@ def articles(ingest: Callable[..., httpx.Response]) -> None:
     assert ingest("acme", ARTICLES).is_success
 
 
+def test_turn_page_shows_scores_and_model_calls(
+    server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str]
+) -> None:
+    assert ingest("written", ARTICLES).is_success
+    staff = desk.staff("written", {"Анна": "admin"})["Анна"]
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        headers = {"Authorization": f"Bearer {token('written', 'ask')}"}
+        asked = client.post("/ask/run", json={"question": "Что означает код E20?"}, headers=headers).json()
+        page, path = Browser(client, desk.secret_of(staff)), f"/desk/turns/{asked['turn_id']}"
+        wait_until(lambda: page.get(path).status_code == 200)
+        shown = page.get(path).text
+    assert asked["meta"]["llm_calls"] > 0
+    assert shown.count("SHA-256") >= asked["meta"]["llm_calls"]
+    assert asked["meta"]["model"] in shown
+    assert "Текст промпта не хранится" in shown
+    table = html.fromstring(shown).xpath("//div[@aria-label='Все найденные фрагменты и их оценки']//tbody/tr")
+    assert isinstance(table, list)
+    assert len(table) == asked["meta"]["chunks"]["retrieved"]
+
+
 def test_the_playground_compares_two_settings_and_leaves_no_trace(
     get: Callable[..., httpx.Response], post: Callable[[str, dict[str, str]], httpx.Response], articles: None
 ) -> None:
@@ -177,7 +199,7 @@ def test_the_playground_compares_two_settings_and_leaves_no_trace(
     assert page.text.count('id="answer-') == 2
     assert "Отличается:" in page.text
     assert "модель не вызывали" in page.text
-    assert "Путь по графу" in page.text
+    assert "Шаги конвейера" in page.text
     same = post("/desk/playground", {"question": question, "both": "1"})
     assert "Не отличается от настройки А." in same.text
     assert (get("/insight?days=1").json()["turns"]["total"], len(get("/audit/export").text)) == before

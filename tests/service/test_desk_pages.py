@@ -111,7 +111,7 @@ def test_a_customer_calls_a_person_who_replies_and_hands_back(
         expect(shop.locator(".status")).to_contain_text("сотрудник")
         # The row appears without reloading; the rest uses the keyboard only.
         row = page.locator(".row a", has_text="Что означает код E20")
-        row = row.or_(page.locator(".row a").filter(has_text="ИИ:")).last
+        row = row.or_(page.locator(".row a").filter(has_text="Помощник:")).last
         expect(row).to_be_visible()
         row.focus()
         page.keyboard.press("Enter")
@@ -127,7 +127,7 @@ def test_a_customer_calls_a_person_who_replies_and_hands_back(
         expect(shop.locator(".message.operator")).to_contain_text("Приедет мастер")
         page.keyboard.press("Escape")
         page.keyboard.press("b")
-        expect(page.locator(".about .tag")).to_have_text("ИИ")
+        expect(page.locator(".about .tag")).to_have_text("Помощник")
         expect(shop.locator(".status")).not_to_contain_text("Анна")
 
 
@@ -295,7 +295,7 @@ def test_a_canned_reply_goes_in_at_the_caret_and_keys_are_explained(
         expect(page.locator("#text")).to_be_focused()
         page.keyboard.press("Escape")
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog")).to_contain_text("вернуть ИИ")
+        expect(page.get_by_role("dialog")).to_contain_text("вернуть помощнику")
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_be_hidden()
         page.keyboard.press("g")

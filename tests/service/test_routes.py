@@ -209,7 +209,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/gaps"): Case("operate"),
     ("PATCH", "/gaps/{gap_id}"): Case(
         "operate",
-        {"status": "closed"},
+        {"status": "dismissed"},
         own={"gap_id": recorded("acme").misses[0].gap_id},
         foreign={"gap_id": recorded("globex").misses[0].gap_id},
     ),

@@ -168,14 +168,14 @@ def test_whoever_is_not_of_the_domain_or_not_verified_stays_outside(
     client: httpx.Client, provider: IdentityProvider, person: dict[str, object]
 ) -> None:
     provider.person = person
-    refused(come_back(client, *begin(client)), "Вам сюда нельзя")
+    refused(come_back(client, *begin(client)), "Доступ закрыт")
 
 
 def test_a_login_of_another_tenant_is_not_taken_over(client: httpx.Client, provider: IdentityProvider) -> None:
     with acting_as(Tenant("other", "admin")):
         theirs = operators.add("boss@shop.example", desk.PASSWORD, role="admin")
     provider.person["email"] = "Boss@Shop.Example"
-    refused(come_back(client, *begin(client)), "Вам сюда нельзя")
+    refused(come_back(client, *begin(client)), "Доступ закрыт")
     with acting_as(Tenant("other", "admin")):
         assert operators.get(theirs.login) == theirs
         operators.remove(theirs.login)
@@ -187,7 +187,7 @@ def test_only_those_who_were_added_come_in_where_nobody_else_may(
     known = providers.own()
     assert known is not None
     providers.put(known.model_copy(update={"default_role": None, "client_secret": None}))
-    refused(come_back(client, *begin(client)), "Вам сюда нельзя")
+    refused(come_back(client, *begin(client)), "Доступ закрыт")
     provider.person["email"] = "guest@elsewhere.example"
     operators.add("guest@elsewhere.example", desk.PASSWORD, role="operator")
     signed_in(come_back(client, *begin(client)))
@@ -201,9 +201,9 @@ def test_a_callback_that_this_browser_has_not_begun_is_refused(
     other, _ = begin(client)
     back = httpx.get(mine).headers["location"].partition("?")[2]
     for cookies in ("", f"{COOKIE}=forged", f"{COOKIE}="):
-        refused(client.get(f"{CALLBACK}?{back}", headers={"Cookie": cookies}), "Вход устарел")
-    refused(come_back(client, other, cookie), "Вход устарел")
-    refused(client.get(f"{CALLBACK}?error=access_denied&state=x", headers={"Cookie": cookie}), "Вход устарел")
+        refused(client.get(f"{CALLBACK}?{back}", headers={"Cookie": cookies}), "Время на вход истекло")
+    refused(come_back(client, other, cookie), "Время на вход истекло")
+    refused(client.get(f"{CALLBACK}?error=access_denied&state=x", headers={"Cookie": cookie}), "Время на вход истекло")
     state = parse_qs(urlsplit(mine).query)["state"][0]
     denied = client.get(f"{CALLBACK}?error=access_denied&state={state}", headers={"Cookie": cookie})
     refused(denied, "Служба входа отказала")

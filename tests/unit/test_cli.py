@@ -203,7 +203,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(articles: Path) -> 
 
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
-    [("empty.md", b"", "is empty"), ("photo.png", b"\x89PNG", "cannot be read yet"), ("old.jsonl", b"", "is empty")],
+    [("empty.md", b"", "is empty"), ("photo.png", b"\x89PNG", "is not supported"), ("old.jsonl", b"", "is empty")],
 )
 def test_a_single_file_that_cannot_be_loaded_is_a_mistake(
     tmp_path: Path, name: str, content: bytes, expected: str
@@ -217,7 +217,7 @@ def test_a_single_file_that_cannot_be_loaded_is_a_mistake(
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
-    assert "has no file that can be loaded" in opora("ingest", str(tmp_path / "nothing")).stderr
+    assert "has no files that can be loaded" in opora("ingest", str(tmp_path / "nothing")).stderr
 
 
 def test_every_reason_not_to_load_an_article_has_words() -> None:

@@ -1,16 +1,15 @@
-"""The records over HTTP: `/audit` and `/gaps`, for operators. The gate has checked the token and set the tenant."""
+"""The records over HTTP: `/audit`, for operators. The gate has checked the token and set the tenant."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 from starlette.responses import StreamingResponse
 
 from components.turn import Outcome, Reason
-from pipelines.ask.articles import gap_meanings
 from pipelines.ask.insight import Format
 from pipelines.gate import Route
 from pipelines.pools import Pool
@@ -20,32 +19,16 @@ from tenants.audit.chain import Link, Verification
 from tenants.audit.entry import canonical
 from tenants.audit.search import Record, TurnQuery
 from tenants.core import context
-from tenants.knowledge import gaps
-from tenants.knowledge.gaps import Gap
 from tenants.privacy import persons
 from ui.api.insight import download
 
-
-class GapChange(BaseModel):
-    """A change to a gap."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    status: gaps.Status
-
-
 _VERIFYING = Pool("audit", 1, turns=1)
-_BODY_BYTES = 1_000
 ROUTES = (
     Route("GET", "/audit", scope="operate"),
     Route("GET", "/audit/export", scope="admin", desk=True),
     Route("GET", "/audit/verify", scope="admin"),
     Route("GET", "/audit/{turn_id}", scope="operate"),
-    Route("GET", "/gaps", scope="operate"),
-    Route("PATCH", "/gaps/{gap_id}", scope="operate", body=GapChange, limit=_BODY_BYTES),
 )
-
-_OF_GROUPING = frozenset({"stems", "vector", "vector_of"})
 
 router = APIRouter()
 
@@ -111,26 +94,6 @@ def show_turn(turn_id: str) -> dict[str, object]:
     return whole(search.get(turn_id))
 
 
-@router.get("/gaps")
-def list_gaps(
-    status: Literal["open", "closed", "dismissed", "all"] = "open", text: Annotated[str, Query(max_length=200)] = ""
-) -> dict[str, object]:
-    """Questions that the knowledge base could not answer, grouped by meaning, most frequent first."""
-    groups = gap_meanings.groups(None if status == "all" else status, text)
-    return {
-        "groups": [
-            {"count": group.count, "doc_ids": group.doc_ids, "gaps": [gap_as_json(gap) for gap in group.gaps]}
-            for group in groups
-        ]
-    }
-
-
-@router.patch("/gaps/{gap_id}")
-def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
-    """Close a gap, dismiss it, or open it again."""
-    return gap_as_json(gaps.decide([gap_id], change.status)[0])
-
-
 def summary(record: Record) -> dict[str, object]:
     """A recorded turn as a list entry. The question is None once it has been erased."""
     return {
@@ -155,13 +118,6 @@ def exported(kind: Format, since: datetime | None, until: datetime | None) -> It
     if kind == "csv":
         return csv_lines(_COLUMNS, (_row(link) for link in links if link.kind == "turn"))
     return (f"{canonical(_link_as_json(link))}\n" for link in links)
-
-
-def gap_as_json(gap: Gap) -> dict[str, object]:
-    """A gap without the stems and the vector used for grouping."""
-    moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
-    times = {name: at.isoformat() if at else None for name, at in moments.items()}
-    return {name: value for name, value in asdict(gap).items() if name not in _OF_GROUPING} | times
 
 
 _COLUMNS = ("at", "turn_id", "outcome", "reason", "session_id", "person", "question", "answer", "erased")

@@ -110,7 +110,7 @@ def article_from_chat(
 @article_app.command("preview", help=message("help.preview"))
 def article_preview(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Ask what the article would change."""
-    with acting_for(tenant), _articles() as service, progress_bar(message("asking")) as progress:
+    with acting_for(tenant), articles_service() as service, progress_bar(message("asking")) as progress:
         from tenants.audit import search
         from tenants.desk.articles import doc_id_of
 
@@ -136,19 +136,20 @@ def article_preview(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT
 @article_app.command("publish", help=message("help.publish"))
 def article_publish(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Put the newest version into the knowledge base."""
-    with acting_for(tenant), _articles() as service:
+    with acting_for(tenant), articles_service() as service:
         from tenants.desk import articles
         from tenants.knowledge import gaps
 
         published = service.publish(article_id, articles.get(article_id).version)
-        closed = sum(gap.status == "closed" for gap in gaps.of_article(article_id))
-    typer.echo(message("published", doc_id=published.doc_id, version=published.version, closed=closed))
+        statuses = [gap.status for gap in gaps.of_article(article_id)]
+    counts = {"closed": statuses.count("closed"), "unanswered": statuses.count("open")}
+    typer.echo(message("published", doc_id=published.doc_id, version=published.version, **counts))
 
 
 @article_app.command("withdraw", help=message("help.withdraw"))
 def article_withdraw(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Take the article out of the knowledge base."""
-    with acting_for(tenant), _articles() as service:
+    with acting_for(tenant), articles_service() as service:
         service.withdraw(article_id)
     typer.echo(message("withdrawn", article_id=article_id))
 
@@ -164,7 +165,8 @@ def article_remove(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT)
 
 
 @contextmanager
-def _articles() -> "Iterator[Articles]":
+def articles_service() -> "Iterator[Articles]":
+    """Provide the articles of the tenant in context; the knowledge base is asked in this process."""
     from pipelines.ask.articles.usecase import Articles
     from pipelines.ingest.article import ArticleIngest
     from pipelines.ingest.usecase import Ingest

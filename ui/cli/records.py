@@ -213,7 +213,7 @@ def gap_list(
 
         groups = gap_meanings.groups("closed" if closed else "dismissed" if dismissed else "open", words or "")
     if as_json:
-        from ui.api.records import gap_as_json
+        from ui.api.gap import gap_as_json
 
         print_json([[gap_as_json(gap) for gap in group.gaps] for group in groups])
         return
@@ -229,11 +229,11 @@ def gap_list(
 def gap_close(
     gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Mark a gap as filled."""
-    with acting_for(tenant):
-        from tenants.knowledge import gaps
+    """Close a gap whose questions are answered now."""
+    from ui.cli.articles import articles_service
 
-        typer.echo(message("gap.closed", question=gaps.close(gap_id).question))
+    with acting_for(tenant), articles_service() as service:
+        typer.echo(message("gap.closed", question=service.close_gap(gap_id).question))
 
 
 @gap_app.command("dismiss", help=message("help.gap_dismiss"))

@@ -125,8 +125,9 @@ def _add_writing(endpoints: APIRouter, desk: Desk, service: Articles, editor: _E
         )
 
     @endpoints.get(_NEW)
-    def show_new(gap: Annotated[str, Query(max_length=100)] = "") -> Response:
-        return editor.show(None, gap_meanings.group_of(gaps.get(gap)).gaps if gap else ())
+    def show_new(gap: Annotated[list[str] | None, Query(max_length=gaps.MOST)] = None) -> Response:
+        chosen = [gaps.get(gap_id) for gap_id in gap or ()]
+        return editor.show(None, gap_meanings.group_of(chosen[0]).gaps if len(chosen) == 1 else chosen)
 
     @endpoints.post(_NEW)
     def add(

@@ -121,6 +121,8 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
             turn=turn,
             passages=conversation.passages(turn) if turn is not None else (),
             found=content.get("found", ()),
+            retrieved=content.get("retrieved", ()),
+            calls=content.get("calls", ()),
             trace=f"{phoenix}/redirects/traces/{turn.trace_id}" if phoenix and turn and turn.trace_id else "",
         )
 

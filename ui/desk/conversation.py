@@ -180,8 +180,7 @@ def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
     if message.text or "event" not in message.body:
         return message.text
     event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
-    about = {"ticket_id": str(message.body.get("ticket_id") or "—"), "name": message.name or people.get(login, login)}
     try:
-        return text(f"chats.event.{event}", locale, **about)
+        return text(f"chats.event.{event}", locale, name=message.name or people.get(login, login))
     except KeyError:
         return event

@@ -1,15 +1,18 @@
-"""What the knowledge base could not answer: looked through, dismissed, taken up in an article.
+"""Unanswered questions: listed, closed, dismissed, and taken up in an article.
 
-Operators may look, dismiss and write: they know what customers ask. What customers read is for editors to decide.
+Operators may look, close, dismiss and write: they know what customers ask. What customers read is for editors to
+decide. A gap is closed only if its questions are answered now.
 """
 
 from typing import Annotated, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query
 from starlette.responses import Response
 
 from pipelines import pages
 from pipelines.ask.articles import gap_meanings
+from pipelines.ask.articles.usecase import Articles
 from pipelines.gate import Route
 from tenants.core.errors import Invalid
 from tenants.desk import articles, inbox, operators, sessions
@@ -20,22 +23,29 @@ from ui.desk import conversation, knowledge
 from ui.desk.view import Desk, back_to
 
 SCOPE = "operate"
-_ALL, _ONE, _DECIDE = "/desk/gaps", "/desk/gaps/{gap_id}", "/desk/gaps/decide"
+_ALL, _ONE = "/desk/gaps", "/desk/gaps/{gap_id}"
+_DECIDE, _ASSIGN = f"{_ALL}/decide", f"{_ALL}/assign"
 _FORM_BYTES = 100_000
 _PAGE = 20
 _ASKINGS = 50
 _WORDINGS = 3
+_DRAFTS = 50
+"""Articles that selected gaps can be added to, those changed last."""
 
 _Ids: TypeAlias = Annotated[list[str], Form(max_length=gaps.MOST)]
+"""Gaps; those of one group are joined by commas."""
+_Back: TypeAlias = Annotated[str, Form(max_length=1_000)]
+_Count: TypeAlias = Annotated[int, Query(ge=0, le=gaps.MOST)]
 
 ROUTES = (
     Route("GET", _ALL, scope=SCOPE, page=True),
     Route("GET", _ONE, scope=SCOPE, page=True),
     Route("POST", _DECIDE, scope=SCOPE, page=True, limit=_FORM_BYTES),
+    Route("POST", _ASSIGN, scope=SCOPE, page=True, limit=_FORM_BYTES),
 )
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk, service: Articles) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
 
@@ -44,6 +54,8 @@ def router(desk: Desk) -> APIRouter:
         status: Annotated[Status, Query()] = "open",
         q: Annotated[str, Query(max_length=200)] = "",
         page: Annotated[int, Query(ge=1, le=gaps.MOST)] = 1,
+        closed: _Count = 0,
+        unanswered: _Count = 0,
     ) -> Response:
         found = gap_meanings.groups(status, q.replace("\0", " "))
         shown = found[(page - 1) * _PAGE : page * _PAGE]
@@ -61,10 +73,13 @@ def router(desk: Desk) -> APIRouter:
             written=_written(shown),
             number=page,
             following=page + 1 if len(found) > page * _PAGE else None,
+            closed=closed,
+            unanswered=unanswered,
+            drafts=articles.page(limit=_DRAFTS),
         )
 
     @endpoints.get(_ONE)
-    def show_gap(gap_id: str) -> Response:
+    def show_gap(gap_id: str, closed: _Count = 0, unanswered: _Count = 0) -> Response:
         group = gap_meanings.group_of(gaps.get(gap_id))
         askings = gaps.askings([gap.gap_id for gap in group.gaps], limit=_ASKINGS)
         return desk.page(
@@ -79,20 +94,35 @@ def router(desk: Desk) -> APIRouter:
             written=_written([group]),
             people=conversation.names(operators.all()),
             evaluates=pages.may(sessions.current().operator, "ingest"),
+            closed=closed,
+            unanswered=unanswered,
         )
 
     @endpoints.post(_DECIDE)
-    def decide(
-        gap: _Ids,
-        status: Annotated[Status, Form()],
-        back: Annotated[str, Form(max_length=1_000)] = "",
-    ) -> Response:
-        if not gap:
-            raise Invalid("field_missing", field="gap")
-        gaps.decide(gap, status)
-        return back_to(pages.local(back, _ALL))
+    def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
+        chosen, there = _chosen(gap), pages.local(back, _ALL)
+        if status == "closed":
+            closing = service.close_gaps(chosen)
+            counts = urlencode({"closed": len(closing.closed), "unanswered": len(closing.unanswered)})
+            return back_to(f"{there}{'&' if '?' in there else '?'}{counts}")
+        gaps.decide(chosen, status)
+        return back_to(there)
+
+    @endpoints.post(_ASSIGN)
+    def assign(gap: _Ids, article: Annotated[str, Form(max_length=100)] = "") -> Response:
+        chosen = _chosen(gap)
+        if not article:
+            return back_to(f"/desk/articles/new?{urlencode({'gap': chosen}, doseq=True)}")
+        return back_to(f"/desk/articles/{articles.assign(article, chosen).article_id}")
 
     return endpoints
+
+
+def _chosen(listed: list[str]) -> list[str]:
+    chosen = [gap_id for joined in listed for gap_id in joined.split(",") if gap_id][: gaps.MOST]
+    if not chosen:
+        raise Invalid("field_missing", field="gap")
+    return chosen
 
 
 def _written(groups: "list[Group] | tuple[Group, ...]") -> dict[str, articles.Article]:

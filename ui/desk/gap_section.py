@@ -12,7 +12,7 @@ ROUTES = (*gap.ROUTES, *article.ROUTES, *doubt.ROUTES)
 def router(desk: Desk, articles: Articles) -> APIRouter:
     """The pages."""
     endpoints = APIRouter()
-    endpoints.include_router(gap.router(desk))
+    endpoints.include_router(gap.router(desk, articles))
     endpoints.include_router(article.router(desk, articles))
     endpoints.include_router(doubt.router(desk))
     return endpoints

@@ -111,8 +111,10 @@ function ticket(turn: Turn, { texts, hours }: AnswerActions): TemplateResult | t
   const handoff = turn.handoff;
   if (!handoff?.ticket_id) return nothing;
   const when = handoff.staffing ? '' : hours;
+  const named = turn.answer.text.includes(handoff.ticket_id);
+  if (named && !when) return nothing;
   return html`<div class="ticket">
-    <p class="number">${texts.say('ticket', { ticket: handoff.ticket_id })}</p>
+    ${named ? nothing : html`<p class="number">${texts.say('ticket', { ticket: handoff.ticket_id })}</p>`}
     ${when ? html`<p class="hours">${when}</p>` : nothing}
   </div>`;
 }

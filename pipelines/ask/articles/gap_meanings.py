@@ -8,6 +8,7 @@ import numpy as np
 
 from components.embed.dense import EmbeddingFailed, embed_question
 from components.language.encoder_settings import DenseSettings, settings_from
+from components.language.words import stems
 from tenants.audit.entry import searchable
 from tenants.core.errors import OporaError
 from tenants.index import open_collection
@@ -53,7 +54,7 @@ def _grouped(listed: Sequence[Gap]) -> tuple[Group, ...]:
 def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:
     """The gaps with their vectors of this model; new ones are kept with them."""
     names = {gap.gap_id: _vector_of(gap, dense) for gap in listed}
-    missing = [gap for gap in listed if gap.vector_of != names[gap.gap_id]][:AT_ONCE]
+    missing = [gap for gap in listed if gap.vector_of != names[gap.gap_id] and _is_standalone(gap)][:AT_ONCE]
     made: dict[str, tuple[bytes, str]] = {}
     for gap in missing:
         try:
@@ -69,6 +70,11 @@ def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:
             yield replace(gap, vector=made[gap.gap_id][0], vector_of=vector_of)
         else:
             yield gap if gap.vector_of == vector_of else replace(gap, vector=None)
+
+
+def _is_standalone(gap: Gap) -> bool:
+    """Whether the question says by itself what it is about; a follow-up does not, and is grouped by its stems alone."""
+    return set(gap.stems) <= set(stems(gap.question))
 
 
 def _vector_of(gap: Gap, dense: DenseSettings) -> str:

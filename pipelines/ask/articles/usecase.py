@@ -10,7 +10,9 @@ from time import monotonic
 
 from components.ingest.inspection import InspectedChunk
 from components.language.normalise import clean
+from pipelines.ask.articles import closing
 from pipelines.ask.articles import preview as previews
+from pipelines.ask.articles.closing import Closing
 from pipelines.ask.articles.preview import OnProgress, Preview
 from pipelines.ask.articles.source import source_of
 from pipelines.ask.usecase import Ask
@@ -21,6 +23,8 @@ from tenants.core import context
 from tenants.core.errors import Busy, Conflict, NotFound, trail
 from tenants.desk import articles
 from tenants.desk.articles import Article, Draft
+from tenants.knowledge import gaps
+from tenants.knowledge.gaps import Gap
 
 log = logging.getLogger("opora.articles")
 
@@ -34,7 +38,7 @@ class Articles:
     """The articles of the tenant in context.
 
     :param ingest: takes them into the knowledge base.
-    :param ask: what previews ask; each has one of its own when None.
+    :param ask: answers the questions of previews and gaps; made for each of them when None.
     """
 
     def __init__(self, ingest: ArticleIngest, ask: Ask | None = None) -> None:
@@ -85,7 +89,9 @@ class Articles:
         return articles.get(article_id)
 
     def publish(self, article_id: str, version: int) -> Article:
-        """Put a version of the draft, which must be the newest, into the knowledge base; its open gaps are closed.
+        """Put a version of the draft, which must be the newest, into the knowledge base.
+
+        Its open gaps are closed if their questions are answered now.
 
         :raises OporaError: `article_unknown`, `article_changed`, `documents_busy`, or why it is refused.
         """
@@ -95,7 +101,19 @@ class Articles:
         record = self._ingest.publish(source_of(article))
         published = articles.mark_published(article_id, version)
         audit.note_article(published.doc_id, "published", record.version, get_settings())
+        self.close_gaps([gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"])
         return published
+
+    def close_gaps(self, gap_ids: Sequence[str]) -> Closing:
+        """Close those of the gaps whose questions are answered now. Raises `NotFound` with the code `gap_unknown`."""
+        if not gap_ids:
+            return Closing((), ())
+        ask = self._ask or Ask()
+        try:
+            return closing.close(gap_ids, ask)
+        finally:
+            if ask is not self._ask:
+                ask.engine.close()
 
     def withdraw(self, article_id: str) -> Article:
         """Take the article out of the knowledge base; the gaps that it had closed are open again."""
@@ -108,6 +126,13 @@ class Articles:
         withdrawn = articles.mark_withdrawn(article_id)
         audit.note_article(article.doc_id, "withdrawn", article.published_version or 0, get_settings())
         return withdrawn
+
+    def close_gap(self, gap_id: str) -> Gap:
+        """Close a gap. Raises `NotFound`, or `Conflict` (`gap_unanswered`) while one of its questions is unanswered."""
+        closed = self.close_gaps([gap_id]).closed
+        if not closed:
+            raise Conflict("gap_unanswered")
+        return closed[0]
 
     def _run(self, article: Article) -> None:
         tenant_id, saved = context.current().tenant_id, monotonic()

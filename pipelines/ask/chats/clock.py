@@ -63,7 +63,7 @@ class ChatClock:
 def _still_open(chat: Chat) -> str:
     """What a customer reads whom nobody has answered in time."""
     when = sentence(sites.hours(chat.site), chat.locale)
-    return text("chats.queue_timed_out", chat.locale, ticket_id=chat.ticket_id or "", when=when)
+    return text("chats.queue_timed_out", chat.locale, when=when)
 
 
 def _sweep_tenant(now: datetime) -> None:

@@ -41,9 +41,8 @@ def _event(message: Message, locale: str) -> str:
     if message.text:
         return message.text
     event = str(message.body["event"])
-    ticket = str(message.body.get("ticket_id") or "")
     try:
-        return text(f"chats.event.{event}", locale, name=message.name, ticket_id=ticket)
+        return text(f"chats.event.{event}", locale, name=message.name)
     except KeyError:
         # What only the widget cares about, such as that an answer was asked for again.
         return ""

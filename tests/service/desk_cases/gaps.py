@@ -23,6 +23,9 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/gaps/decide"): PageCase(
         "operate", {"status": "dismissed"}, own=_CHOSEN, foreign=_FOREIGN_CHOSEN, answers=(303,)
     ),
+    ("POST", "/desk/gaps/assign"): PageCase(
+        "operate", {"article": "article-of-acme"}, own=_CHOSEN, foreign=_FOREIGN_CHOSEN, answers=(303,)
+    ),
     ("GET", "/desk/articles"): PageCase("operate"),
     ("GET", "/desk/articles/new"): PageCase("operate"),
     ("POST", "/desk/articles/new"): PageCase("operate", _TEXT, own=_CHOSEN, foreign=_FOREIGN_CHOSEN, answers=(303,)),

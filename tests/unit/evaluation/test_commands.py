@@ -236,9 +236,9 @@ def test_a_key_answers_from_its_own_passages_or_from_a_folder(shop: Path) -> Non
 
 
 def test_unusable_keys_are_reported_in_one_line(shop: Path) -> None:
-    assert "go with --key" in evaluate("answers", "--tenant", "shop").stderr
-    assert "is not here" in evaluate("answers", "--key", str(shop / "none.jsonl")).stderr
-    assert "is not here" in evaluate("answers", "--data", str(shop)).stderr
+    assert "require --key" in evaluate("answers", "--tenant", "shop").stderr
+    assert "does not exist" in evaluate("answers", "--key", str(shop / "none.jsonl")).stderr
+    assert "does not exist" in evaluate("answers", "--data", str(shop)).stderr
     broken = shop / "broken.jsonl"
     broken.write_text('{"confidence": 0.5}', encoding="utf-8")
     assert "confidence and right" in evaluate("calibrate", "--graded", str(broken)).stderr

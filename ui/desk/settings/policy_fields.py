@@ -13,9 +13,9 @@ from ui.desk.settings import forms
 from ui.desk.settings.forms import MEGABYTE, Bounds, Field
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "assistant": ("name", "locale", "profile", "streaming"),
+    "assistant": ("name", "locale", "topics_ru", "topics_en", "profile", "streaming"),
     "answers": ("answer_threshold", "low_confidence_to_human", "top_k", "allowed_domains"),
-    "handoff": ("handoff_channel", "failures_to_person", "queue_minutes"),
+    "handoff": ("handoff_channel", "spent_budget_to_person", "failures_to_person", "queue_minutes"),
     "files": ("chat_file_bytes", "chat_files", "chat_storage_bytes"),
     "retention": ("chat_days", "chat_file_days", "audit_days", "trace_content"),
     "limits": ("spend_cap_usd_per_day", "rate_limit_per_minute", "rate_limit_per_day"),
@@ -64,9 +64,9 @@ def _read(name: str, form: FormData) -> object:
         return typed == "true"
     if known.kind == "lines":
         return forms.lines(forms.area(form, name))
-    if known.kind == "number":
-        return None if known.optional and not typed else forms.number(typed, _UNITS.get(name, 1))
-    return typed
+    if known.optional and not typed:
+        return None
+    return forms.number(typed, _UNITS.get(name, 1)) if known.kind == "number" else typed
 
 
 def _shown(value: object, unit: int) -> str:

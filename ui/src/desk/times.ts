@@ -26,6 +26,7 @@ function written(moment: Date, form: string): string {
   if (form === 'time' && moment.toDateString() === new Date().toDateString()) return time.format(moment);
   if (form !== 'ago') return full.format(moment);
   const seconds = (Date.now() - moment.getTime()) / 1_000;
+  if (seconds < 60) return document.body.dataset['now'] ?? '';
   const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? ['minute', 60];
   return ago.format(-Math.floor(seconds / length), unit);
 }

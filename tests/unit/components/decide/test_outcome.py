@@ -31,6 +31,7 @@ from components.turn import (
 )
 from components.understand.intent import PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
+from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.accounts.policy import Policy
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
@@ -211,6 +212,56 @@ def test_only_approved_offers_are_made() -> None:
     assert offered == {"channel": "chat", "offer": "скидка 10%"}
     complaint = composed("жалоба", fixed=Reading("high_stakes", 1.0, "complaint")).reply.handoff
     assert complaint == {"channel": "chat", "offer": ""}
+
+
+@pytest.mark.parametrize(
+    ("question", "offer"),
+    [
+        ("Отмените мой заказ", "отмена до отправки"),
+        ("Хочу отменить подписку", "пауза на месяц"),
+        ("Отмените всё", ""),
+    ],
+)
+def test_offer_fits_what_is_cancelled(rules: dict[str, Policy], question: str, offer: str) -> None:
+    offers = {"cancellation/заказ покупка": "отмена до отправки", "cancellation/подписка": "пауза на месяц"}
+    rules["now"] = Policy(approved_offers=offers)
+    handoff = composed(question, fixed=Reading("high_stakes", 1.0, "cancellation")).reply.handoff
+    assert handoff is not None
+    assert handoff["offer"] == offer
+
+
+@pytest.mark.parametrize("intent", ["irrelevant", "nonsense"])
+@pytest.mark.parametrize(("locale", "topics"), [("ru", "доставке и возврате"), ("en", "delivery and returns")])
+def test_topics_are_named_off_topic(rules: dict[str, Policy], intent: Intent, locale: str, topics: str) -> None:
+    rules["now"] = Policy(topics_ru="доставке и возврате", topics_en="delivery and returns")
+    assert topics in composed("?", fixed=Reading(intent, 1.0, "none"), locale=locale).reply.text
+
+
+ALWAYS_OPEN = Hours(zone="UTC", week=dict.fromkeys(WEEKDAYS, ("00:00-24:00",)))
+CLOSED = Hours(zone="UTC", week={})
+
+
+@pytest.mark.parametrize(
+    ("policy_now", "calls"),
+    [
+        (Policy(hours=ALWAYS_OPEN), True),
+        (Policy(hours=CLOSED), False),
+        (Policy(), False),
+        (Policy(spent_budget_to_person="always"), True),
+        (Policy(hours=ALWAYS_OPEN, spent_budget_to_person="never"), False),
+    ],
+)
+@pytest.mark.parametrize("claims", [True, False])
+def test_spent_budget_calls_person_at_desk(
+    rules: dict[str, Policy], policy_now: Policy, calls: bool, claims: bool
+) -> None:
+    rules["now"] = policy_now
+    weak = replace(GOOD, answerability="cannot")
+    if not claims:
+        weak = replace(weak, claims=(), factuality_status="skipped")
+    verdict = Verdict("human", ("quality", "budget_exhausted"))
+    after = OutcomeComposer().run(question="гарантия", answers=[to_answer(weak, "гарантия")], verdict=verdict)["turn"]
+    assert ((after.outcome, after.reason) == ("human_followup", "budget_exhausted")) is calls
 
 
 FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [

@@ -208,7 +208,7 @@ def test_judgements_are_stored_shown_and_compared(tmp_path: Path) -> None:
     page = as_page(after, reports, "en")
     assert "Judged by MockChatGenerator mock-model" in page
     assert "context_relevance: malformed 1" in page
-    assert "What is said that the passages bear out" in as_page(before, reported(before), "en")
+    assert "Statements supported by the passages" in as_page(before, reported(before), "en")
 
 
 def test_a_comparison_shows_figures_and_judges_that_differ() -> None:

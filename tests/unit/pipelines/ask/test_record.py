@@ -2,15 +2,21 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
-from components.turn import Exchange
+from components.language.words import stems
+from components.models.calls import Call
+from components.turn import Draft, Exchange, Intent, Outcome, Reason, Turn
 from pipelines.ask import effects
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
-from pipelines.ask.record import redacted
+from pipelines.ask.record import entry, misses, redacted
 from pipelines.ask.usecase import Ask
 from settings import get_settings
+from tenants.accounts import policy
 from tenants.audit import search
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
@@ -18,7 +24,9 @@ from tenants.audit.search import Record, TurnQuery
 from tenants.chats import handoffs
 from tenants.core import context
 from tenants.knowledge import gaps
+from tenants.knowledge.gaps import Miss
 from tenants.privacy import persons
+from tests.audits import AT
 
 pytestmark = pytest.mark.usefixtures("shop")
 
@@ -59,6 +67,34 @@ def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
     assert "anna" not in json.dumps(record.content)
     cited = search.find(TurnQuery(document="errors_e10_e30.md", cited=True))
     assert answer.turn_id in {item.turn_id for item in cited}
+
+
+def test_record_holds_scores_of_all_passages(ask: Ask) -> None:
+    answer, record = recorded(ask, AskRequest(question=E20))
+    assert record.content is not None
+    retrieved, found = record.content["retrieved"], record.content["found"]
+    assert isinstance(retrieved, list)
+    assert isinstance(found, list)
+    assert len(retrieved) == answer.meta.chunks.retrieved > len(answer.citations)
+    assert {one["doc_id"] for one in retrieved} == set(found)
+    assert all(one["scores"] and 0 <= one["relevance"] <= 1 for one in retrieved)
+    assert {one.chunk_id for one in answer.citations} <= {one["chunk_id"] for one in retrieved if one["relevant"]}
+
+
+@pytest.mark.parametrize("trace_content", [False, True])
+def test_record_holds_prompts_as_the_policy_says(ask: Ask, trace_content: bool) -> None:
+    prompt = "[user]\nКуда вернуть? Мой телефон 8 916 123-45-67"
+    call = Call("answer", "ollama", "qwen", "answer.ru@1", "fast", 0.0, 9.0, "ok", 100, 20, caller="answer #2")
+    turn = ask.turn(AskRequest(question=E20))
+    with policy.overridden(policy.with_changes({"trace_content": trace_content})):
+        stored = entry(
+            AskRequest(question=E20), turn, answer_of(turn), at=AT, pipeline="p", calls=[replace(call, request=prompt)]
+        )
+    [kept] = json.loads(stored.body)["calls"]
+    masked = "[user]\nКуда вернуть? Мой телефон [phone]"
+    assert (kept["step"], kept["model"], kept["prompt"]) == ("answer #2", "qwen", "answer.ru@1")
+    assert (kept["characters"], kept["sha256"]) == (len(masked), sha256(masked.encode()).hexdigest())
+    assert kept["text"] == (masked if trace_content else None)
 
 
 def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
@@ -124,6 +160,52 @@ def test_a_refusal_for_want_of_knowledge_is_a_gap(ask: Ask, question: str, reaso
     assert [gap.reason for gap in new] == ([reason] if reason else [])
     if reason:
         assert (new[0].count - before.get(new[0].gap_id, 0), new[0].question) == (2, question)
+
+
+def misses_of(
+    outcome: Outcome, reason: Reason | None, *, intent: Intent = "answerable", question: str = E20
+) -> list[Miss]:
+    turn = Turn("t", question, outcome=outcome, reason=reason, intent=intent, standalone_question="Как вернуть чайник?")
+    return list(misses(turn, answer_of(turn)))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("refused", "no_relevant_context"),
+        ("cannot_answer", "insufficient_context"),
+        ("low_confidence", None),
+        ("human_followup", "low_confidence"),
+    ],
+)
+def test_unanswered_question_is_a_gap_in_its_own_words(outcome: Outcome, reason: Reason | None) -> None:
+    [missed] = misses_of(outcome, reason, question="А чайник? Я на ivan@mail.ru")
+    assert (missed.question, missed.reason) == ("А чайник? Я на [email]", reason or "low_confidence")
+    assert set(missed.stems) == set(stems("вернуть чайник"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "intent"),
+    [
+        ("blocked", "blocked_by_guardrails", "answerable"),
+        ("irrelevant", "off_topic", "chitchat"),
+        ("nonsense", "no_intent", "nonsense"),
+        ("out_of_scope", "out_of_scope", "out_of_scope"),
+        ("human_followup", "user_request", "wants_human"),
+        ("human_followup", "low_confidence", "chitchat"),
+        ("answered", None, "answerable"),
+        ("clarify", None, "answerable"),
+    ],
+)
+def test_filtered_or_answered_request_is_no_gap(outcome: Outcome, reason: Reason | None, intent: Intent) -> None:
+    assert misses_of(outcome, reason, intent=intent) == []
+
+
+def test_topic_left_open_is_a_gap_with_the_question_as_asked() -> None:
+    draft = Draft("Чек нужен.", (), (), missing=("доставка в Омск",))
+    turn = Turn("t", "Нужен чек и есть ли доставка в Омск?", outcome="partially_answered", draft=draft)
+    [missed] = misses(turn, answer_of(turn))
+    assert (missed.question, missed.asked) == ("доставка в Омск", turn.question)
 
 
 def test_a_recorder_that_fails_costs_nobody_an_answer(

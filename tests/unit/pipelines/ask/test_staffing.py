@@ -21,9 +21,9 @@ FRIDAY, SATURDAY = "2026-11-20T12:00:00+03:00", "2026-11-21T12:00:00+03:00"
     ("at", "locale", "words"),
     [
         (FRIDAY, "ru", "Сотрудники на связи до 18:00 (UTC+3)."),
-        (FRIDAY, "en", "Our staff are here until 18:00 (UTC+3)."),
+        (FRIDAY, "en", "Our team is online until 18:00 (UTC+3)."),
         (SATURDAY, "ru", "Мы отдыхаем. Сотрудники ответят в понедельник, 23 ноября, с 09:00 (UTC+3)."),
-        (SATURDAY, "en", "Our staff will answer on Monday 23 November, from 09:00 (UTC+3)."),
+        (SATURDAY, "en", "Our team will answer on Monday 23 November from 09:00 (UTC+3)."),
     ],
 )
 def test_the_hour_and_the_day_are_named(at: str, locale: str, words: str) -> None:
@@ -48,4 +48,4 @@ def test_where_nobody_has_said_nothing_is_promised() -> None:
     never = Hours.model_validate({"zone": "UTC", "week": {}})
     assert sentence(never, "ru") == " Сейчас сотрудников на связи нет."
     always = Hours.model_validate({"zone": "UTC", "week": {day: ["00:00-24:00"] for day in WEEKDAYS}})
-    assert sentence(always, "en") == " Our staff are here."
+    assert sentence(always, "en") == " Our team is online."

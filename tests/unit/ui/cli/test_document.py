@@ -66,7 +66,7 @@ def test_properties_are_set_and_taken_back(shop: Path) -> None:
     )
     assert read("show", "pump.md")["overrides"] == {"status": "archived", "tags": ["a", "b"]}
     shown = opora("document", "show", "pump.md").stdout
-    assert "status: archived (set; the document says: active)" in shown
+    assert "status: archived (set; in the document: active)" in shown
     (shop / "pump.md").write_text(PUMP + "\nИ ещё.")
     assert opora("ingest", str(shop)).exit_code == 0
     assert read("show", "pump.md")["status"] == "archived"
@@ -79,7 +79,7 @@ def test_many_are_set_by_conditions() -> None:
     assert read("set", "--where", "words=НАСОС", "--where", "status=active", "--status", "archived") == {"documents": 1}
     assert read("list", "--where", "status=archived")["total"] == 1
     assert read("list", "--where", "status=archived", "--where", "status=active")["total"] == 2
-    assert "no such documents" in opora("document", "list", "--where", "tag=none").stderr
+    assert "No such documents" in opora("document", "list", "--where", "tag=none").stderr
     assert read("list", "--where", "flagged=no", "--where", "date_from=2020-01-01")["total"] == 2
 
 
@@ -127,13 +127,13 @@ def test_a_mistake_says_what_to_do() -> None:
 
 
 def test_the_index_is_checked_and_repaired() -> None:
-    assert "Everything agrees: 2 documents" in opora("index", "check").stdout
+    assert "Everything matches: 2 documents" in opora("index", "check").stdout
     with acting_as(Tenant("default", "tests")):
         collection = open_collection()
         collection.delete([next(iter(collection.scan())).id])
     result = opora("index", "check")
     assert result.exit_code == 1
-    assert "Documents that miss chunks: 1" in result.stdout
+    assert "Documents with missing chunks: 1" in result.stdout
     assert "--repair --tenant default" in result.stderr
     repaired = opora("index", "check", "--repair", "--json")
     assert repaired.exit_code == 0

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from components.language.words import stems
 from evaluation.datasets.fixture import DEMO
 from pipelines.ask.answering import answer_of
-from pipelines.ask.articles import gap_meanings, preview
+from pipelines.ask.articles import closing, gap_meanings, preview
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ask.contract import AskRequest
@@ -23,6 +24,8 @@ from tenants.core.errors import Busy, Conflict, Invalid, NotFound, TryAgain
 from tenants.desk import articles
 from tenants.desk.articles import Draft
 from tenants.knowledge import documents, gaps
+from tenants.knowledge.gaps import Miss
+from tests.audits import entry
 
 FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
 QUESTION = "Можно ли оплатить заказ криптовалютой?"
@@ -93,15 +96,44 @@ def test_a_gap_becomes_an_article_and_is_closed_by_it(written: Articles, shop: A
     assert search.verify().faults == ()
 
 
-def test_a_gap_that_is_asked_again_without_an_answer_is_open_again(written: Articles, shop: Ask) -> None:
-    gap = gap_of("Чем кормить попугая?")
-    article = articles.add(DRAFT, [gap.gap_id])
+def test_gap_stays_open_if_the_article_does_not_answer(written: Articles) -> None:
+    parrot, crypto = gap_of("Чем кормить попугая?"), gap_of(QUESTION)
+    article = articles.add(DRAFT, [parrot.gap_id, crypto.gap_id])
     written.publish(article.article_id, 1)
-    assert gap_of(gap.question).status == "closed"
+    assert (gap_of(parrot.question).status, gap_of(QUESTION).status) == ("open", "closed")
+    with pytest.raises(Conflict, match="gap_unanswered"):
+        written.close_gap(parrot.gap_id)
+    closing = written.close_gaps([parrot.gap_id, crypto.gap_id])
+    assert [gap.gap_id for gap in closing.unanswered] == [parrot.gap_id]
+    assert [gap.gap_id for gap in closing.closed] == [crypto.gap_id]
+
+
+def test_gap_stays_open_if_time_runs_out(written: Articles, shop: Ask) -> None:
+    article = articles.add(DRAFT)
+    written.publish(article.article_id, 1)
+    gap_id = gap_of(QUESTION).gap_id
+    assert closing.close([gap_id], shop, seconds=0).closed == ()
+    assert [gap.gap_id for gap in closing.close([gap_id], shop).closed] == [gap_id]
+
+
+def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask) -> None:
+    article = articles.add(DRAFT)
+    written.publish(article.article_id, 1)
+    gap = gap_of(QUESTION)
+    missed = Miss(gap.reason, "Чем кормить попугая, есть корм?", " ".join(stems(QUESTION)), gap.stems, ())
+    other = entry("other", question="Чем кормить попугая, есть корм?", misses=[missed])
+    store.append([other], get_settings())
+    assert gaps.get(gap.gap_id).count == 2
+    assert written.close_gaps([gap.gap_id]).closed == ()
+
+
+def test_closed_gap_asked_again_without_an_answer_reopens(shop: Ask) -> None:
+    gap = gap_of("Чем кормить попугая?")
+    gaps.close(gap.gap_id)
     shop.answer(AskRequest(question=gap.question))
     shop.recorder.collect()
     again = gap_of(gap.question)
-    assert (again.status, again.reopened, again.article_id) == ("open", 1, article.article_id)
+    assert (again.status, again.reopened) == ("open", 1)
 
 
 def test_a_dismissed_gap_is_counted_and_stays_dismissed(written: Articles, shop: Ask) -> None:

@@ -46,7 +46,7 @@ def test_an_overdue_chat_returns_to_the_assistant_with_an_open_ticket() -> None:
         assert [one.ticket_id for one in store.latest(with_ticket=True)] == [ticket_id]
         last = store.messages(hurried.chat_id)[-1]
         assert (last.body["event"], last.body["ticket_id"]) == ("queue_timed_out", ticket_id)
-        assert f"Обращение {ticket_id} открыто" in last.text
+        assert "Обращение остаётся открытым" in last.text
         assert "Сотрудники" not in last.text
 
 
@@ -59,7 +59,7 @@ def test_who_is_not_answered_in_time_reads_when_somebody_will_be_there() -> None
     with acting_as(HURRIED):
         lines = [one.text for one in store.messages(hurried.chat_id) if one.text]
     assert len(lines) == 1
-    assert "У нас ремонт. Пока можно спросить помощника." in lines[0]
+    assert "У нас ремонт. А пока можно спросить помощника." in lines[0]
 
 
 def test_files_of_chats_go_when_their_time_has_come() -> None:

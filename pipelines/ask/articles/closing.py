@@ -1,0 +1,84 @@
+"""Closes knowledge gaps: the questions of each are asked again, of today's knowledge base, before it is closed.
+
+A gap is closed if every wording that customers used is answered now. Articles to read, a doubtful answer and a handoff
+are no answer, and a part of a question that an answer still leaves open stays a gap. Questions leave no records and no
+tickets behind.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from pydantic import ValidationError
+
+from components.turn import Turn
+from pipelines.ask import record
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import SHOWN, AskRequest
+from pipelines.ask.replay import RecordedInput
+from pipelines.ask.usecase import Ask, begin
+from tenants.audit import search
+from tenants.core import fairness
+from tenants.core.errors import OporaError, trail
+from tenants.knowledge import gaps
+from tenants.knowledge.gaps import Gap
+
+log = logging.getLogger("opora.articles")
+
+SECONDS = 30.0
+"""Time limit of the questions of a request; gaps that were not reached stay open."""
+
+_WORDINGS = 10
+"""Wordings of one gap that are asked, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Gaps that were closed, and gaps that stay open because a question has no answer yet."""
+
+    closed: tuple[Gap, ...]
+    unanswered: tuple[Gap, ...]
+
+
+def close(gap_ids: Sequence[str], ask: Ask, *, seconds: float = SECONDS) -> Closing:
+    """Close those of the gaps whose questions are answered now. Raises `NotFound` with the code `gap_unknown`."""
+    until = monotonic() + seconds
+    listed = [gaps.get(gap_id) for gap_id in dict.fromkeys(gap_ids)]
+    answered = [gap.gap_id for gap in listed if monotonic() < until and _is_answered(gap, ask, until)]
+    closed = gaps.decide(answered, "closed") if answered else ()
+    return Closing(closed, tuple(gap for gap in listed if gap.gap_id not in answered))
+
+
+def _is_answered(gap: Gap, ask: Ask, until: float) -> bool:
+    for turn in _turns(gap):
+        if monotonic() >= until:
+            return False
+        fairness.yield_to_questions()
+        try:
+            finished, _ = ask.finish(turn)
+        except OporaError as error:
+            log.warning("gap %s is not asked again: %s", gap.gap_id, trail(error))
+            return False
+        answer = answer_of(finished)
+        if answer.outcome not in SHOWN or gap.gap_id in {miss.gap_id for miss in record.misses(finished, answer)}:
+            return False
+    return True
+
+
+def _turns(gap: Gap) -> Iterator[Turn]:
+    """Yield the recorded turns of a gap, one per wording; its own question if none of them is kept."""
+    askings = {asking.question: asking for asking in reversed(gaps.askings([gap.gap_id]))}
+    newest = sorted(askings.values(), key=lambda asking: -asking.sequence)[:_WORDINGS]
+    records = search.of([asking.turn_id for asking in newest])
+    recorded = [_recorded(found.content) for found in records.values() if found.content is not None]
+    turns = [turn for turn in recorded if turn is not None]
+    yield from turns or [begin(AskRequest(question=gap.question))]
+
+
+def _recorded(content: object) -> Turn | None:
+    """The turn as it began; None if another version has recorded it in another form."""
+    try:
+        return RecordedInput.model_validate(content).turn()
+    except ValidationError:
+        return None

@@ -1,0 +1,65 @@
+"""`/gaps` over HTTP, for operators. The gate has checked the token and set the tenant."""
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict
+
+from pipelines.ask.articles import gap_meanings
+from pipelines.ask.articles.usecase import Articles
+from pipelines.gate import Route
+from tenants.knowledge import gaps
+from tenants.knowledge.gaps import Gap
+
+
+class GapChange(BaseModel):
+    """A change to a gap."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: gaps.Status
+
+
+_BODY_BYTES = 1_000
+ROUTES = (
+    Route("GET", "/gaps", scope="operate"),
+    Route("PATCH", "/gaps/{gap_id}", scope="operate", body=GapChange, limit=_BODY_BYTES),
+)
+
+_OF_GROUPING = frozenset({"stems", "vector", "vector_of"})
+
+
+def router(service: Articles) -> APIRouter:
+    """Return the endpoints."""
+    endpoints = APIRouter()
+
+    @endpoints.get("/gaps")
+    def list_gaps(
+        status: Literal["open", "closed", "dismissed", "all"] = "open",
+        text: Annotated[str, Query(max_length=200)] = "",
+    ) -> dict[str, object]:
+        """Questions that the knowledge base could not answer, grouped by meaning, most frequent first."""
+        groups = gap_meanings.groups(None if status == "all" else status, text)
+        return {
+            "groups": [
+                {"count": group.count, "doc_ids": group.doc_ids, "gaps": [gap_as_json(gap) for gap in group.gaps]}
+                for group in groups
+            ]
+        }
+
+    @endpoints.patch("/gaps/{gap_id}")
+    def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
+        """Dismiss a gap, open it again, or close it: 409 while one of its questions is not answered."""
+        if change.status == "closed":
+            return gap_as_json(service.close_gap(gap_id))
+        return gap_as_json(gaps.decide([gap_id], change.status)[0])
+
+    return endpoints
+
+
+def gap_as_json(gap: Gap) -> dict[str, object]:
+    """Return a gap without the stems and the vector used for grouping."""
+    moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
+    times = {name: at.isoformat() if at else None for name, at in moments.items()}
+    return {name: value for name, value in asdict(gap).items() if name not in _OF_GROUPING} | times
