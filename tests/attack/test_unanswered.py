@@ -31,11 +31,11 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def replies(visitor: httpx.Client, chat: str) -> list[str]:
-    """Wait for messages of the assistant and return their texts."""
+    """Wait for an answer, or for the word that it will come later, and return their texts."""
     deadline = monotonic() + PATIENCE_SECONDS / 4
     while monotonic() < deadline:
         messages = visitor.get(chat).json()["messages"]
-        if texts := [one["text"] for one in messages if one["author"] == "bot"]:
+        if texts := [one["text"] for one in messages if one["author"] in ("bot", "system")]:
             return texts
     return []
 
@@ -49,5 +49,5 @@ def test_every_message_that_is_taken_gets_a_word(crowded: Server) -> None:
         with ThreadPoolExecutor(CHATS) as pool:
             answers = list(pool.map(lambda chat: replies(visitor, chat), chats))
     assert all(len(one) == 1 for one in answers)
-    sorry = [one for (one,) in answers if one == text("outcomes.failed.default", "ru")]
-    assert len(sorry) == CHATS - ALLOWED
+    later = text("chats.delayed", "ru", seconds=0).split(".")[0]
+    assert sum(one.startswith(later) for (one,) in answers) == CHATS - ALLOWED

@@ -10,7 +10,7 @@ from tests.desk import Browser
 from tests.service.serving import Server
 from tests.webhooks import wait_until
 
-WATER, PARROT = "Сколько воды расходует модель Тайфун?", "Чем кормить попугая?"
+WATER, ENGRAVING = "Сколько воды расходует модель Тайфун?", "Можно ли заказать гравировку на крышке?"
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def editor(server: Server) -> Iterator[Browser]:
 
 @pytest.fixture
 def asked(acme: httpx.Client, editor: Browser) -> None:
-    for question in (WATER, PARROT):
+    for question in (WATER, ENGRAVING):
         acme.post("/ask/run", json={"question": question})
-    wait_until(lambda: {WATER, PARROT} <= set(rows(editor)))
+    wait_until(lambda: {WATER, ENGRAVING} <= set(rows(editor)))
 
 
 def rows(editor: Browser, status: str = "open") -> dict[str, str]:
@@ -36,7 +36,7 @@ def rows(editor: Browser, status: str = "open") -> dict[str, str]:
 
 
 def test_selected_gaps_close_only_if_they_are_answered(editor: Browser, acme: httpx.Client, asked: None) -> None:
-    chosen = [rows(editor)[question] for question in (WATER, PARROT)]
+    chosen = [rows(editor)[question] for question in (WATER, ENGRAVING)]
     text = "# Расход воды\n\nМодель «Тайфун» расходует 45 литров воды за стирку.\n"
     assert acme.post("/ingest/run", json={"documents": [{"doc_id": "тайфун.md", "title": "Тайфун", "text": text}]})
     form = {"status": "closed", "gap": ",".join(chosen), "back": "/desk/gaps?status=open"}
@@ -45,25 +45,25 @@ def test_selected_gaps_close_only_if_they_are_answered(editor: Browser, acme: ht
     shown = editor.page(back.headers["location"])
     [said] = shown.cssselect("[role=status]")
     assert "Остались открытыми: 1" in said.text_content()
-    assert (PARROT in rows(editor), WATER in rows(editor), WATER in rows(editor, "closed")) == (True, False, True)
+    assert (ENGRAVING in rows(editor), WATER in rows(editor), WATER in rows(editor, "closed")) == (True, False, True)
     assert acme.delete("/documents/тайфун.md").is_success
 
 
 def test_selected_gaps_begin_an_article_or_are_added_to_one(editor: Browser, asked: None) -> None:
-    chosen = {question: rows(editor)[question] for question in (PARROT,)}
-    begun = editor.post("/desk/gaps/assign", {"gap": chosen[PARROT], "article": ""})
+    chosen = {question: rows(editor)[question] for question in (ENGRAVING,)}
+    begun = editor.post("/desk/gaps/assign", {"gap": chosen[ENGRAVING], "article": ""})
     page = editor.page(begun.headers["location"])
-    assert PARROT in page.cssselect(".asked-for")[0].text_content()
-    written = editor.post("/desk/articles/new", {"title": "Попугаи", "text": "Зерном."})
+    assert ENGRAVING in page.cssselect(".asked-for")[0].text_content()
+    written = editor.post("/desk/articles/new", {"title": "Гравировка", "text": "Нет."})
     article_id = written.headers["location"].split("/")[-1].split("?")[0]
-    added = editor.post("/desk/gaps/assign", {"gap": chosen[PARROT], "article": article_id})
+    added = editor.post("/desk/gaps/assign", {"gap": chosen[ENGRAVING], "article": article_id})
     assert added.headers["location"] == f"/desk/articles/{article_id}"
-    assert PARROT in editor.page(added.headers["location"]).cssselect(".asked-for")[0].text_content()
+    assert ENGRAVING in editor.page(added.headers["location"]).cssselect(".asked-for")[0].text_content()
 
 
 def test_selected_gaps_are_dismissed(editor: Browser, asked: None) -> None:
-    dismissed = editor.post("/desk/gaps/decide", {"status": "dismissed", "gap": rows(editor)[PARROT]})
+    dismissed = editor.post("/desk/gaps/decide", {"status": "dismissed", "gap": rows(editor)[ENGRAVING]})
     assert dismissed.status_code == 303
-    assert (PARROT in rows(editor), PARROT in rows(editor, "dismissed")) == (False, True)
-    editor.post("/desk/gaps/decide", {"status": "open", "gap": rows(editor, "dismissed")[PARROT]})
+    assert (ENGRAVING in rows(editor), ENGRAVING in rows(editor, "dismissed")) == (False, True)
+    editor.post("/desk/gaps/decide", {"status": "open", "gap": rows(editor, "dismissed")[ENGRAVING]})
     assert editor.post("/desk/gaps/decide", {"status": "open"}).status_code == 422
