@@ -1,4 +1,4 @@
-"""The HTTP service: Hayhooks' immutable host behind the tenant gate. Assembles, decides nothing."""
+"""HTTP service: mounts Hayhooks and all routes behind the tenant gate. Contains no business logic."""
 
 import asyncio
 import gc
@@ -13,10 +13,10 @@ from ipaddress import ip_network
 from types import FrameType
 from typing import Protocol, runtime_checkable
 
-# Hayhooks reads a `.env` from any parent folder at import: a stray file must not reconfigure the service.
+# Hayhooks reads a `.env` from any parent folder on import; a stray file must not reconfigure the service.
 os.environ["PYTHON_DOTENV_DISABLED"] = "true"
 
-# Before Hayhooks, which imports Haystack: no telemetry, no snapshots.
+# Must precede Hayhooks, which imports Haystack: turns off telemetry and snapshots.
 import components as _components  # noqa: F401
 
 # isort: split
@@ -103,45 +103,47 @@ from ui.help import pages as help_pages
 log = logging.getLogger("opora.service")
 
 GRACE_SECONDS = 20
-"""How long running requests may take to finish once the process is asked to stop."""
+"""Time for running requests to finish after a shutdown signal."""
 
 _NOT_STARTED = 3
 KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none of them
-sends a question into a connection that is being closed."""
+"""Keep-alive timeout of idle connections. Longer than the timeouts of clients and load balancers, so that they never
+send a request into a connection that is being closed.
+"""
 
 _BETWEEN_FULL_COLLECTIONS = 100
-"""Collections of young objects; ten by default. A full one looks at everything that tenants have in memory, and
-everybody waits 0.2 s for it."""
+"""Young collections between full ones; Python's default is 10. A full collection traverses the data of all tenants and
+pauses every request for 0.2 s.
+"""
 
 
 @runtime_checkable
 class ManagedService(Protocol):
-    """Something that holds resources between requests: a pipeline wrapper, the nightly check."""
+    """Object that holds resources between requests, such as a pipeline wrapper or the nightly check."""
 
     def warm_up(self) -> None:
         """Acquire the resources."""
 
     def close(self) -> None:
-        """Release them."""
+        """Release the resources."""
 
 
 @runtime_checkable
 class AskEndpoint(Protocol):
-    """The wrapper of the ask pipeline, as other endpoints reach it."""
+    """Wrapper of the ask pipeline, as used by other endpoints."""
 
     runner: Runner
 
 
 @runtime_checkable
 class RouteProvider(Protocol):
-    """A pipeline wrapper that declares which of its routes are open."""
+    """Pipeline wrapper that declares its open routes."""
 
     open_routes: tuple[Route, ...]
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """Every open route of the service. A route that is not listed does not exist for callers."""
+    """Return every open route of the service. The gate rejects requests to any other route."""
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
@@ -194,7 +196,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The service as an ASGI application. Raises when a pipeline cannot be loaded, rather than serving only some."""
+    """Return the service as an ASGI application. Raises if any pipeline fails to load, instead of serving only some."""
     settings = settings or get_settings()
     host.configure(settings)
     app = create_host()
@@ -204,8 +206,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     limiter = asking.runner.limiter = quotas.RateLimiter(settings)
     visitors, conversations = Visitors(settings), Conversations(asking.runner)
     desk = Desk(desk_assets.Templates())
-    # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
-    # and outside everything that does any work.
+    # Added last: the gate runs inside CORS (which answers preflights and must add headers to rejections) and request
+    # ids, and outside everything that does any work.
     app.user_middleware.append(
         Middleware(
             Gate,
@@ -221,7 +223,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             refusals_per_minute=settings.rate_limit_per_minute,
         )
     )
-    # Outside of all: Hayhooks refuses every other origin.
+    # Outermost, because Hayhooks rejects every other origin.
     app.user_middleware.insert(0, Middleware(SiteCors))
     app.add_exception_handler(problems.ProblemException, _problem)
     app.add_exception_handler(RequestValidationError, _unreadable)
@@ -273,7 +275,7 @@ def _desk(
     library: Library,
     evaluations: Evaluation,
 ) -> Iterator[APIRouter]:
-    """The pages of the desk."""
+    """Return the routes of the desk."""
     yield account_pages.router(desk, limiter)
     yield chat_pages.router(desk, conversations)
     yield document_pages.router(desk, library)
@@ -302,7 +304,7 @@ def _shares(settings: Settings) -> Shares:
 
 
 def _declared_routes(app: FastAPI) -> Iterator[Route]:
-    """The routes that the folders in `pipelines/` declare. Our own routes come first, so they cannot be overridden."""
+    """Return the routes declared in the `pipelines/` folders. Our own come first, so these cannot override them."""
     registry = app.state.pipeline_registry
     for name in registry.get_names():
         if isinstance(wrapper := registry.get(name), RouteProvider):
@@ -325,7 +327,7 @@ async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: 
     """Report invalid path and query parameters as a problem object."""
     if not isinstance(error, RequestValidationError):
         raise error
-    # Each path begins with the parameter's origin (`path`, `query`), which is not a name that the caller used.
+    # Each location starts with the kind of parameter (`path`, `query`), which callers do not know.
     return problems.response(
         problems.from_complaints([{**complaint, "loc": complaint["loc"][1:]} for complaint in error.errors()])
     )
@@ -340,9 +342,9 @@ async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG
 def serve(settings: Settings | None = None) -> None:
     """Run the service in this process until SIGTERM or Ctrl-C, then finish the running requests."""
     settings = settings or get_settings()
-    os.umask(0o077)  # files of ours are their owner's, whatever the folder
+    os.umask(0o077)  # Keep our files private to the owner, whatever the folder's permissions.
     host.configure_logging(settings)
-    # Uvicorn raises the signal again after closing everything; by then it should mean a clean exit.
+    # Uvicorn re-raises the signal after shutdown; by then it should mean a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)
     BoundedConnection.per_address = settings.connections_per_address
     BoundedConnection.proxies = [ip_network(one) for one in filter(None, settings.trusted_proxies.split(","))]
@@ -375,7 +377,7 @@ class _Server(uvicorn.Server):
     drain_seconds = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Refuse to be ready, for as long as it takes load balancers to notice; then end.
+        """Report "not ready" long enough for load balancers to notice, then stop.
 
         A second signal, or Ctrl-C, ends at once.
         """
@@ -396,23 +398,23 @@ class _Server(uvicorn.Server):
 
 def _add_health(app: FastAPI, settings: Settings) -> None:
     async def healthz() -> Response:
-        """Liveness: the process answers."""
+        """Liveness probe: the process answers."""
         return JSONResponse({"status": "ok"})
 
     async def readyz() -> Response:
-        """Readiness: the pipelines are warm, the records can be read, and the index is this service's."""
+        """Readiness probe: the pipelines are warm, the records are readable, and this service owns the index."""
         if shutdown.announced():
             raise TryAgain("shutting_down")
         try:
             await to_thread(database.check, settings)
-            # Once the service that has the index is gone, it is this one's.
+            # After the previous owner of the index has stopped, this service takes over.
             await to_thread(_hold_index, settings)
         except TryAgain:
             raise
         except Exception as error:
             log.error("not ready: %s", trail(error))
             raise TryAgain from None
-        # One tenant's index that is being repaired is no reason to send the others' questions elsewhere.
+        # While one tenant's index is being repaired, keep accepting requests of the other tenants.
         damaged = index.damaged()
         return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
 
@@ -426,7 +428,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
 
 
 def _hold_index(settings: Settings) -> None:
-    """Have the embedded index for this service, and let commands reach it. Raises `Busy`."""
+    """Open the embedded index for this service and let CLI commands reach it. Raises `Busy`."""
     claims.hold_index(settings)
     index.share()
 
@@ -434,7 +436,7 @@ def _hold_index(settings: Settings) -> None:
 def _add_lifespan(
     app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, mcp: mcp_tool.McpEndpoint, *others: ManagedService
 ) -> None:
-    """Warm up before the first request, close after the last one."""
+    """Warm up before the first request and close after the last one."""
     inner = app.router.lifespan_context
     registry = app.state.pipeline_registry
     wrappers = [registry.get(name) for name in registry.get_names()]
@@ -452,7 +454,7 @@ def _add_lifespan(
                 log.error("another service has the data folder %s: this one is not ready", settings.data_dir)
             for resident in residents:
                 await to_thread(resident.warm_up)
-            # Objects created by warming up are never freed; frozen, the garbage collector does not traverse them again.
+            # Warm-up objects are never freed; once frozen, the garbage collector skips them.
             gc.collect()
             gc.freeze()
             gc.set_threshold(*gc.get_threshold()[:2], _BETWEEN_FULL_COLLECTIONS)

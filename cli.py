@@ -1,4 +1,4 @@
-"""The command line: the same use cases as HTTP, for people and scripts. `ui.cli.terminal` holds what they share."""
+"""Command line: the same use cases as the HTTP API, for people and scripts. Shared code is in `ui.cli.terminal`."""
 
 import os
 import socket
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 EXCERPT_SHOWN = 160
 _DEMO_CONTACT = "anna@example.com"
-"""The contact that comes with the showcase questions."""
+"""Contact used for the showcase questions."""
 
 
 app = typer.Typer(
@@ -181,7 +181,7 @@ def demo() -> None:
 
 
 def _add_demo_site(name: str, welcome: str, suggested: tuple[str, ...]) -> None:
-    """The site of the shop's page, which the service itself serves: no other origin may show its widget."""
+    """Return the site of the demo shop. It allows only the service's own origin to show the widget."""
     from tenants.chats import sites
     from ui.pages import DEMO_SITE
 
@@ -191,7 +191,7 @@ def _add_demo_site(name: str, welcome: str, suggested: tuple[str, ...]) -> None:
 
 
 def _add_demo_operator(tenant: str) -> tuple[str, str]:
-    """Let a person sign in to the shop's desk; the login and a new password."""
+    """Create an account for the demo shop's desk; return the login and a new password."""
     from secrets import token_hex
 
     from tenants.desk import operators
@@ -292,7 +292,7 @@ def tenant_list(as_json: Json = False) -> None:
 
     table = Table()
     for column in ("id", "name", "state", "documents", "chats", "storage", "created_at"):
-        # An id that is cut short cannot be copied into the next command.
+        # Never truncate ids: they are copied into the next command.
         table.add_column(message(f"tenant.{column}"), overflow="fold" if column == "id" else "ellipsis")
     for tenant in tenants:
         size = sizes.get(tenant.tenant_id, TenantSize())
@@ -309,7 +309,7 @@ def tenant_token(
     ttl: Annotated[int, typer.Option(help=message("help.ttl"), min=1)] = 3600,
     subject: Annotated[str, typer.Option(help=message("help.subject"))] = SUBJECT,
 ) -> None:
-    """Print a signed token for a registered tenant, and nothing else, so that scripts can capture it."""
+    """Print only a signed token for a registered tenant, so that scripts can capture it."""
     from tenants.access import issued_tokens
     from tenants.core.context import SCOPES
 
@@ -390,8 +390,8 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
 
 
 def main() -> None:
-    """The `opora` command."""
-    os.umask(0o077)  # files of ours are their owner's, whatever the folder
+    """Run the `opora` command."""
+    os.umask(0o077)  # Keep our files private to the owner, whatever the folder's permissions.
     app()
 
 

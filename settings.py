@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 ROOT = Path(__file__).parent
 
 EMBEDDED = "embedded"
-"""The profile that is the base pipeline, without models."""
+"""Profile of the base pipeline, which uses no models."""
 
 PROFILE_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 
@@ -18,7 +18,7 @@ _ADDRESS = r"^(https?://[^\s/]+\S*)?$"
 
 
 class Settings(BaseSettings):
-    """Every field is bounded and described."""
+    """Settings of the service; every field has bounds and a description."""
 
     model_config = SettingsConfigDict(env_prefix="OPORA_", env_file=None, extra="ignore", frozen=True)
 
@@ -183,41 +183,43 @@ class Settings(BaseSettings):
 
     @cached_property
     def database(self) -> str:
-        """The effective SQLAlchemy URL."""
+        """Effective SQLAlchemy URL."""
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
 
     @property
     def address(self) -> str:
-        """Where the service is found from this machine."""
+        """URL of the service on this machine."""
         return f"http://{self.host}:{self.port}"
 
     @property
     def browsed_at(self) -> str:
-        """Where browsers find the service, as far as the settings say."""
+        """URL of the service for browsers, as far as the settings tell."""
         return self.public_url.rstrip("/") or self.address
 
     @property
     def models(self) -> Path:
-        """The effective folder of models, as an absolute path."""
+        """Absolute path of the models folder."""
         return (self.models_dir or self.data_dir / "models").resolve()
 
     @property
     def traces_to(self) -> str:
-        """The OTLP endpoint that traces are sent to; empty when tracing is off."""
+        """OTLP endpoint for traces; empty if tracing is off."""
         return self.otlp_endpoint or (f"{self.phoenix_url.rstrip('/')}/v1/traces" if self.phoenix_url else "")
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The available profiles: the base pipeline, and each file in `ask/profiles`."""
+        """Return the available profiles: the base pipeline and each file in the profiles folder."""
         return (EMBEDDED, *sorted(path.stem for path in (self.pipelines_dir / "ask" / "profiles").glob("*.yaml")))
 
     @cached_property
     def index_place(self) -> str:
-        """The location of the index: the server's URL, or the absolute path of the embedded engine's folder."""
+        """Location of the index: the server's URL, or the absolute path of the embedded engine's folder."""
         return self.qdrant_url or str(self.data_dir.resolve())
 
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
-    """The process's settings, read once. Tests call `get_settings.cache_clear()` after changing the environment."""
+    """Return the process-wide settings, read once. Tests call `get_settings.cache_clear()` after changing the
+    environment.
+    """
     return Settings()

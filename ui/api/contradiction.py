@@ -1,6 +1,6 @@
 """`/contradictions` and `/agreements` over HTTP. The gate has checked the token and set the tenant.
 
-That one document goes before the other from now on is an edge: `PUT /edges` with `supersedes`.
+To make one document take precedence, add an edge: `PUT /edges` with `supersedes`.
 """
 
 from typing import Annotated
@@ -20,7 +20,7 @@ _ChunkId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern
 
 
 class PairRequest(BaseModel):
-    """Two passages by the ids of their chunks, in any order."""
+    """Two passages by chunk id, in any order."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,13 +29,13 @@ class PairRequest(BaseModel):
 
 
 class ContradictionsAnswer(BaseModel):
-    """Contradictions that nobody has decided on, the newest first."""
+    """Open contradictions, newest first."""
 
     contradictions: tuple[Contradiction, ...]
 
 
 class AgreementsAnswer(BaseModel):
-    """Pairs of passages that do not contradict each other, the newest first."""
+    """Pairs of passages marked as consistent, newest first."""
 
     agreements: tuple[Agreement, ...]
 
@@ -52,25 +52,25 @@ router = APIRouter(tags=["relations"])
 
 @router.get(_CONTRADICTIONS)
 def list_contradictions() -> ContradictionsAnswer:
-    """Documents that contradict each other."""
+    """List documents that contradict each other."""
     return ContradictionsAnswer(contradictions=contradictions.undecided())
 
 
 @router.get(_AGREEMENTS)
 def list_agreements() -> AgreementsAnswer:
-    """Pairs of passages that do not."""
+    """List pairs of passages marked as consistent."""
     return AgreementsAnswer(agreements=agreements.all())
 
 
 @router.put(_AGREEMENTS)
 def put_agreement(body: PairRequest) -> AgreementsAnswer:
-    """Note that two passages do not contradict each other; the answer is all that there are."""
+    """Mark two passages as consistent. Returns all such pairs."""
     contradictions.agree(body.chunk_id, body.other_chunk_id)
     return AgreementsAnswer(agreements=agreements.all())
 
 
 @router.delete(_AGREEMENTS)
 def remove_agreement(query: Annotated[PairRequest, Query()]) -> AgreementsAnswer:
-    """Take that back; the answer is what is left."""
+    """Undo the mark. Returns the remaining pairs."""
     agreements.remove(query.chunk_id, query.other_chunk_id)
     return AgreementsAnswer(agreements=agreements.all())

@@ -1,4 +1,4 @@
-"""`/desk` over HTTP, for operators: the chats of their tenant, and everything that a person can do in one."""
+"""`/desk` over HTTP, for operators: the tenant's chats and every operator action in them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -39,27 +39,29 @@ class _Body(BaseModel):
 
 
 class Change(_Body):
-    """A change by an operator. `version` is the chat's as they saw it; without it, whatever it has become."""
+    """Change by an operator. `version` is the chat version that they saw; if omitted, the change applies to any
+    version.
+    """
 
     version: Annotated[int, Field(ge=0)] | None = None
     name: _Name = ""
 
 
 class Transfer(Change):
-    """Give a chat to another operator, by their subject; `name` is how customers know them."""
+    """Transfer of a chat to another operator, by subject; `name` is the display name for customers."""
 
     operator: _Subject
 
 
 class Snooze(Change):
-    """Put a chat off."""
+    """Snooze of a chat."""
 
     until: AwareDatetime
 
 
 class Reply(_Body):
-    """A public reply. `seen` is the last message that the operator has read, `name` how customers know them, and
-    `suggestion` the message of the suggestion that it was written from.
+    """Public reply. `seen` is the last message that the operator has read, `name` the display name for customers, and
+    `suggestion` the id of the message with the suggestion that the reply is based on.
     """
 
     text: _Text
@@ -70,27 +72,27 @@ class Reply(_Body):
 
 
 class Note(_Body):
-    """A note for other operators."""
+    """Note for other operators."""
 
     text: _Text
     name: _Name = ""
 
 
 class OperatorTypingState(TypingState):
-    """Whether an operator types, and how customers know them."""
+    """Whether an operator is typing, with their display name for customers."""
 
     name: _Name = ""
 
 
 class DeskThreadAnswer(BaseModel):
-    """A chat and its messages, notes included."""
+    """Chat with its messages, notes included."""
 
     chat: DeskChatPart
     messages: tuple[MessagePart, ...]
 
 
 class DeskPostedAnswer(BaseModel):
-    """A stored message, and the chat after it."""
+    """Stored message and the chat after it."""
 
     chat: DeskChatPart
     message: MessagePart
@@ -123,7 +125,7 @@ def _events(names: Sequence[str]) -> dict[int | str, dict[str, object]]:
 
 
 def router(conversations: Conversations) -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["desk"])
     _add_changes(endpoints)
     _add_suggestions(endpoints, conversations.runner)
@@ -135,18 +137,18 @@ def router(conversations: Conversations) -> APIRouter:
         with_ticket: Annotated[bool, Query(description="Only those that a person still owes an answer.")] = False,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> list[DeskChatPart]:
-        """The tenant's chats, the last used first."""
+        """List the tenant's chats, most recently used first."""
         chats = store.latest(state=state, assignee=assignee, with_ticket=with_ticket, limit=limit)
         return [desk_chat_part(chat) for chat in chats]
 
     @endpoints.get(_ONE)
     def show_desk_chat(chat_id: str, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0) -> DeskThreadAnswer:
-        """A chat, its messages and notes behind number `after`."""
+        """Return a chat with its messages and notes after number `after`."""
         return thread(store.get(chat_id), after)
 
     @endpoints.post(f"{_ONE}/reply")
     async def reply(chat_id: str, body: Reply) -> DeskPostedAnswer:
-        """Write to the customer, and have the chat from here on. 409 when another operator has answered since."""
+        """Send a reply to the customer and take the chat. Answers 409 if another operator has replied since."""
 
         def store_reply() -> DeskPostedAnswer:
             posted = store.reply(
@@ -160,14 +162,14 @@ def router(conversations: Conversations) -> APIRouter:
 
     @endpoints.post(f"{_ONE}/take")
     async def take(chat_id: str, body: Change) -> DeskChatPart:
-        """Have the chat from here on."""
+        """Take the chat."""
         chat = await asyncio.to_thread(store.take, chat_id, version=body.version, name=body.name)
         conversations.drop(chat_id)
         return await asyncio.to_thread(desk_chat_part, chat)
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
     async def operator_types(chat_id: str, body: OperatorTypingState) -> None:
-        """Let the customer see that a person types."""
+        """Show the customer that an operator is typing."""
         await asyncio.to_thread(store.get, chat_id)
         presence.typing(chat_id, "operator", body.name, active=body.active)
 
@@ -178,7 +180,7 @@ def router(conversations: Conversations) -> APIRouter:
         after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
         last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
     ) -> DeskChatEvents:
-        # A dependency, because an error must be answered before the response begins.
+        # A dependency, because errors must be answered before the response begins.
         await asyncio.to_thread(store.get, chat_id)
         response.headers.update(EVENT_HEADERS)
         seen = int(last_event_id) if is_event_number(last_event_id) else 0
@@ -188,13 +190,13 @@ def router(conversations: Conversations) -> APIRouter:
     async def follow_desk_chat(
         events: Annotated[DeskChatEvents, Depends(chat_reader)],
     ) -> AsyncIterator[ServerSentEvent]:
-        """One chat as events, notes included. Its customer and other operators see that the reader is there."""
+        """Stream one chat's events, notes included. The customer and other operators see the reader's presence."""
         async for event in events.read():
             yield event
 
     @endpoints.get("/desk/events", response_class=EventSourceResponse, responses=_events(DESK_EVENT_NAMES))
     async def follow_desk(response: Response) -> AsyncIterator[ServerSentEvent]:
-        """All chats of the tenant: `ready`, then a chat's `state` when anything in it is new, `typing`, `presence`."""
+        """Stream the events of all the tenant's chats: `ready`, then `state` for each change, `typing`, `presence`."""
         response.headers.update(EVENT_HEADERS)
         async for event in desk_events():
             yield event
@@ -205,64 +207,64 @@ def router(conversations: Conversations) -> APIRouter:
 def _add_suggestions(endpoints: APIRouter, runner: Runner) -> None:
     @endpoints.post(f"{_ONE}/suggestions")
     async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
-        """Suggest a reply to the customer's last question: a note with the turn, which no customer sees."""
+        """Suggest a reply to the customer's last question: a note with the turn, hidden from customers."""
         posted = await suggestions.suggest(runner, chat_id)
         return await asyncio.to_thread(posted_part, posted)
 
     @endpoints.post(f"{_ONE}/suggestions/{{message_id}}/discard", status_code=204)
     def discard_suggestion(chat_id: str, message_id: str) -> None:
-        """Note that a suggestion was of no use."""
+        """Mark a suggestion as not useful."""
         store.discard_suggestion(chat_id, message_id)
 
 
 def _add_changes(endpoints: APIRouter) -> None:
     @endpoints.post(f"{_ONE}/note")
     def note(chat_id: str, body: Note) -> DeskPostedAnswer:
-        """Write a note that the customer does not see."""
+        """Add a note that the customer does not see."""
         return posted_part(store.note(chat_id, body.text, name=body.name))
 
     @endpoints.post(f"{_ONE}/transfer")
     def transfer(chat_id: str, body: Transfer) -> DeskChatPart:
-        """Give the chat to another operator."""
+        """Transfer the chat to another operator."""
         return desk_chat_part(store.transfer(chat_id, body.operator, version=body.version, name=body.name))
 
     @endpoints.post(f"{_ONE}/hand_back")
     def hand_back(chat_id: str, body: Change) -> DeskChatPart:
-        """Give the chat back to the assistant."""
+        """Return the chat to the assistant."""
         return desk_chat_part(store.hand_back(chat_id, version=body.version))
 
     @endpoints.post(f"{_ONE}/snooze")
     def snooze(chat_id: str, body: Snooze) -> DeskChatPart:
-        """Put the chat off until a time, or until the customer writes."""
+        """Snooze the chat until a time, or until the customer writes."""
         return desk_chat_part(store.snooze(chat_id, body.until, version=body.version))
 
     @endpoints.post(f"{_ONE}/resolve")
     def resolve(chat_id: str, body: Change) -> DeskChatPart:
-        """End the chat. The customer's next message goes to the assistant."""
+        """Close the chat. The customer's next message goes to the assistant."""
         return desk_chat_part(store.resolve(chat_id, version=body.version))
 
     @endpoints.post(f"{_ONE}/reopen")
     def reopen(chat_id: str, body: Change) -> DeskChatPart:
-        """Go on with an ended chat."""
+        """Reopen a closed chat."""
         return desk_chat_part(store.reopen(chat_id, version=body.version, name=body.name))
 
     @endpoints.post(f"{_ONE}/undo")
     def take_back(chat_id: str) -> DeskChatPart:
-        """Take back one's own last change of the chat, within two minutes and while nothing else has changed it."""
+        """Undo the operator's own last change to the chat, within two minutes and only if nothing has changed since."""
         return desk_chat_part(undo.undo(chat_id))
 
     @endpoints.post(f"{_ONE}/seen", status_code=204)
     def operator_has_seen(chat_id: str, body: ReadMark) -> None:
-        """Note how far operators have read."""
+        """Record how far operators have read."""
         store.mark_seen(chat_id, body.seq, by_operator=True)
 
 
 def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
-    """A chat as operators read it."""
+    """Return a chat in the form that operators see."""
     messages = store.messages(chat.chat_id, after=after, notes=True)
     return DeskThreadAnswer(chat=desk_chat_part(chat), messages=tuple(map(desk_message_part, messages)))
 
 
 def posted_part(posted: Posted) -> DeskPostedAnswer:
-    """A message that was just stored."""
+    """Return a message that was just stored."""
     return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=desk_message_part(posted.message))

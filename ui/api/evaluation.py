@@ -30,7 +30,7 @@ ROUTES = (
 
 
 def router(evaluations: Evaluation) -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["evaluation"])
 
     @endpoints.get(_QUESTIONS, response_model=None)
@@ -42,14 +42,14 @@ def router(evaluations: Evaluation) -> APIRouter:
 
     @endpoints.post(_QUESTIONS)
     def add_questions(body: QuestionSet) -> dict[str, object]:
-        """Add questions, all or none. A question that exists already gets the new expectation."""
+        """Add questions, all or none. An existing question gets the new expectation."""
         return questions.stored_as_json(questions.add(body.questions))
 
     @endpoints.post(_FILE)
     async def upload_questions(
         request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
     ) -> dict[str, object]:
-        """Add the questions of a CSV or XLSX file, sent as the body. Rows with a fault are named, the others added."""
+        """Add the questions of a CSV or XLSX file, sent as the body. Reports invalid rows and adds the rest."""
         uploaded = await run_in_threadpool(questions.upload, name, await request.body())
         return questions.upload_as_json(uploaded)
 
@@ -65,13 +65,13 @@ def router(evaluations: Evaluation) -> APIRouter:
 
     @endpoints.post(_RESULTS, status_code=HTTPStatus.ACCEPTED)
     def start_run() -> dict[str, object]:
-        """Begin a run, which goes on by itself."""
+        """Start a run in the background."""
         evaluations.start()
         return {"state": "running"}
 
     @endpoints.get(f"{_RESULTS}/{{run_id}}")
     def show_result(run_id: str) -> dict[str, object]:
-        """Show a run with its failing questions and what differs from the run before it."""
+        """Return a run with its failed questions and the differences from the previous run."""
         return report.as_json(report.report(run_id))
 
     return endpoints

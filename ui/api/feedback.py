@@ -17,7 +17,7 @@ _BODY_BYTES = 16_000
 
 
 class FeedbackRequest(BaseModel):
-    """A verdict on one turn. Its author comes from the token."""
+    """Verdict on one turn. Its author comes from the token."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,7 +34,7 @@ class FeedbackRequest(BaseModel):
 
 
 class FeedbackAnswer(BaseModel):
-    """The stored verdict: its comment has no personal data."""
+    """Stored verdict; personal data is removed from its comment."""
 
     turn_id: str
     thumb: Thumb
@@ -47,12 +47,12 @@ ROUTES = (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest,
 
 
 def router(ask: Ask) -> APIRouter:
-    """The endpoint."""
+    """Return the endpoint."""
     endpoints = APIRouter(tags=["ask"])
 
     @endpoints.post(_PATH)
     def judge(body: FeedbackRequest) -> FeedbackAnswer:
-        """Store a verdict; it replaces the same person's earlier one on this turn."""
+        """Store a verdict. It replaces the same person's earlier verdict on this turn."""
         verdict = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)
         return FeedbackAnswer(
             turn_id=verdict.turn_id, thumb=verdict.thumb, reason=verdict.reason, comment=verdict.comment, at=verdict.at

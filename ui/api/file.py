@@ -1,7 +1,7 @@
-"""Files of chats over HTTP: sent by customers, downloaded by them and by operators.
+"""Chat files over HTTP: uploaded by customers, downloaded by customers and operators.
 
-The threat: a file that runs in the browser of whoever opens it. Every download is an attachment of the type that the
-service itself has found out, and a browser may make nothing else of it.
+Threat: a file that executes in the reader's browser. Every download is an attachment with the type that the service has
+detected itself, and browsers must not sniff another one.
 """
 
 from asyncio import to_thread
@@ -32,9 +32,9 @@ _FILES = "/chats/{chat_id}/files"
 _FILE = "/chats/{chat_id}/files/{file_id}"
 _DESK_FILE = "/desk/chats/{chat_id}/files/{file_id}"
 _FORM_BYTES = 10_000
-"""What a form may take beside its file."""
+"""Maximum size of the other parts of the form, besides the file."""
 _SCANS, _OF_TENANT, _OF_VISITOR = 2, 8, 2
-"""Files that are scanned at once, and that are accepted of one tenant and one visitor until they are."""
+"""Limits on concurrent scans, and on unscanned files per tenant and per visitor."""
 
 _FORM = {
     "requestBody": {
@@ -62,7 +62,7 @@ ROUTES = (
 
 
 class FilePart(BaseModel):
-    """A file of a chat. Send `file_id` with a message: until then operators are not shown it."""
+    """File in a chat. Send `file_id` with a message; until then operators do not see the file."""
 
     file_id: str
     name: str
@@ -71,20 +71,22 @@ class FilePart(BaseModel):
 
 
 def router(conversations: Conversations) -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["chats"])
     scanner = AttachmentScanner(_SCANS)
     scans = Pool("scan", _SCANS, turns=1)
 
     async def own_chat(chat_id: str) -> Chat:
-        # A dependency, so that nothing of a form is read for a chat of somebody else.
+        # A dependency, so that no form is read for a chat that is not the caller's.
         chat = await to_thread(store.own, chat_id)
         await to_thread(consents.check, chat.site)
         return chat
 
     @endpoints.post(_FILES, status_code=201, openapi_extra=_FORM)
     async def send_file(chat: Annotated[Chat, Depends(own_chat)], request: Request) -> FilePart:
-        """Store a file for a message: a picture, PDF, DOCX, XLSX, CSV or text, by its content. It is scanned first."""
+        """Store a file for a message: an image, PDF, DOCX, XLSX, CSV or text, recognized by content. It is scanned
+        first.
+        """
         await admit_message(conversations, chat.chat_id)
         limit = await to_thread(_limit, chat.site)
         declared = request.headers.get("content-length", "")
@@ -101,13 +103,13 @@ def router(conversations: Conversations) -> APIRouter:
 
     @endpoints.get(_FILE, response_class=Response, responses=_DOWNLOAD)
     def download_file(chat_id: str, file_id: str) -> Response:
-        """A file of the chat."""
+        """Return a file of the chat."""
         store.own(chat_id)
         return _download(*files.get(chat_id, file_id))
 
     @endpoints.get(_DESK_FILE, response_class=Response, responses=_DOWNLOAD)
     def download_desk_file(chat_id: str, file_id: str) -> Response:
-        """A file that a customer has sent."""
+        """Return a file sent by a customer."""
         store.get(chat_id)
         return _download(*files.get(chat_id, file_id))
 
@@ -119,7 +121,7 @@ def _limit(site: str) -> int:
 
 
 async def _uploaded(request: Request) -> tuple[str, bytes]:
-    """The name and the content of the one file of a form."""
+    """Return the name and content of the form's only file."""
     async with request.form(max_files=1, max_fields=0) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):

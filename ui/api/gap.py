@@ -14,7 +14,7 @@ from tenants.knowledge.gaps import Gap
 
 
 class GapChange(BaseModel):
-    """A change to a gap."""
+    """Change to a gap."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ def router(service: Articles) -> APIRouter:
 
     @endpoints.patch("/gaps/{gap_id}")
     def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
-        """Dismiss a gap, open it again, or close it: 409 while one of its questions is not answered."""
+        """Dismiss, reopen or close a gap. Closing answers 409 while one of its questions has no answer."""
         if change.status == "closed":
             return gap_as_json(service.close_gap(gap_id))
         return gap_as_json(gaps.decide([gap_id], change.status)[0])

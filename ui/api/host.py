@@ -1,4 +1,6 @@
-"""Hayhooks as Opora runs it: an immutable host with fixed settings, a quiet log, and none of its own routes open."""
+"""Hayhooks as configured by Opora: immutable, with fixed settings and a quiet log, and with none of its own routes
+open.
+"""
 
 import json
 import logging
@@ -31,7 +33,7 @@ ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackTy
 
 
 def configure_logging(settings: Settings) -> None:
-    """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
+    """Log one line per record to standard error, without payloads, variable values or exception texts."""
     handler = logging.StreamHandler(sys.stderr)
     plain = _OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s")
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
@@ -50,9 +52,9 @@ class _OneLineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, with the request it belongs to, and its trace where the request is a question.
+    """Log one JSON object per line, with the request id and, for questions, the trace id.
 
-    As much as the plain line says: no payloads, no texts of exceptions.
+    Like the plain line, without payloads or exception texts.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -69,7 +71,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(settings: Settings) -> None:
-    """Fix what Hayhooks would take from the environment, and keep payloads out of its log."""
+    """Override what Hayhooks would take from the environment, and keep payloads out of its log."""
     host_settings.durable_mode = True
     host_settings.pipelines_dir = str(settings.pipelines_dir)
     host_settings.root_path = ""
@@ -80,13 +82,13 @@ def configure(settings: Settings) -> None:
     host_settings.tracing_enabled = False
     host_settings.tracing_include_haystack_spans = False
     host_settings.tracing_include_payload_values = False
-    # Hayhooks keeps spans in memory even so, and sorts them on every request.
+    # Otherwise Hayhooks keeps spans in memory and sorts them on every request.
     host_settings.tracing_buffer_capacity = 1
-    # No page of another origin has business here yet: preflights are answered, with a no.
+    # No other origin has access at this point, so preflights are rejected.
     host_settings.cors_allow_origins = []
     host_settings.cors_allow_origin_regex = None
     host_settings.cors_allow_credentials = False
-    # An empty list would mean Hayhooks' default: uvicorn's records, rewritten.
+    # An empty list would select Hayhooks' default, which rewrites uvicorn's records.
     host_settings.intercepted_loggers = ["opora.intercepted"]
     host_log.remove()
     host_log.add(_log_host, level="WARNING", backtrace=False, diagnose=False)
@@ -101,9 +103,9 @@ def _log_host(message: "Message") -> None:
 
 
 def offer_ask(app: FastAPI) -> McpEndpoint:
-    """Of Hayhooks' routes keep the endpoints of pipelines; offer the ask pipeline alone as a model and as a tool.
+    """Keep only the pipeline endpoints of Hayhooks' routes; offer the ask pipeline alone as a model and as a tool.
 
-    Hayhooks 2.1 lists every pipeline as a model, those that cannot chat included.
+    Hayhooks 2.1 lists every pipeline as a model, including those that cannot chat.
     """
     registry = app.state.pipeline_registry
     name = MODEL

@@ -1,4 +1,4 @@
-"""`/desk/hours`: when people answer, for a tenant or for one of its sites."""
+"""`/desk/hours`: working hours of a tenant or of one of its sites."""
 
 from typing import Annotated
 
@@ -24,30 +24,30 @@ ROUTES = (
 
 
 class HoursAnswer(BaseModel):
-    """The hours in force, null where nobody has set any, and what customers read about them now."""
+    """Effective hours (null if not set) and the current text for customers."""
 
     hours: Hours | None
     now: Staffing | None
 
 
 def router() -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["desk"])
 
     @endpoints.get(_PATH)
     def read_hours(site: SiteKey = "") -> HoursAnswer:
-        """The hours in force: the site's, else the tenant's."""
+        """Return the effective hours: the site's, or else the tenant's."""
         return hours_answer(site)
 
     @endpoints.put(_PATH)
     def set_hours(body: Hours, site: SiteKey = "") -> HoursAnswer:
-        """Set the hours of a site, or the tenant's."""
+        """Set the hours of a site or of the tenant."""
         sites.set_hours(site, body)
         return hours_answer(site)
 
     @endpoints.delete(_PATH)
     def remove_hours(site: SiteKey = "") -> HoursAnswer:
-        """A site has the tenant's hours again; the tenant has none."""
+        """Remove hours: the site falls back to the tenant's, the tenant has none."""
         sites.set_hours(site, None)
         return hours_answer(site)
 
@@ -55,7 +55,7 @@ def router() -> APIRouter:
 
 
 def hours_answer(site: str) -> HoursAnswer:
-    """The hours in force. Raises `NotFound` for a site that the tenant does not have."""
+    """Return the effective hours. Raises `NotFound` if the tenant has no such site."""
     locale = sites.get(site).config.locale if site else policy.current().locale
     hours = sites.hours(site)
     return HoursAnswer(hours=hours, now=staffing(hours, locale))

@@ -1,4 +1,4 @@
-"""`/index`: encoding the index anew and going back, as jobs, because only the serving process may open it."""
+"""`/index`: rebuild and roll back the index as jobs, because only the serving process may open it."""
 
 from typing import Literal
 
@@ -22,11 +22,11 @@ ROUTES = (
     Route("POST", _ROLLBACK, scope="admin"),
     Route("GET", _GENERATIONS, scope="admin"),
 )
-"""What the gate lets through."""
+"""Open routes."""
 
 
 def router(encoder: EncoderSettings) -> APIRouter:
-    """The endpoints.
+    """Return the endpoints.
 
     :param encoder: how a rebuild encodes.
     """
@@ -34,19 +34,19 @@ def router(encoder: EncoderSettings) -> APIRouter:
 
     @endpoints.post(_REBUILD, status_code=202)
     def rebuild() -> Response:
-        """Encode all chunks of the tenant anew and put them in force."""
+        """Rebuild the index: re-encode all chunks of the tenant and switch to the new generation."""
         return _accepted("rebuild")
 
     @endpoints.post(_ROLLBACK, status_code=202)
     def rollback() -> Response:
-        """Put the generation in force that was before the last rebuild."""
+        """Roll back to the generation before the last rebuild."""
         if generations.in_state("kept") is None:
             raise NotFound("generation_not_kept")
         return _accepted("rollback")
 
     @endpoints.get(_GENERATIONS)
     def list_generations() -> Response:
-        """The generations, and whether a rebuild is due."""
+        """List the generations and whether a rebuild is due."""
         return JSONResponse(generations_json(encoder))
 
     return endpoints

@@ -1,4 +1,4 @@
-"""`/insight` over HTTP: figures of a period for operators, the chats behind them for admins; `/evaluation/runs`."""
+"""`/insight` over HTTP: metrics of a period for operators, and its chats for admins; `/evaluation/runs`."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -28,7 +28,9 @@ router = APIRouter(tags=["records"])
 
 @router.get("/insight")
 def show_insight(since: Since = None, until: Until = None, days: Days = DAYS) -> dict[str, object]:
-    """What chats and turns have come to: results and rates, ratings, waiting, outcomes, what is cited and missed."""
+    """Return metrics of chats and turns: results and rates, ratings, waiting times, outcomes, cited and missing
+    documents.
+    """
     return as_json(insight(since, until, days))
 
 
@@ -36,17 +38,17 @@ def show_insight(since: Since = None, until: Until = None, days: Days = DAYS) ->
 def export_chats(
     since: Since = None, until: Until = None, days: Days = DAYS, format: Format = "jsonl"
 ) -> StreamingResponse:
-    """The chats of a period, one a line, without their customers."""
+    """Export the chats of a period, one per line, without customer identities."""
     return download(exported(format, since, until, days), format, "chats")
 
 
 @router.get("/evaluation/runs")
 def list_evaluation_runs() -> dict[str, object]:
-    """What `opora evaluate` found out about the knowledge base, the newest run first."""
+    """List the results of `opora evaluate` for the knowledge base, newest run first."""
     return {"runs": [asdict(run) for run in evaluations.newest()]}
 
 
 def download(lines: Iterator[str], kind: Format, name: str) -> StreamingResponse:
-    """Lines as a file that a browser saves."""
+    """Return lines as a file download."""
     headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"', "X-Content-Type-Options": "nosniff"}
     return StreamingResponse(lines, media_type=MEDIA_TYPES[kind], headers=headers)

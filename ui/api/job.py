@@ -1,4 +1,4 @@
-"""`/jobs`: what became of accepted files, at a glance or as it happens, and how to stop it."""
+"""`/jobs`: status and live progress of accepted files, and cancelling."""
 
 import json
 from asyncio import sleep, to_thread
@@ -23,7 +23,7 @@ from tenants.work import jobs
 from tenants.work.jobs import Job, JobState
 
 MOST_FOLLOWED = 50
-"""Streams of jobs that one tenant may hold open: each asks the database twice a second."""
+"""Maximum number of open job streams per tenant: each polls the database twice a second."""
 
 _POLL_SECONDS = 0.5
 
@@ -59,7 +59,7 @@ _FILE_BODY = {
 
 
 class JobsQuery(BaseModel):
-    """Which jobs to list."""
+    """Filter for listing jobs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,7 +69,7 @@ class JobsQuery(BaseModel):
 
 
 class SiteRequest(BaseModel):
-    """A website to load: a page and what it links to below its folder, or the pages that a sitemap lists."""
+    """Website to load: a page and the pages below its folder that it links to, or the pages of a sitemap."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -77,7 +77,7 @@ class SiteRequest(BaseModel):
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """Open routes."""
     return (
         Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
         Route("POST", _SITE, scope="ingest", body=SiteRequest, limit=_SITE_BYTES),
@@ -89,7 +89,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
 
 
 def router() -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["jobs"])
     endpoints.add_api_route(
         _FILES, receive, methods=["POST"], response_class=Response, status_code=202, openapi_extra=_FILE_BODY
@@ -102,24 +102,24 @@ def router() -> APIRouter:
 
     @endpoints.get(_LIST)
     def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:
-        """The tenant's jobs, newest first."""
+        """List the tenant's jobs, newest first."""
         page = jobs.latest(state=query.state, limit=query.limit, before=query.before)
         return JSONResponse({"jobs": [as_json(job) for job in page]})
 
     @endpoints.get(_JOB)
     def show_job(job_id: str) -> Response:
-        """One job."""
+        """Return one job."""
         return JSONResponse(as_json(jobs.get(job_id)))
 
     @endpoints.delete(_JOB)
     def cancel_job(job_id: str) -> Response:
-        """Stop a job. What it has ingested by then stays."""
+        """Cancel a job. Documents ingested so far are kept."""
         return JSONResponse(as_json(cancel(job_id)))
 
     followers: Counter[str] = Counter()
 
     async def requested(job_id: str) -> AsyncIterator[Job]:
-        # A dependency, because an error must be answered before the response begins.
+        # A dependency, because errors must be answered before the response begins.
         tenant_id = current().tenant_id
         if followers[tenant_id] >= MOST_FOLLOWED:
             raise RateLimited(jobs.RETRY_SECONDS)
@@ -134,9 +134,9 @@ def router() -> APIRouter:
         job: Annotated[Job, Depends(requested)],
         last_event_id: Annotated[str, Header(description="The last event seen before.")] = "",
     ) -> AsyncIterable[ServerSentEvent]:
-        """A job as it goes on: an event with all of it at each change, the last one when it has ended.
+        """Stream a job's progress: an event with the full state for each change, the last one at the end.
 
-        Ids of events are the job's revisions, so a client that comes back misses only what was overtaken.
+        Event ids are the job's revisions, so a reconnecting client misses only superseded states.
         """
         revision = int(last_event_id) if is_event_number(last_event_id) else 0
         while not job.finished:
@@ -145,7 +145,7 @@ def router() -> APIRouter:
                 yield _event("progress", job)
             await sleep(_POLL_SECONDS)
             if shutdown.requested():
-                # The client reconnects by itself, to the next process, and says what it has seen.
+                # The client reconnects to the next process with the id of its last event.
                 return
             job = await to_thread(jobs.get, job.job_id)
         yield _event("done", job)

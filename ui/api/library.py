@@ -1,4 +1,4 @@
-"""`/documents`: the use case of looking after documents, over HTTP."""
+"""`/documents`: document management over HTTP."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ _DOCUMENT = "/documents/{doc_id:path}"
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """Open routes."""
     limit = settings.max_body_bytes
     return (
         Route("GET", _LIST, scope="ingest"),
@@ -37,33 +37,33 @@ def routes(settings: Settings) -> tuple[Route, ...]:
 
 
 def router(library: Library) -> APIRouter:
-    """The endpoints. They are plain functions, so each runs in a thread and no question waits for it."""
+    """Return the endpoints. Plain functions, so that each runs in a thread and does not block questions."""
     endpoints = APIRouter(tags=["documents"])
 
     @endpoints.get(_LIST)
     def list_documents(query: Annotated[DocumentsQuery, Query()]) -> DocumentsAnswer:
-        """The documents that fit, page by page."""
+        """List the matching documents, page by page."""
         return documents_answer(library.page(query.selection(), after=query.after, limit=query.limit))
 
     @endpoints.patch(_LIST)
     def change_documents(body: DocumentsChange) -> ChangedAnswer:
-        """Set properties of every document that fits."""
+        """Set properties of all matching documents."""
         return ChangedAnswer(documents=library.change_all(body.filter.selection(), body.set.changes()))
 
     @endpoints.get(_DOCUMENT)
     def read_document(doc_id: str, query: Annotated[DocumentQuery, Query()]) -> DocumentAnswer:
-        """One document, with the parts named in `include`."""
+        """Return one document with the parts named in `include`."""
         return document_answer(library, doc_id, query)
 
     @endpoints.patch(_DOCUMENT)
     def change_document(doc_id: str, body: DocumentChange) -> DocumentAnswer:
-        """Put an earlier version in force, set properties."""
+        """Restore an earlier version or set properties."""
         library.change(doc_id, body.changes(), version=body.version)
         return document_answer(library, doc_id, DocumentQuery())
 
     @endpoints.delete(_DOCUMENT)
     def remove_document(doc_id: str) -> RemovedAnswer:
-        """Remove a document, its versions and its ties."""
+        """Remove a document with its versions and edges."""
         return RemovedAnswer(doc_id=doc_id, chunks=library.delete(doc_id))
 
     return endpoints

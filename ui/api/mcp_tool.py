@@ -1,6 +1,6 @@
-"""`POST /mcp`: the ask pipeline as a tool of the Model Context Protocol, by Hayhooks' own server.
+"""`POST /mcp`: the ask pipeline as a tool of the Model Context Protocol, served by Hayhooks' own MCP server.
 
-Sessions are stateless, so any replica can answer each request for the tenant of its own token.
+Sessions are stateless, so any replica can answer each request for the tenant of the token.
 """
 
 import json
@@ -35,14 +35,14 @@ _Call: TypeAlias = Callable[[CallToolRequest], Awaitable[ServerResult]]
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open routes. Stateless sessions need no GET or DELETE."""
+    """Return the open routes. Stateless sessions need no GET or DELETE."""
     return (Route("POST", PATH, scope="ask", limit=settings.max_body_bytes),)
 
 
 class McpEndpoint:
-    """Hayhooks' MCP application at `/mcp` alone: it brings a status page and an older transport as well.
+    """Hayhooks' MCP application, only at `/mcp`: by itself it also serves a status page and an older transport.
 
-    :param registry: the pipelines that become tools.
+    :param registry: the pipelines to expose as tools.
     """
 
     def __init__(self, registry: ImmutablePipelineRegistry) -> None:
@@ -54,7 +54,7 @@ class McpEndpoint:
         self.application: Starlette = create_starlette_app(server, json_response=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, always in JSON, whatever else the client accepts."""
+        """Answer a request, always in JSON, whatever the client accepts."""
         headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
         # Starlette mounts match only with a trailing slash, which clients do not send.
         inner = {**scope, "path": f"{PATH}/", "headers": [*headers, (b"accept", b"application/json")]}
@@ -62,7 +62,7 @@ class McpEndpoint:
 
 
 def _listing(inner: _List, names: frozenset[str]) -> _List:
-    """List the pipelines: Hayhooks adds tools of its own that show which ones are deployed."""
+    """List the pipelines only: Hayhooks adds its own tools that expose deployed pipelines."""
 
     async def list_tools(request: ListToolsRequest) -> ServerResult:
         result = (await inner(request)).root
@@ -91,7 +91,7 @@ def _calling(inner: _Call, names: frozenset[str]) -> _Call:
 
 
 def _outcome(body: str) -> ServerResult:
-    """The result of a call.
+    """Build the result of a call.
 
     :param body: the `turn.v1` object or a problem object.
     """

@@ -1,4 +1,4 @@
-"""`/operators` over HTTP, for admins of a tenant: who may sign in to its desk."""
+"""`/operators` over HTTP, for admins of a tenant: accounts of its desk."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -20,7 +20,7 @@ class _Body(BaseModel):
 
 
 class NewOperator(_Body):
-    """A person who may sign in. `name` is what customers see; the login's beginning when empty."""
+    """Account to create. `name` is the display name for customers; if empty, the local part of the login."""
 
     login: Annotated[str, Field(max_length=100)]
     password: _Password
@@ -29,20 +29,20 @@ class NewOperator(_Body):
 
 
 class OperatorChange(_Body):
-    """What to change of an operator; what is not given stays."""
+    """Changes to an operator; omitted fields stay unchanged."""
 
     role: Literal["operator", "editor", "admin"] | None = None
     name: Annotated[str, Field(max_length=100)] | None = None
 
 
 class NewPassword(_Body):
-    """A new password, which ends all sessions of its operator."""
+    """New password; ends all sessions of the operator."""
 
     password: _Password
 
 
 class OperatorPart(BaseModel):
-    """An operator, without the password."""
+    """Operator without the password."""
 
     login: str
     role: str
@@ -64,40 +64,40 @@ router = APIRouter(tags=["operators"])
 
 @router.get(_ALL)
 def list_operators() -> list[OperatorPart]:
-    """Who may sign in to the desk of this tenant."""
+    """List the accounts of this tenant's desk."""
     return [operator_part(one) for one in operators.all()]
 
 
 @router.post(_ALL, status_code=201)
 def add_operator(body: NewOperator) -> OperatorPart:
-    """Let a person sign in. A login is unique in the whole installation."""
+    """Create an account. Logins are unique in the whole installation."""
     return operator_part(operators.add(body.login, body.password, role=body.role, name=body.name))
 
 
 @router.patch(_ONE)
 def change_operator(login: str, body: OperatorChange) -> OperatorPart:
-    """Give a person another role or name, at once."""
+    """Change an operator's role or name, effective immediately."""
     return operator_part(operators.change(login, role=body.role, name=body.name))
 
 
 @router.delete(f"{_ONE}/sessions", status_code=204)
 def end_sessions(login: str) -> None:
-    """Sign a person out everywhere."""
+    """Sign an operator out of all devices."""
     sessions.end_all(operators.get(login))
 
 
 @router.delete(_ONE, status_code=204)
 def remove_operator(login: str) -> None:
-    """Take a person's access away; they are signed out at once."""
+    """Remove an operator's account and sign them out immediately."""
     operators.remove(login)
 
 
 @router.put(f"{_ONE}/password", status_code=204)
 def set_password(login: str, body: NewPassword) -> None:
-    """Give a person a new password, which signs them out everywhere."""
+    """Set a new password for an operator and sign them out of all devices."""
     operators.set_password(login, body.password)
 
 
 def operator_part(operator: Operator) -> OperatorPart:
-    """An operator for admins."""
+    """Return an operator in the form that admins see."""
     return OperatorPart(login=operator.login, role=operator.role, name=operator.name, created_at=operator.created_at)

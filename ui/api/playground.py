@@ -1,4 +1,4 @@
-"""`POST /playground`: a question under settings that are not in force, for editors."""
+"""`POST /playground`: a question under trial settings, for editors."""
 
 from fastapi import APIRouter
 
@@ -11,17 +11,17 @@ _PATH = "/playground"
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open routes."""
+    """Open routes."""
     return (Route("POST", _PATH, scope="ingest", body=PlaygroundRequest, limit=settings.max_body_bytes),)
 
 
 def router(runner: Runner) -> APIRouter:
-    """The endpoint."""
+    """Return the endpoint."""
     endpoints = APIRouter(tags=["ask"])
 
     @endpoints.post(_PATH)
     async def play(body: PlaygroundRequest) -> dict[str, object]:
-        """Answer without any effect, once for each of the settings to try."""
+        """Answer once for each of the settings to try, without side effects."""
         return as_json(await try_out(runner, body))
 
     return endpoints

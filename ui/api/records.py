@@ -61,7 +61,7 @@ def list_turns(
     before: _Before = None,
     limit: _Limit = 50,
 ) -> dict[str, object]:
-    """The matching recorded turns, newest first; pass `next` as `before` to get the following page."""
+    """List the matching recorded turns, newest first. Pass `next` as `before` to get the following page."""
     person = persons.digest(context.current().tenant_id, subject) if subject else None
     query = TurnQuery(since, until, outcome, reason, document, cited, text, session_id, person, before)
     records = search.find(query, limit=limit)
@@ -73,29 +73,31 @@ def list_turns(
 
 @router.get("/audit/export")
 def export(since: _Day = None, until: _Day = None, format: Format = "jsonl") -> StreamingResponse:
-    """The audit chain as JSON Lines, contents included, or its turns as a table for a spreadsheet."""
+    """Export the audit chain as JSON Lines, contents included, or its turns as a table for a spreadsheet."""
     return download(exported(format, since, until), format, "audit")
 
 
 @router.get("/audit/verify")
 async def verify_chain() -> dict[str, object]:
-    """Verify the whole chain: its end, which is worth keeping elsewhere, and every fault. Takes as long as it is."""
+    """Verify the whole chain. Returns its head, which is worth storing elsewhere, and every fault. Takes time
+    proportional to its length.
+    """
     return asdict(await verified())
 
 
 async def verified() -> Verification:
-    """Verify the whole chain of the tenant. Raises `Busy` while another request does."""
+    """Verify the whole chain of the tenant. Raises `Busy` while another request is doing so."""
     return await _VERIFYING.run({context.current().tenant_id: 1}, search.verify)
 
 
 @router.get("/audit/{turn_id}")
 def show_turn(turn_id: str) -> dict[str, object]:
-    """One recorded turn with its full content."""
+    """Return one recorded turn with its full content."""
     return whole(search.get(turn_id))
 
 
 def summary(record: Record) -> dict[str, object]:
-    """A recorded turn as a list entry. The question is None once it has been erased."""
+    """Return a recorded turn as a list entry. The question is None after erasure."""
     return {
         "sequence": record.sequence,
         "turn_id": record.turn_id,
@@ -108,12 +110,14 @@ def summary(record: Record) -> dict[str, object]:
 
 
 def whole(record: Record) -> dict[str, object]:
-    """A recorded turn with its content, which is None once it has been erased."""
+    """Return a recorded turn with its content, which is None after erasure."""
     return {**summary(record), "person": record.person, "hash": record.hash, "content": record.content}
 
 
 def exported(kind: Format, since: datetime | None, until: datetime | None) -> Iterator[str]:
-    """The chain, one link per line, with everything needed to verify it elsewhere; as CSV what people read of it."""
+    """Export the chain, one link per line, with everything needed to verify it elsewhere; as CSV, only the readable
+    fields.
+    """
     links = search.links(since, until)
     if kind == "csv":
         return csv_lines(_COLUMNS, (_row(link) for link in links if link.kind == "turn"))

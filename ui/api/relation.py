@@ -38,37 +38,37 @@ router = APIRouter(tags=["relations"])
 
 @router.get(_EDGES)
 def list_edges(doc_id: str | None = None) -> EdgesAnswer:
-    """All edges, or those of one document in both directions."""
+    """List all edges, or those of one document in both directions."""
     return edges_answer(edges.all() if doc_id is None else edges.of(doc_id))
 
 
 @router.put(_EDGES)
 def put_edge(body: EdgeRequest) -> EdgePart:
-    """Add an edge, or replace the one of its kind between its two documents."""
+    """Add an edge, or replace the existing one of this kind between the two documents."""
     return edge_part(edges.put(body.edge()))
 
 
 @router.delete(_EDGES)
 def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
-    """Take an edge away; the answer is what is left between documents of its `from_doc`."""
+    """Remove an edge. Returns the remaining edges of its `from_doc`."""
     edges.remove(query.from_doc, query.kind, query.to_doc)
     return edges_answer(edges.of(query.from_doc))
 
 
 @router.get(_REJECTED)
 def list_rejected() -> RejectedAnswer:
-    """All rejected approaches."""
+    """List all rejected approaches."""
     return rejected_answer(rejected.all())
 
 
 @router.put(_REJECTED)
 def put_rejected(body: RejectedRequest) -> RejectedPart:
-    """Reject an approach, or replace the reason and the day of one that is rejected already."""
+    """Reject an approach, or update the reason and date of an existing rejection."""
     return rejected_part(rejected.put(body.rejected()))
 
 
 @router.delete(_REJECTED_ITEM)
 def remove_rejected(rejected_id: str) -> RejectedAnswer:
-    """Take a rejection back; the answer is what is left."""
+    """Withdraw a rejection. Returns the remaining ones."""
     rejected.remove(rejected_id)
     return rejected_answer(rejected.all())

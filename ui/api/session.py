@@ -1,4 +1,4 @@
-"""`POST /widget/sessions`: a token for whoever visits a site, and how the site wants its widget to be."""
+"""`POST /widget/sessions`: a visitor token for a site, and the site's widget settings."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ _BODY_BYTES = 16_000
 
 
 class SessionRequest(BaseModel):
-    """A site by its public key, and who its visitor is.
+    """Site, by public key, and the visitor's identity.
 
     `identity` is a JWT of the tenant's own server, `visitor` the token of an earlier session.
     """
@@ -38,14 +38,14 @@ class SessionRequest(BaseModel):
 
 
 class LimitsPart(BaseModel):
-    """What the service takes at most: bytes of a file (0: none is taken), characters of a message."""
+    """Upload and message limits: bytes per file (0: no files), characters per message."""
 
     file_bytes: int
     question: int
 
 
 class SitePart(BaseModel):
-    """What a widget shows before anybody has said a word."""
+    """Widget content before the first message."""
 
     name: str
     locale: str
@@ -58,7 +58,7 @@ class SitePart(BaseModel):
 
 
 class SessionAnswer(BaseModel):
-    """A visitor token, good for `expires_in` seconds, and the site."""
+    """Visitor token, valid for `expires_in` seconds, and the site."""
 
     token: str
     expires_in: int
@@ -70,12 +70,12 @@ ROUTES = (Route("POST", _PATH, body=SessionRequest, limit=_BODY_BYTES),)
 
 
 def router(runner: Runner, visitors: Visitors) -> APIRouter:
-    """The endpoint."""
+    """Return the endpoint."""
     endpoints = APIRouter(tags=["chats"])
 
     @endpoints.post(_PATH)
     async def begin_session(body: SessionRequest, request: Request) -> SessionAnswer:
-        """Begin or renew the session of a visitor; needs no token, but an `Origin` that the site lists."""
+        """Start or renew a visitor's session. Needs no token, but an `Origin` that the site lists."""
         site = await sites.load(body.site)
         check_origin(site, request.headers.get("origin", ""), request.headers.get("host", ""))
         await _admit(runner, site, address_of(request))
@@ -90,7 +90,7 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
 
 
 def site_part(site: Site, rules: Policy) -> SitePart:
-    """A site as everybody may see it."""
+    """Return a site in its public form."""
     config = site.config
     return SitePart(
         name=site.name,

@@ -1,4 +1,4 @@
-"""`/settings`: a tenant's policy, and who has changed which setting."""
+"""`/settings`: a tenant's policy and the history of changes."""
 
 from typing import Annotated
 
@@ -20,9 +20,9 @@ _BODY_BYTES = 1_000_000
 
 
 class PolicyChange(BaseModel):
-    """Rules to set; null gives a rule that may be empty back to the installation, others stay as they are.
+    """Rules to set. Null resets a nullable rule to the installation's value; omitted rules stay unchanged.
 
-    `version` is that of the policy as the caller has seen it; empty: whatever it has become.
+    `version` is the policy version that the caller saw; if omitted, the change applies to any version.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -32,14 +32,14 @@ class PolicyChange(BaseModel):
 
 
 class PolicyAnswer(BaseModel):
-    """The policy in force."""
+    """Effective policy."""
 
     policy: Policy
     version: str
 
 
 class ChangePart(BaseModel):
-    """A change of settings. `before` and `after` hold the fields that differ; secrets are never among them."""
+    """Change of settings. `before` and `after` hold the fields that differ, never secrets."""
 
     change_id: str
     at: str
@@ -58,7 +58,7 @@ class ChangesAnswer(BaseModel):
 
 
 class ProviderPart(BaseModel):
-    """An identity provider, without the client's secret."""
+    """Identity provider, without the client secret."""
 
     issuer: str
     client_id: str
@@ -70,7 +70,7 @@ class ProviderPart(BaseModel):
 
 
 class SignInAnswer(BaseModel):
-    """How people sign in to the desk besides by password."""
+    """Sign-in methods of the desk, besides passwords."""
 
     provider: ProviderPart | None
 
@@ -90,50 +90,50 @@ router = APIRouter(tags=["settings"])
 
 @router.get(_POLICY)
 def read_policy() -> PolicyAnswer:
-    """The policy in force."""
+    """Return the effective policy."""
     return _policy_answer(policy.latest())
 
 
 @router.patch(_POLICY)
 def change_policy(body: PolicyChange) -> PolicyAnswer:
-    """Set some rules; 409 where the policy is no longer of the `version`."""
+    """Set some rules. Answers 409 if the policy has a newer version than `version`."""
     return _policy_answer(policy.apply(body.set, body.version))
 
 
 @router.get(_CHANGES)
 def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> ChangesAnswer:
-    """Who has changed what, newest first."""
+    """List the changes of settings, newest first."""
     return ChangesAnswer(changes=tuple(map(change_part, changes.latest(area, limit=limit))))
 
 
 @router.post(_UNDO)
 def undo_change(change_id: str) -> ChangePart:
-    """Give what was changed the values from before. It is a change of its own."""
+    """Restore the values from before a change. The rollback is recorded as a change."""
     return change_part(undo(change_id))
 
 
 @router.get(_SIGN_IN)
 def read_sign_in() -> SignInAnswer:
-    """The identity provider by which people sign in to the desk; null: by password alone."""
+    """Return the identity provider for signing in to the desk; null means passwords only."""
     return sign_in_answer()
 
 
 @router.put(_SIGN_IN)
 def set_sign_in(body: Provider) -> SignInAnswer:
-    """Have people sign in by this provider. Without `client_secret` the stored one stays, for the same client."""
+    """Set the identity provider. If `client_secret` is omitted, the stored one is kept for the same client."""
     providers.put(body)
     return sign_in_answer()
 
 
 @router.delete(_SIGN_IN)
 def remove_sign_in() -> SignInAnswer:
-    """Have people sign in by password alone."""
+    """Remove the identity provider: passwords only."""
     providers.remove()
     return sign_in_answer()
 
 
 def sign_in_answer() -> SignInAnswer:
-    """The provider as callers see it."""
+    """Return the provider in its public form."""
     provider = providers.own()
     if provider is None:
         return SignInAnswer(provider=None)
@@ -142,7 +142,7 @@ def sign_in_answer() -> SignInAnswer:
 
 
 def change_part(change: Change) -> ChangePart:
-    """A change as callers see it."""
+    """Return a change in its public form."""
     return ChangePart(
         change_id=change.change_id,
         at=change.at.isoformat(),

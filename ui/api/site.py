@@ -17,7 +17,7 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class NewSite(BaseModel):
-    """A site to add. `identified`: the tenant's own server signs who its visitors are."""
+    """Site to add. `identified`: the tenant's own server signs the identity of visitors."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,7 +30,7 @@ class NewSite(BaseModel):
 
 
 class SiteChange(BaseModel):
-    """What to change of a site; what is not given stays. `version` is that of the site as the caller has seen it."""
+    """Changes to a site; omitted fields stay unchanged. `version` is the site version that the caller saw."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +42,7 @@ class SiteChange(BaseModel):
 
 
 class Rotation(BaseModel):
-    """`revoke`: visitor tokens from before are refused at once. `identity`: the identity secret is replaced, too."""
+    """`revoke`: reject older visitor tokens immediately. `identity`: replace the identity secret as well."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,7 +51,7 @@ class Rotation(BaseModel):
 
 
 class SitePart(BaseModel):
-    """A site without its secrets; `identity_secret` is shown once, where it has just been made."""
+    """Site without its secrets; `identity_secret` is present once, when it has just been created."""
 
     key: str
     name: str
@@ -84,13 +84,13 @@ router = APIRouter(tags=["sites"])
 
 @router.get(_SITES)
 def list_sites() -> SitesAnswer:
-    """All sites."""
+    """List all sites."""
     return SitesAnswer(sites=tuple(map(site_part, sites.own())))
 
 
 @router.post(_SITES)
 def add_site(body: NewSite) -> SitePart:
-    """Add a site. Its identity secret, if it gets one, is shown this once."""
+    """Add a site. Its identity secret, if any, is shown only once."""
     added = sites.add(
         body.name,
         body.origins,
@@ -104,14 +104,14 @@ def add_site(body: NewSite) -> SitePart:
 
 @router.get(_SITE)
 def read_site(key: str) -> SitePart:
-    """One site."""
+    """Return one site."""
     sites.refresh()
     return site_part(sites.get(key))
 
 
 @router.patch(_SITE)
 def change_site(key: str, body: SiteChange) -> SitePart:
-    """Change what is given; 409 where the site is no longer of the `version`."""
+    """Change the given fields. Answers 409 if the site has a newer version than `version`."""
     changed = sites.update(
         key,
         version=body.version,
@@ -131,13 +131,13 @@ def rotate_secrets(key: str, body: Rotation) -> SitePart:
 
 @router.delete(_SITE)
 def remove_site(key: str) -> SitesAnswer:
-    """Take a site away; its chats stay. Returns the remaining ones."""
+    """Remove a site; its chats are kept. Returns the remaining sites."""
     sites.remove(key)
     return list_sites()
 
 
 def site_part(site: Site, *, secret: bool = False) -> SitePart:
-    """A site as callers see it."""
+    """Return a site in its public form."""
     return SitePart(
         key=site.key,
         name=site.name,

@@ -26,24 +26,24 @@ _EVENTS: dict[int | str, dict[str, object]] = {
         "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*get_args(EventName)]}}}}},
     }
 }
-"""Added to FastAPI's description: the names of the events."""
+"""Names of the events, added to FastAPI's description."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A stream, and the number of the last event that its client has seen."""
+    """Stream to resume, with the number of the last event that its client received."""
 
     stream: Stream
     after: int
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open routes."""
+    """Open routes."""
     return (Route("POST", _PATH, scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
 
 
 def router(runner: Runner) -> APIRouter:
-    """The endpoint."""
+    """Return the endpoint."""
     endpoints = APIRouter(tags=["ask"])
 
     async def begun(
@@ -58,7 +58,7 @@ def router(runner: Runner) -> APIRouter:
 
     @endpoints.post(_PATH, response_class=EventSourceResponse, responses=_EVENTS)
     async def stream_turn(reading: Annotated[_Reading, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
-        """Answer a question as a stream of events; `Last-Event-ID` resumes one."""
+        """Stream the answer to a question; `Last-Event-ID` resumes a stream."""
         turn_id = reading.stream.turn_id
         async for event in until_shutdown(reading.stream, reading.after):
             data = json.dumps({"turn_id": turn_id, **event.data}, ensure_ascii=False)
@@ -68,7 +68,7 @@ def router(runner: Runner) -> APIRouter:
 
 
 async def until_shutdown(stream: Stream, after: int = 0) -> AsyncIterator[Event]:
-    """The events after number `after`; ends early when the service shuts down between events."""
+    """Yield the events after number `after`. Ends early when the service shuts down between events."""
     async for event in stream.read(after):
         if event is not None:
             yield event

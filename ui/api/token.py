@@ -1,4 +1,4 @@
-"""`/tokens`: the tokens of the tenant, and which are refused. The gate has checked token and tenant."""
+"""`/tokens`: the tenant's tokens and revocations. The gate has checked token and tenant."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Self
@@ -25,7 +25,7 @@ router = APIRouter(tags=["tokens"])
 
 
 class TokenRequest(BaseModel):
-    """A token for a person or a system."""
+    """Token for a person or a system."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class TokenRequest(BaseModel):
 
 
 class RotationRequest(BaseModel):
-    """How long the token that is replaced goes on working, if it does not expire sooner."""
+    """Time that the replaced token stays valid, unless it expires sooner."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,20 +43,20 @@ class RotationRequest(BaseModel):
 
 
 class TokensAnswer(BaseModel):
-    """The tokens that were issued, those that work first."""
+    """Issued tokens, valid ones first."""
 
     tokens: tuple[IssuedToken, ...]
 
 
 class NewToken(BaseModel):
-    """A token that has just been issued, which is in no other answer, and what is known of it."""
+    """Newly issued token, which no other response contains, and its metadata."""
 
     token: str
     issued: IssuedToken
 
 
 class RevocationRequest(BaseModel):
-    """What to refuse: one token, by itself or by its `jti`; all tokens of a subject; or all of the tenant's."""
+    """Tokens to revoke: one token, by itself or by its `jti`; all tokens of a subject; or all of the tenant's."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,7 +73,7 @@ class RevocationRequest(BaseModel):
 
 
 class RevocationPart(BaseModel):
-    """Tokens of this kind and value that were issued until a moment are refused."""
+    """Revocation of tokens of this kind and value issued up to a moment."""
 
     kind: Kind
     value: str
@@ -81,7 +81,7 @@ class RevocationPart(BaseModel):
 
 
 class RevocationsAnswer(BaseModel):
-    """All that is refused, newest first."""
+    """All revocations, newest first."""
 
     revocations: tuple[RevocationPart, ...]
 
@@ -97,38 +97,38 @@ ROUTES = (
 
 @router.get(_TOKENS)
 def list_tokens() -> TokensAnswer:
-    """The tokens that were issued."""
+    """List the issued tokens."""
     return TokensAnswer(tokens=issued_tokens.all())
 
 
 @router.post(_TOKENS, status_code=201)
 def issue_token(body: TokenRequest) -> NewToken:
-    """A new token."""
+    """Issue a token."""
     issued, token = issued_tokens.issue(subject=body.subject, scopes=body.scopes, ttl_seconds=body.ttl_seconds)
     return NewToken(token=token, issued=issued)
 
 
 @router.post(_ROTATE, status_code=201)
 def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
-    """A token that takes another one's place; both work for as long as the request says."""
+    """Replace a token with a new one; both are valid for the time given in the request."""
     issued, token = issued_tokens.rotate(token_id, grace=timedelta(seconds=body.grace_seconds))
     return NewToken(token=token, issued=issued)
 
 
 @router.get(_PATH)
 def list_revocations() -> RevocationsAnswer:
-    """What is refused."""
+    """List the revocations."""
     return RevocationsAnswer(revocations=tuple(map(_part, revocations.all())))
 
 
 @router.post(_PATH)
 def revoke(body: RevocationRequest) -> RevocationPart:
-    """Refuse tokens issued so far; every replica hears of it within seconds."""
+    """Revoke tokens issued so far; every replica applies it within seconds."""
     return _part(revoked(body))
 
 
 def revoked(request: RevocationRequest) -> Revocation:
-    """Refuse what a request names. Raises `Invalid` (`token_foreign`) for another tenant's token."""
+    """Revoke the tokens named in a request. Raises `Invalid` (`token_foreign`) for another tenant's token."""
     if request.token is not None:
         tenant_id, token_id = identify(request.token, get_settings())
         if tenant_id != context.current().tenant_id:

@@ -32,7 +32,7 @@ class ToolChange(BaseModel):
 
 
 class ToolQuestion(BaseModel):
-    """A sample question."""
+    """Sample question."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,9 +40,9 @@ class ToolQuestion(BaseModel):
 
 
 class ToolTrial(BaseModel):
-    """The arguments found in the question, what the tool has answered, and how long it took.
+    """Arguments found in the question, the tool's response and its duration.
 
-    `fault` is the code of why there is no answer; empty where there is one.
+    `fault` is the error code; empty if the call succeeded.
     """
 
     arguments: dict[str, object]
@@ -63,7 +63,7 @@ router = APIRouter(tags=["tools"])
 
 
 class ToolPart(BaseModel):
-    """A tool as callers see it: only the names of its headers."""
+    """Tool in its public form, with only the names of its headers."""
 
     name: str
     title: str
@@ -84,13 +84,13 @@ class ToolsAnswer(BaseModel):
 
 @router.get(_TOOLS)
 def list_tools() -> ToolsAnswer:
-    """All tools."""
+    """List all tools."""
     return tools_answer(tools.all())
 
 
 @router.put(_TOOLS)
 def put_tool(body: Tool) -> ToolPart:
-    """Add a tool, or replace the one with the same name. Without `headers` the stored ones stay."""
+    """Add a tool, or replace the one with the same name. If `headers` is omitted, the stored ones are kept."""
     return _part(tools.put(body))
 
 
@@ -103,23 +103,23 @@ def remove_tool(name: str) -> ToolsAnswer:
 
 @router.patch(_TOOL)
 def change_tool(name: str, body: ToolChange) -> ToolPart:
-    """Have a tool called, or not for a while."""
+    """Enable or disable a tool."""
     return _part(tools.set_enabled(name, enabled=body.enabled))
 
 
 @router.post(f"{_TOOL}/test")
 async def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
-    """Ask the tool's address as a question of a customer would. Answers 200 with a `fault` where it does not work."""
+    """Call the tool as a customer's question would. Answers 200 with a `fault` if the tool fails."""
     return await tested(await to_thread(tools.get, name), body.question)
 
 
 async def tested(tool: Tool, question: str) -> ToolTrial:
-    """The same as `trial_of`, in a thread for it. Raises `Busy` when the tenant tests several tools already."""
+    """Run `trial_of` in a separate thread. Raises `Busy` if the tenant is testing several tools already."""
     return await _TESTS.run({context.current().tenant_id: _TESTS_OF_TENANT}, partial(trial_of, tool, question))
 
 
 def trial_of(tool: Tool, question: str) -> ToolTrial:
-    """How a tool answers a sample question."""
+    """Return the tool's response to a sample question."""
     started = perf_counter()
     tried = try_tool(tool, question)
     spent = round((perf_counter() - started) * 1_000)
@@ -127,7 +127,7 @@ def trial_of(tool: Tool, question: str) -> ToolTrial:
 
 
 def tools_answer(stored: Iterable[Tool]) -> ToolsAnswer:
-    """Tools as callers see them."""
+    """Return tools in their public form."""
     return ToolsAnswer(tools=tuple(map(_part, stored)))
 
 

@@ -28,7 +28,7 @@ _MAX_MESSAGES = 200
 
 
 class UiPart(BaseModel):
-    """One part of a message; only parts of type `text` are used."""
+    """Part of a message; only parts of type `text` are used."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -37,7 +37,7 @@ class UiPart(BaseModel):
 
 
 class UiMessage(BaseModel):
-    """One message of the chat as the SDK stores it."""
+    """Chat message as the SDK stores it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -46,7 +46,7 @@ class UiMessage(BaseModel):
 
 
 class UiRequest(BaseModel):
-    """The request of the SDK's default transport. `contact` is an extra field, from the transport's `body`."""
+    """Request of the SDK's default transport. `contact` is an extra field, from the transport's `body`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -55,12 +55,12 @@ class UiRequest(BaseModel):
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open routes."""
+    """Open routes."""
     return (Route("POST", _PATH, scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
 
 
 def router(runner: Runner) -> APIRouter:
-    """The endpoint."""
+    """Return the endpoint."""
     endpoints = APIRouter(tags=["ask"])
 
     async def begun(
@@ -77,7 +77,7 @@ def router(runner: Runner) -> APIRouter:
 
     @endpoints.post(_PATH, response_class=EventSourceResponse)
     async def stream_message(stream: Annotated[Stream, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
-        """Answer the last message of the user as a UI message stream."""
+        """Answer the user's last message as a UI message stream."""
         yield _part("start", messageId=stream.turn_id)
         text_begun = False
         async for event in until_shutdown(stream):

@@ -1,4 +1,4 @@
-"""`/chats` over HTTP, for customers: the widget, and whatever else speaks for one. The gate has set who it is."""
+"""`/chats` over HTTP, for customers: the widget and other customer clients. The gate has set the visitor's identity."""
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator
@@ -51,13 +51,13 @@ class _Body(BaseModel):
 
 
 class NewChat(_Body):
-    """A chat to begin."""
+    """Chat to start."""
 
     locale: Annotated[str, StringConstraints(max_length=20)] | None = None
 
 
 def _words(given: str) -> str:
-    # NUL is legal in JSON and in no database text column.
+    # NUL is legal in JSON but not in database text columns.
     text = given.replace("\x00", " ").strip()
     if len(text) > QUESTION_LIMIT:
         raise ValueError("question_too_long")
@@ -72,7 +72,7 @@ def _some_words(given: str) -> str:
 
 
 class NewMessage(_Body):
-    """A message. The same `client_id` again is the same message. With a file, `text` may be empty."""
+    """Message. Repeating a `client_id` does not store a second message. With a file, `text` may be empty."""
 
     text: Annotated[str, AfterValidator(_words)] = ""
     client_id: ClientId
@@ -86,7 +86,7 @@ class NewMessage(_Body):
 
 
 class EditedMessage(_Body):
-    """Other words for the last message."""
+    """New text for the last message."""
 
     text: Annotated[str, AfterValidator(_some_words)]
     client_id: ClientId
@@ -94,25 +94,25 @@ class EditedMessage(_Body):
 
 
 class RegenerateRequest(_Body):
-    """An answer to write anew, by its turn."""
+    """Answer to regenerate, by its turn."""
 
     turn_id: Annotated[str, StringConstraints(max_length=128)]
 
 
 class ReadMark(_Body):
-    """The number of the last message that was read."""
+    """Number of the last message read."""
 
     seq: Annotated[int, Field(ge=0, le=MAX_SEQ)]
 
 
 class TypingState(_Body):
-    """Whether somebody types."""
+    """Whether the customer is typing."""
 
     active: bool
 
 
 class Rating(_Body):
-    """What a customer thinks of a chat, from 1 to 5."""
+    """Rating of a chat, from 1 to 5."""
 
     csat: Annotated[int, Field(ge=1, le=5)]
     comment: Annotated[str, Field(max_length=COMMENT_LIMIT)] = ""
@@ -124,7 +124,7 @@ class Rating(_Body):
 
 
 class ConsentGiven(_Body):
-    """The text that the customer has agreed to, as it was shown."""
+    """Consent text that the customer has accepted, exactly as shown."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 
@@ -149,43 +149,43 @@ ROUTES = (
 
 
 def router(conversations: Conversations) -> APIRouter:
-    """The endpoints."""
+    """Return the endpoints."""
     endpoints = APIRouter(tags=["chats"])
     _add_stored(endpoints)
 
     @endpoints.post(f"{_ONE}/messages", status_code=202)
     async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
-        """Write to a chat. The assistant answers while it has the chat; its answer comes by the chat's events."""
+        """Send a message. While the assistant has the chat, its answer arrives on the chat's event stream."""
         await admit_message(conversations, chat_id)
         posted = await conversations.post(chat_id, body.text, client_id=body.client_id, file_id=body.file_id)
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/edit", status_code=202)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
-        """Put other words in place of the last message, while the assistant has the chat."""
+        """Edit the last message, while the assistant has the chat."""
         await admit_message(conversations, chat_id)
         posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
     async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
-        """Have the last answer written anew."""
+        """Regenerate the last answer."""
         await admit_message(conversations, chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
 
     @endpoints.post(f"{_ONE}/stop")
     async def stop(chat_id: str) -> ChatPart:
-        """End the answer that is being written."""
+        """Stop the answer in progress."""
         return await to_thread(chat_part, await conversations.stop(chat_id))
 
     @endpoints.post(f"{_ONE}/person")
     async def ask_for_person(chat_id: str) -> ChatPart:
-        """Ask for a person. The chat has a ticket then, and waits in the operators' queue."""
+        """Request an operator. Creates a ticket and puts the chat into the operators' queue."""
         return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
     async def typing(chat_id: str, body: TypingState) -> None:
-        """Let operators see that the customer types."""
+        """Show operators that the customer is typing."""
         await _own(chat_id)
         presence.typing(chat_id, "customer", active=body.active)
 
@@ -195,7 +195,7 @@ def router(conversations: Conversations) -> APIRouter:
         after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
         last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
     ) -> ChatEvents:
-        # A dependency, because an error must be answered before the response begins.
+        # A dependency, because errors must be answered before the response begins.
         await _own(chat_id)
         response.headers.update(EVENT_HEADERS)
         seen = int(last_event_id) if is_event_number(last_event_id) else 0
@@ -203,7 +203,7 @@ def router(conversations: Conversations) -> APIRouter:
 
     @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_EVENTS)
     async def follow(events: Annotated[ChatEvents, Depends(reader)]) -> AsyncIterator[ServerSentEvent]:
-        """The chat as a stream of events: first a `snapshot` behind `after`, then all that happens."""
+        """Stream the chat's events: first a `snapshot` after number `after`, then live events."""
         async for event in events.read():
             yield event
 
@@ -211,36 +211,36 @@ def router(conversations: Conversations) -> APIRouter:
 
 
 def _add_stored(endpoints: APIRouter) -> None:
-    """The endpoints that read and write what is stored, and nothing else."""
+    """Return the endpoints that only read and write stored data."""
 
     @endpoints.get(_CHATS)
     def list_chats() -> list[ChatPart]:
-        """The caller's chats, the last used first."""
+        """List the caller's chats, most recently used first."""
         return [chat_part(chat) for chat in store.of_caller()]
 
     @endpoints.post(_CHATS, status_code=201)
     def start_chat(body: NewChat) -> ChatPart:
-        """Begin a chat with the assistant."""
+        """Start a chat with the assistant."""
         site = context.current().site
         channel = "widget" if site else "api"
         return chat_part(store.start(site=site, channel=channel, locale=_locale(body.locale, site)))
 
     @endpoints.get(_ONE)
     def show_chat(chat_id: str, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0) -> ThreadAnswer:
-        """A chat and its messages behind number `after`."""
+        """Return a chat with its messages after number `after`."""
         chat = store.own(chat_id)
         return thread_answer(chat, store.messages(chat_id, after=after))
 
     @endpoints.get(f"{_ONE}/transcript", response_class=PlainTextResponse)
     def show_transcript(chat_id: str) -> PlainTextResponse:
-        """The whole chat as text."""
+        """Export the whole chat as text."""
         chat = store.own(chat_id)
         name = f'attachment; filename="chat-{chat.chat_id}.txt"'
         return PlainTextResponse(transcript.written(chat), headers={"Content-Disposition": name})
 
     @endpoints.post(f"{_ONE}/seen", status_code=204)
     def mark_seen(chat_id: str, body: ReadMark) -> None:
-        """Note how far the customer has read."""
+        """Record how far the customer has read."""
         store.own(chat_id)
         store.mark_seen(chat_id, body.seq, by_operator=False)
 
@@ -252,13 +252,13 @@ def _add_stored(endpoints: APIRouter) -> None:
 
     @endpoints.post(f"{_ONE}/consent", status_code=204)
     def consent(chat_id: str, body: ConsentGiven, request: Request) -> None:
-        """Keep what the customer has agreed to, with time and address."""
+        """Store the customer's consent with time and address."""
         chat = store.own(chat_id)
         consents.give(body.text, site=chat.site, address=address_of(request))
 
     @endpoints.delete(f"{_ONE}/consent", status_code=204)
     def withdraw_consent(chat_id: str) -> None:
-        """Take back what the customer has agreed to at this site. They write nothing more until they agree again."""
+        """Withdraw the customer's consent for this site. They cannot write until they consent again."""
         consents.withdraw(store.own(chat_id).site)
 
 
@@ -267,7 +267,7 @@ async def _own(chat_id: str) -> Chat:
 
 
 def _locale(wanted: str | None, site: str) -> str:
-    """The first that we speak of: the request's, the site's, the tenant's."""
+    """Return the first supported locale: the request's, the site's, the tenant's."""
     language = (wanted or "")[:2].lower()
     if language in LOCALES:
         return language

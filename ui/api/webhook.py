@@ -1,4 +1,4 @@
-"""`/webhooks`: where events of a tenant's chats are sent, and what became of them."""
+"""`/webhooks`: receivers of a tenant's chat events and the delivery log."""
 
 from datetime import datetime
 from typing import Annotated
@@ -18,7 +18,7 @@ _BODY_BYTES = 10_000
 
 
 class NewWebhook(BaseModel):
-    """A receiver to add; no `events`: all of them."""
+    """Receiver to add; empty `events` selects all events."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -27,7 +27,7 @@ class NewWebhook(BaseModel):
 
 
 class WebhookPart(BaseModel):
-    """A receiver. `secret` signs what it gets; it is shown once, where it has just been made."""
+    """Receiver. `secret` signs its deliveries and is present once, when it has just been created."""
 
     webhook_id: str
     url: str
@@ -43,7 +43,7 @@ class WebhooksAnswer(BaseModel):
 
 
 class DeliveryPart(BaseModel):
-    """An event for one receiver; `dead`: given up after the last attempt."""
+    """Delivery of an event to one receiver; `dead`: given up after the last attempt."""
 
     delivery_id: str
     webhook_id: str
@@ -63,7 +63,7 @@ class DeliveriesAnswer(BaseModel):
 
 
 class DeliveryAnswer(BaseModel):
-    """The delivery that will be made."""
+    """Scheduled delivery."""
 
     delivery_id: str
 
@@ -83,32 +83,32 @@ router = APIRouter(tags=["webhooks"])
 
 @router.get(_ALL)
 def list_webhooks() -> WebhooksAnswer:
-    """All receivers, without secrets."""
+    """List all receivers, without secrets."""
     return WebhooksAnswer(webhooks=tuple(map(webhook_part, webhooks.own())))
 
 
 @router.post(_ALL, status_code=201)
 def add_webhook(body: NewWebhook) -> WebhookPart:
-    """Add a receiver. Its secret is shown this once."""
+    """Add a receiver. Its secret is shown only once."""
     return webhook_part(webhooks.add(canonical(body.url), body.events), secret=True)
 
 
 @router.delete(_ONE)
 def remove_webhook(webhook_id: str) -> WebhooksAnswer:
-    """Take a receiver away, and what was still to be sent to it."""
+    """Remove a receiver and its pending deliveries."""
     webhooks.remove(webhook_id)
     return list_webhooks()
 
 
 @router.post(f"{_ONE}/rotate")
 def rotate_webhook(webhook_id: str) -> WebhookPart:
-    """Sign with a new secret, shown this once; the one before signs, too, for a day."""
+    """Rotate the secret, shown only once. Deliveries are signed with the previous one as well for a day."""
     return webhook_part(webhooks.rotate(webhook_id), secret=True)
 
 
 @router.post(f"{_ONE}/test", status_code=202)
 def test_webhook(webhook_id: str) -> DeliveryAnswer:
-    """Have a receiver sent an event that tells of nothing; what became of it stands among the deliveries."""
+    """Send a test event to a receiver; the result appears among the deliveries."""
     return DeliveryAnswer(delivery_id=outbox.enqueue_test(webhook_id))
 
 
@@ -116,19 +116,19 @@ def test_webhook(webhook_id: str) -> DeliveryAnswer:
 def list_deliveries(
     state: DeliveryState | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> DeliveriesAnswer:
-    """The newest deliveries and how they ended."""
+    """List the newest deliveries and their results."""
     return DeliveriesAnswer(deliveries=tuple(map(_delivery_part, outbox.latest(state=state, limit=limit))))
 
 
 @router.post(_DELIVERY, status_code=202)
 def redeliver(delivery_id: str) -> DeliveryAnswer:
-    """Have a delivery made again, under the same id."""
+    """Retry a delivery under the same id."""
     outbox.deliver_again(delivery_id)
     return DeliveryAnswer(delivery_id=delivery_id)
 
 
 def webhook_part(webhook: Webhook, *, secret: bool = False) -> WebhookPart:
-    """A receiver as callers see it."""
+    """Return a receiver in its public form."""
     return WebhookPart(
         webhook_id=webhook.webhook_id,
         url=webhook.url,

@@ -1,4 +1,4 @@
-"""`opora article`: articles written for what the knowledge base lacks."""
+"""`opora article`: articles written to close knowledge gaps."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"articles.{key}", terminal_locale(), **params)
 
 
@@ -31,7 +31,7 @@ Gaps = Annotated[list[str] | None, typer.Option("--gap", help=message("help.gap"
 
 @article_app.command("list", help=message("help.list"))
 def article_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Print the articles, those changed last first."""
+    """Print the articles, most recently changed first."""
     with acting_for(tenant):
         from tenants.desk import articles
 
@@ -99,7 +99,7 @@ def article_write(
 def article_from_chat(
     chat_id: Annotated[str, typer.Argument(help=message("help.chat_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Save what was asked and answered in a chat as a draft."""
+    """Save a chat's question and answer as a draft."""
     with acting_for(tenant):
         from pipelines.ask.articles import from_chat
 
@@ -109,7 +109,7 @@ def article_from_chat(
 
 @article_app.command("preview", help=message("help.preview"))
 def article_preview(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Ask what the article would change."""
+    """Preview the article's effect on answers."""
     with acting_for(tenant), articles_service() as service, progress_bar(message("asking")) as progress:
         from tenants.audit import search
         from tenants.desk.articles import doc_id_of
@@ -135,7 +135,7 @@ def article_preview(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT
 
 @article_app.command("publish", help=message("help.publish"))
 def article_publish(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Put the newest version into the knowledge base."""
+    """Publish the newest version to the knowledge base."""
     with acting_for(tenant), articles_service() as service:
         from tenants.desk import articles
         from tenants.knowledge import gaps
@@ -148,7 +148,7 @@ def article_publish(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT
 
 @article_app.command("withdraw", help=message("help.withdraw"))
 def article_withdraw(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Take the article out of the knowledge base."""
+    """Remove the article from the knowledge base."""
     with acting_for(tenant), articles_service() as service:
         service.withdraw(article_id)
     typer.echo(message("withdrawn", article_id=article_id))
@@ -156,7 +156,7 @@ def article_withdraw(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENAN
 
 @article_app.command("remove", help=message("help.remove"))
 def article_remove(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Delete a draft that is not published."""
+    """Delete an unpublished draft."""
     with acting_for(tenant):
         from tenants.desk import articles
 
@@ -166,7 +166,7 @@ def article_remove(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT)
 
 @contextmanager
 def articles_service() -> "Iterator[Articles]":
-    """Provide the articles of the tenant in context; the knowledge base is asked in this process."""
+    """Provide the articles of the tenant in context; questions run in this process."""
     from pipelines.ask.articles.usecase import Articles
     from pipelines.ingest.article import ArticleIngest
     from pipelines.ingest.usecase import Ingest

@@ -1,4 +1,4 @@
-"""`opora chat`: what operators do, from the terminal."""
+"""`opora chat`: operator actions from the terminal."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"chats.{key}", terminal_locale(), **params)
 
 
@@ -36,7 +36,7 @@ def chat_list(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Show chats, the last used first."""
+    """List chats, most recently used first."""
     from tenants.chats import store
     from tenants.chats.transitions import STATES
 
@@ -78,7 +78,7 @@ def chat_show(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: J
 def chat_reply(
     chat_id: ChatId, words: Text, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
-    """Write to the customer and take the chat."""
+    """Send a reply to the customer and take the chat."""
     with acting_for(tenant):
         from tenants.chats import store
         from ui.api.desk import posted_part
@@ -91,7 +91,7 @@ def chat_reply(
 def chat_note(
     chat_id: ChatId, words: Text, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
-    """Write a note for operators."""
+    """Add a note for operators."""
     with acting_for(tenant):
         from tenants.chats import store
         from ui.api.desk import posted_part
@@ -102,7 +102,7 @@ def chat_note(
 
 @chat_app.command("take", help=message("help.take"))
 def chat_take(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Have a chat from here on."""
+    """Take a chat."""
     with acting_for(tenant):
         from tenants.chats import store
 
@@ -117,7 +117,7 @@ def chat_transfer(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Give a chat to another operator."""
+    """Transfer a chat to another operator."""
     with acting_for(tenant):
         from tenants.chats import store
 
@@ -126,7 +126,7 @@ def chat_transfer(
 
 @chat_app.command("hand-back", help=message("help.hand_back"))
 def chat_hand_back(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Give a chat back to the assistant."""
+    """Return a chat to the assistant."""
     with acting_for(tenant):
         from tenants.chats import store
 
@@ -140,7 +140,7 @@ def chat_snooze(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Put a chat off."""
+    """Snooze a chat."""
     with acting_for(tenant):
         from tenants.chats import store
 
@@ -149,7 +149,7 @@ def chat_snooze(
 
 @chat_app.command("resolve", help=message("help.resolve"))
 def chat_resolve(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """End a chat."""
+    """Close a chat."""
     with acting_for(tenant):
         from tenants.chats import store
 
@@ -158,7 +158,7 @@ def chat_resolve(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json
 
 @chat_app.command("reopen", help=message("help.reopen"))
 def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Go on with an ended chat."""
+    """Reopen a closed chat."""
     with acting_for(tenant):
         from tenants.chats import store
 
@@ -167,7 +167,7 @@ def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT
 
 @chat_app.command("undo", help=message("help.undo"))
 def chat_undo(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Take back the last change of a chat."""
+    """Undo the last change of a chat."""
     with acting_for(tenant):
         from tenants.chats.undo import undo
 
@@ -183,7 +183,7 @@ def chat_hours(
     site: Annotated[str, typer.Option("--site", help=message("help.hours_site"))] = "",
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Show when people answer, after setting it."""
+    """Set the working hours, if given, and show the effective ones."""
     with acting_for(tenant):
         from tenants.accounts.hours import Hours
         from tenants.chats import sites

@@ -1,4 +1,4 @@
-"""`opora contradiction` and `opora agreement`: passages that say different things, and pairs that only seem to."""
+"""`opora contradiction` and `opora agreement`: passages that contradict each other, and pairs marked as consistent."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from ui.cli.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_fo
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"relations.{key}", terminal_locale(), **params)
 
 
@@ -21,12 +21,12 @@ ChunkId = Annotated[str, typer.Argument(help=message("help.chunk_id"))]
 
 @contradiction_app.callback()
 def group() -> None:
-    """Keeps the name of a single command in use."""
+    """Keep the subcommand name, although there is only one command."""
 
 
 @contradiction_app.command("list", help=message("help.contradiction_list"))
 def contradiction_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show contradictions that nobody has decided on."""
+    """List open contradictions."""
     with acting_for(tenant):
         from pipelines.ask.articles import contradictions
         from ui.api.contradiction import ContradictionsAnswer
@@ -43,7 +43,7 @@ def contradiction_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fa
 
 @agreement_app.command("list", help=message("help.agreement_list"))
 def agreement_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show the pairs that do not contradict each other."""
+    """List the pairs marked as consistent."""
     with acting_for(tenant):
         from tenants.knowledge import agreements
         from ui.api.contradiction import AgreementsAnswer
@@ -59,7 +59,7 @@ def agreement_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False)
 
 @agreement_app.command("add", help=message("help.agreement_add"))
 def agreement_add(chunk_id: ChunkId, other_chunk_id: ChunkId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Note that two passages do not contradict each other."""
+    """Mark two passages as consistent."""
     with acting_for(tenant):
         from pipelines.ask.articles import contradictions
 
@@ -69,7 +69,7 @@ def agreement_add(chunk_id: ChunkId, other_chunk_id: ChunkId, tenant: TenantOpti
 
 @agreement_app.command("remove", help=message("help.agreement_remove"))
 def agreement_remove(chunk_id: ChunkId, other_chunk_id: ChunkId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Take that back."""
+    """Undo the mark."""
     with acting_for(tenant):
         from tenants.knowledge import agreements
 

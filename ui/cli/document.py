@@ -1,4 +1,4 @@
-"""`opora document`: looking after documents on the command line."""
+"""`opora document`: document management on the command line."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -29,7 +29,7 @@ _SHOWN = ("status", "trust", "priority", "tags", "project_key", "evidence_tier",
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"library.{key}", terminal_locale(), **params)
 
 
@@ -47,7 +47,7 @@ def list_documents(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Show the documents that fit."""
+    """List the matching documents."""
     with acting_for(tenant):
         from pipelines.ingest.library_contract import documents_answer
 
@@ -62,7 +62,7 @@ def list_documents(
 
     table = Table()
     for column in ("doc_id", "title", "status", "trust", "updated_at", "chunks"):
-        # An id that is cut short cannot be copied into the next command.
+        # Never truncate ids: they are copied into the next command.
         table.add_column(message(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
     for document in page.documents:
         title = f"{document.title} ⚠" if document.flags else document.title
@@ -84,7 +84,7 @@ def show(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Show a document, its text, and what was understood of it."""
+    """Show a document, its text and the extracted metadata."""
     parts = ["versions", "edges", *(["chunks", "omitted"] if chunks else []), *(["text"] if whole or version else [])]
     with acting_for(tenant):
         from pipelines.ingest.library_contract import DocumentQuery, document_answer
@@ -119,7 +119,7 @@ def set_properties(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Set properties of the named documents, or of all that fit."""
+    """Set properties of the named documents or of all that match."""
     properties: dict[str, Value] = {
         "title": title,
         "status": status,
@@ -150,7 +150,7 @@ def delete(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Remove documents. Nothing is removed when one of them is unknown."""
+    """Remove documents. If one of them is unknown, remove none."""
     with acting_for(tenant):
         library = _library()
         for doc_id in docs:
@@ -165,7 +165,7 @@ def delete(
 
 @app.command("versions", help=message("help.versions"))
 def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show the kept versions of a document."""
+    """List the stored versions of a document."""
     with acting_for(tenant):
         from pipelines.ingest.library_contract import DocumentQuery, document_answer
 
@@ -194,7 +194,7 @@ def restore(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Put an earlier version in force."""
+    """Restore an earlier version."""
     with acting_for(tenant):
         from pipelines.ingest.library_contract import document_part
 
@@ -222,7 +222,7 @@ def _set(docs: Sequence[str], where: Sequence[str], changes: "Mapping[str, Value
 
 
 def _selection(where: Sequence[str]) -> "Selection":
-    """The documents that conditions like `tag=old` mean. Raises `Invalid` with the code `condition_invalid`."""
+    """Return the documents that match conditions like `tag=old`. Raises `Invalid` with the code `condition_invalid`."""
     from pydantic import ValidationError
 
     from pipelines.ingest.library_contract import DocumentFilter
@@ -279,7 +279,7 @@ def _print_record(document: "DocumentAnswer") -> None:
 
 
 def _print_chunk(chunk: "ChunkPart") -> None:
-    """A chunk as it was understood, what it repeats of the one before in grey."""
+    """Render a chunk with its metadata; the overlap with the previous chunk is grey."""
     from rich.markup import escape
 
     console = terminal_console()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | int | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"evaluation.own.{key}", terminal_locale(), **params)
 
 
@@ -35,7 +35,7 @@ def evaluation_import(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Add the questions of a spreadsheet; exit code 1 if some rows have a fault."""
+    """Add the questions of a spreadsheet. Exits with 1 if some rows are invalid."""
     with acting_for(tenant):
         from pipelines.ask.evaluation import questions
         from tenants.desk.evaluation_questions import MOST
@@ -83,7 +83,7 @@ def evaluation_remove(
 
 @evaluation_app.command("run", help=message("run"))
 def evaluation_run(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Ask all questions; exit code 1 after a loss beyond noise."""
+    """Ask all questions. Exits with 1 if the results are worse beyond noise."""
     with acting_for(tenant), progress_bar(message("asking")) as progress:
         from pipelines.ask.evaluation.usecase import Evaluation
         from pipelines.ask.usecase import Ask
@@ -121,7 +121,7 @@ def evaluation_show(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Print a run with its failing questions and what changed."""
+    """Print a run with its failed questions and the changes."""
     with acting_for(tenant):
         from pipelines.ask.evaluation import report
         from tenants.core.errors import NotFound

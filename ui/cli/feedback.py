@@ -50,7 +50,7 @@ def feedback_list(
 
 @feedback_app.command("cases", help=message("help.feedback_cases"))
 def feedback_cases(tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None) -> None:
-    """Print an evaluation case for each judged turn, one per line."""
+    """Print an evaluation case for each rated turn, one per line."""
     direction = _thumb(thumb)
     with acting_for(tenant):
         from pipelines.ask.feedback_cases import cases

@@ -1,4 +1,4 @@
-"""`opora index`: whether the index agrees with the documents, and its generations."""
+"""`opora index`: consistency of the index with the documents, and its generations."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,12 +27,12 @@ _DAMAGE = {"missing": "missing", "unreadable": "unreadable", "incomplete": "lack
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"library.{key}", terminal_locale(), **params)
 
 
 def index_message(key: str, **params: str | int) -> str:
-    """A text about generations in the terminal's language."""
+    """Return a text about generations in the terminal's language."""
     return text(f"index.{key}", terminal_locale(), **params)
 
 
@@ -45,7 +45,7 @@ def check(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Compare records, index and lexicon; put right what differs when asked to."""
+    """Compare records, index and lexicon; repair differences on request."""
     with acting_for(tenant):
         from pipelines.ingest.library import Library
         from pipelines.ingest.usecase import Ingest
@@ -66,7 +66,7 @@ def check(
 
 @app.command("rebuild", help=index_message("help.rebuild"))
 def rebuild(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Encode all chunks anew and put them in force."""
+    """Re-encode all chunks and switch to the new generation."""
     with acting_for(tenant), progress_bar(index_message("rebuild.encoding")) as progress:
         from pipelines.ingest.usecase import Ingest
 
@@ -76,7 +76,7 @@ def rebuild(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> Non
 
 @app.command("rollback", help=index_message("help.rollback"))
 def rollback(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Put the generation in force that was before the last rebuild."""
+    """Roll back to the generation before the last rebuild."""
     with acting_for(tenant):
         from pipelines.ingest.usecase import Ingest
 
@@ -86,7 +86,7 @@ def rollback(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> No
 
 @app.command("generations", help=index_message("help.generations"))
 def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show the generations, and whether a rebuild is due."""
+    """List the generations and whether a rebuild is due."""
     with acting_for(tenant):
         from pipelines.ingest.rebuild import generations_json
         from pipelines.ingest.usecase import Ingest

@@ -1,4 +1,4 @@
-"""`opora ingest` and `opora job`: bringing documents in on the command line."""
+"""`opora ingest` and `opora job`: document ingestion on the command line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ REFUSALS_SHOWN = 50
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"jobs.{key}", terminal_locale(), **params)
 
 
@@ -52,7 +52,7 @@ def ingest(
     watch: Annotated[bool, typer.Option("--watch", help=message("help.watch"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Load articles. Exit code 1 when any was refused; the others are in."""
+    """Ingest articles. Exits with 1 if any was rejected; the others are ingested."""
     site = source.startswith(("http://", "https://"))
     path = Path(source)
     if not site and not path.exists():
@@ -78,7 +78,7 @@ def ingest(
 
 
 def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
-    """Ingest what is there and then whatever changes, until Ctrl+C. What was removed before the start is not known."""
+    """Ingest the files present, then every change, until Ctrl+C. Files removed before the start go unnoticed."""
     from pipelines.ingest.folder import FolderChange, FolderScanner
     from pipelines.ingest.watch import POLL_SECONDS
     from tenants.knowledge.watched import WatchedFile
@@ -109,7 +109,7 @@ def list_jobs(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Show the newest jobs."""
+    """List the newest jobs."""
     with acting_for(tenant):
         from pipelines.ingest.jobs import as_json as shown
         from tenants.work import jobs
@@ -125,7 +125,7 @@ def list_jobs(
 
     table = Table()
     for name in ("id", "state", "files", "progress", "created"):
-        # An id is there to be copied, so it is never cut.
+        # Never truncate ids: they are copied.
         table.add_column(message(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
     for job in listing:
         table.add_row(job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
@@ -143,7 +143,7 @@ def show_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json
 
 @job_app.command("cancel", help=message("help.cancel"))
 def cancel_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Stop one job."""
+    """Cancel one job."""
     from pipelines.ingest.jobs import cancel
 
     with acting_for(tenant), _named(job_id):

@@ -1,4 +1,4 @@
-"""`opora insight`: figures of a period, and the chats behind them."""
+"""`opora insight`: metrics of a period, and its chats."""
 
 from datetime import date, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ def insight_show(
     days: Days = 28,
     as_json: Json = False,
 ) -> None:
-    """Print the figures of a period."""
+    """Print the metrics of a period."""
     with acting_for(tenant):
         from pipelines.ask import insight
 
@@ -55,7 +55,7 @@ def insight_export(
     kind: Annotated[str, typer.Option("--format", help=message("help.format"))] = "jsonl",
     out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
-    """Write the chats of a period, one a line."""
+    """Export the chats of a period, one per line."""
     with acting_for(tenant):
         from pipelines.ask import insight
 

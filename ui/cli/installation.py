@@ -1,4 +1,4 @@
-"""`opora backup`, `opora restore`, `opora tenant remove` and its like: what concerns an installation as a whole."""
+"""`opora backup`, `opora restore`, `opora tenant remove` and other commands for the whole installation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from ui.cli.terminal import SUBJECT, Json, explained, print_json, progress_bar
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"installation.{key}", terminal_locale(), **params)
 
 
@@ -37,7 +37,7 @@ def restore(
     index: Annotated[bool, typer.Option("--index/--no-index", help=message("help.index"))] = True,
     as_json: Json = False,
 ) -> None:
-    """Set up an empty installation from a backup, and build its index."""
+    """Restore a backup into an empty installation and build its index."""
     from settings import get_settings
     from tenants import backup as backups
 
@@ -58,7 +58,7 @@ def restore(
 
 
 def doctor() -> None:
-    """Say what about the settings and the proxy in front is wrong."""
+    """Report problems with the settings and the reverse proxy."""
     from pipelines.doctor import findings
     from settings import get_settings
 
@@ -71,7 +71,7 @@ def doctor() -> None:
 
 
 def _build_indexes() -> int:
-    """Build the index of every tenant from the kept texts. Returns the number of documents."""
+    """Build the index of every tenant from the stored texts. Returns the number of documents."""
     from pipelines.ingest.library import Library
     from pipelines.ingest.usecase import Ingest
     from tenants import index
@@ -90,7 +90,7 @@ def _build_indexes() -> int:
 
 
 def tenant_suspend(tenant_id: TenantId) -> None:
-    """Let nobody of a tenant in."""
+    """Suspend a tenant."""
     from tenants.accounts import registry
 
     registry.suspend(tenant_id, SUBJECT)
@@ -98,7 +98,7 @@ def tenant_suspend(tenant_id: TenantId) -> None:
 
 
 def tenant_resume(tenant_id: TenantId) -> None:
-    """Let a suspended tenant in again."""
+    """Resume a suspended tenant."""
     from tenants.accounts import registry
 
     registry.resume(tenant_id, SUBJECT)
@@ -106,7 +106,7 @@ def tenant_resume(tenant_id: TenantId) -> None:
 
 
 def tenant_invite(tenant_id: TenantId) -> None:
-    """Print a link for a tenant's first admin, and nothing else, so that scripts can capture it."""
+    """Print only a link for a tenant's first admin, so that scripts can capture it."""
     from settings import get_settings
     from tenants.desk import invitations
 
@@ -118,7 +118,7 @@ def tenant_remove(
     yes: Annotated[bool, typer.Option("--yes", help=message("help.unasked"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a tenant with everything of it."""
+    """Remove a tenant with all its data."""
     from tenants.accounts.registry import Registry
     from tenants.privacy import removal
 

@@ -1,4 +1,4 @@
-"""`opora models`: the model for search by meaning, what the first start does about it, and whether models answer."""
+"""`opora models`: the embedding model, its download on the first start, and health checks of language models."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ E5_SMALL = "e5-small"
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"models.{key}", terminal_locale(), **params)
 
 
@@ -51,7 +51,7 @@ def call_models(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Call each model of a profile once. Exits with 1 where one does not answer."""
+    """Call each model of a profile once. Exits with 1 if one does not answer."""
     with acting_for(tenant):
         from pipelines.ask import named_models, profiles
 
@@ -86,10 +86,10 @@ def call_models(
 
 
 def fetch_encoder() -> None:
-    """Fetch the default encoder unless it is there or the settings say not to. Where it cannot be had, one line on
-    standard error says that search goes by words alone.
+    """Download the default encoder, unless it is installed or the settings forbid it. On failure, one line on standard
+    error says that search is by keywords only.
 
-    Before anything is ingested: an index made without it has to be rebuilt.
+    Call it before ingesting: an index built without the encoder has to be rebuilt.
     """
     from components.embed.install import ModelUnavailable, install, installed
 

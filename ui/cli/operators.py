@@ -1,4 +1,4 @@
-"""`opora operator`: who may sign in to the desk."""
+"""`opora operator`: accounts of the desk."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"desk.command.{key}", terminal_locale(), **params)
 
 
@@ -34,7 +34,7 @@ def operator_add(
     installation: Installation = False,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Let a person sign in."""
+    """Create an account."""
     from tenants.desk import operators
 
     with _within(tenant, installation=installation):
@@ -50,7 +50,7 @@ def operator_add(
 def operator_list(
     installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
-    """Show who may sign in."""
+    """List the accounts."""
     from tenants.desk import operators, sessions
 
     with _within(tenant, installation=installation):
@@ -75,7 +75,7 @@ def operator_set(
     name: Annotated[str | None, typer.Option(help=message("name"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Give a person another role or name."""
+    """Change an operator's role or name."""
     from tenants.desk import operators
 
     with acting_for(tenant):
@@ -85,7 +85,7 @@ def operator_set(
 
 @operator_app.command("remove", help=message("remove"))
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Take a person's access away."""
+    """Remove an operator's account."""
     from tenants.desk import operators
 
     with _within(tenant, installation=installation):
@@ -103,7 +103,7 @@ def operator_password(
     installation: Installation = False,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Give a person a new password."""
+    """Set a new password for an operator."""
     from tenants.desk import operators
 
     with _within(tenant, installation=installation):
@@ -117,7 +117,7 @@ def operator_password(
 
 @operator_app.command("sign-out", help=message("sign_out"))
 def operator_sign_out(login: Login, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """End all sessions of a person."""
+    """End all sessions of an operator."""
     from tenants.desk import operators, sessions
 
     with acting_for(tenant):
@@ -127,7 +127,7 @@ def operator_sign_out(login: Login, tenant: TenantOption = DEFAULT_TENANT) -> No
 
 @contextmanager
 def _within(tenant: str, *, installation: bool) -> Iterator[None]:
-    """Act for a tenant, or for none where it is about the installation."""
+    """Act for a tenant, or without one for commands about the installation."""
     if installation:
         yield
         return
@@ -136,7 +136,7 @@ def _within(tenant: str, *, installation: bool) -> Iterator[None]:
 
 
 def _password(*, from_input: bool) -> str:
-    """A password, typed twice or read from standard input: never an argument, which other users could see."""
+    """Read a password, typed twice or from standard input: never an argument, which other users could see."""
     if from_input:
         return sys.stdin.readline().rstrip("\r\n")
     entered: str = typer.prompt(

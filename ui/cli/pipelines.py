@@ -1,4 +1,4 @@
-"""`opora pipeline`: the pipelines themselves, drawn and checked."""
+"""`opora pipeline`: pipelines, drawn and checked."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from ui.cli.terminal import Group
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"pipeline.{key}", terminal_locale(), **params)
 
 
@@ -20,7 +20,7 @@ app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
 
 @app.callback()
 def group() -> None:
-    """Keeps the name of a single command in use."""
+    """Keep the subcommand name, although there is only one command."""
 
 
 @app.command("draw", help=message("help.draw"))

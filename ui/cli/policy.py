@@ -1,4 +1,4 @@
-"""`opora tenant policy`: what a tenant has decided for its assistant."""
+"""`opora tenant policy`: the tenant's policy for its assistant."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of this command in the terminal's language."""
+    """Return a text of this command in the terminal's language."""
     return text(f"policy.{key}", terminal_locale(), **params)
 
 
@@ -26,7 +26,7 @@ def policy_command(
     defaults: Annotated[list[str], typer.Option("--unset", metavar="NAME", help=message("help.unset"))] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Show a tenant's policy, after changing what is given."""
+    """Set the given rules, if any, and show the tenant's policy."""
     from tenants.accounts import policy
 
     fields = policy.Policy.model_fields
@@ -51,7 +51,7 @@ def changes_command(
     limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
     as_json: Json = False,
 ) -> None:
-    """Show who has changed which setting, after undoing the change that is named."""
+    """Undo the named change, if any, and show the history of changes."""
     from pipelines.ask.settings_changes import undo as undo_change
     from tenants.accounts import changes
     from ui.api.settings import change_part
@@ -82,7 +82,7 @@ def sign_in_command(
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help=message("help.clear_provider"))] = False,
 ) -> None:
-    """Show the identity provider of a tenant's people, after setting it."""
+    """Set the tenant's identity provider, if given, and show it."""
     from tenants.desk import providers
     from ui.api.settings import sign_in_answer
 
@@ -99,7 +99,7 @@ def sign_in_command(
 
 
 def _parsed(change: str) -> tuple[str, object]:
-    """A name and a value, which is JSON where it can be read as such and a text otherwise."""
+    """Parse a name and a value; the value is read as JSON if possible, otherwise as text."""
     name, equals, value = change.partition("=")
     if not equals:
         raise Invalid("policy_invalid", field=change)

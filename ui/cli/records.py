@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | int | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"records.{key}", terminal_locale(), **params)
 
 
@@ -82,7 +82,7 @@ def audit_list(
 def audit_show(
     turn_id: Annotated[str, typer.Argument(help=message("help.turn_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Print everything stored about one turn, as JSON."""
+    """Print the full record of one turn, as JSON."""
     with acting_for(tenant):
         from tenants.audit import search
         from ui.api.records import whole
@@ -96,7 +96,7 @@ def audit_verify(
     head: Annotated[str, typer.Option("--head", help=message("help.head"))] = "",
     as_json: Json = False,
 ) -> None:
-    """Verify the chain. Exits with 1 when anything in it was tampered with."""
+    """Verify the chain. Exits with 1 if any record was tampered with."""
     with acting_for(tenant):
         from dataclasses import asdict
 
@@ -124,7 +124,7 @@ def audit_export(
     kind: Annotated[str, typer.Option("--format", help=message("help.audit_format"))] = "jsonl",
     out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
-    """Write the chain as JSON Lines, or the turns as a table."""
+    """Export the chain as JSON Lines, or the turns as a table."""
     with acting_for(tenant):
         from pipelines.ask.insight import checked
         from ui.api.records import exported
@@ -162,7 +162,7 @@ def person_export(tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None
 
 @person_app.command("journal", help=message("help.person_journal"))
 def person_journal() -> None:
-    """Print the erasures that the records know of, for `opora restore --erasures`."""
+    """Print the recorded erasures, for `opora restore --erasures`."""
     from tenants.privacy import erasures
 
     for line in erasures.journal():
@@ -229,7 +229,7 @@ def gap_list(
 def gap_close(
     gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Close a gap whose questions are answered now."""
+    """Close a gap after its questions can be answered."""
     from ui.cli.articles import articles_service
 
     with acting_for(tenant), articles_service() as service:
@@ -240,7 +240,7 @@ def gap_close(
 def gap_dismiss(
     gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Mark a gap as nothing to write about."""
+    """Dismiss a gap that needs no article."""
     with acting_for(tenant):
         from tenants.knowledge import gaps
 
@@ -268,7 +268,7 @@ def selected(
     subject: str | None = None,
     session: str | None = None,
 ) -> "TurnQuery":
-    """The query that these options describe."""
+    """Build the query for these options."""
     from tenants.audit.search import TurnQuery
     from tenants.core import context
     from tenants.privacy import persons
@@ -286,7 +286,7 @@ def selected(
 
 
 def write_lines(lines: Iterable[str], out: Path | None) -> None:
-    """Write lines that end themselves to a file, or print them."""
+    """Write lines, which include their line endings, to a file or print them."""
     if out is None:
         for line in lines:
             typer.echo(line, nl=False)
@@ -296,7 +296,7 @@ def write_lines(lines: Iterable[str], out: Path | None) -> None:
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """A typed moment, taken as UTC unless it has an offset."""
+    """Parse a moment, taken as UTC unless it has an offset."""
     return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""`opora edge` and `opora rejected`: how documents hang together, and what is not to be proposed."""
+"""`opora edge` and `opora rejected`: relations between documents, and approaches that must not be proposed."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"relations.{key}", terminal_locale(), **params)
 
 
@@ -32,7 +32,7 @@ def edge_list(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Show all edges, or those of one document."""
+    """List all edges, or those of one document."""
     with acting_for(tenant):
         from pipelines.ingest.relation_contract import edges_answer
         from tenants.knowledge import edges
@@ -68,7 +68,7 @@ def edge_add(
 
 @edge_app.command("remove", help=message("help.edge_remove"))
 def edge_remove(from_doc: From, kind: Kind, to_doc: To, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Take an edge away."""
+    """Remove an edge."""
     with acting_for(tenant):
         from tenants.knowledge import edges
 
@@ -78,7 +78,7 @@ def edge_remove(from_doc: From, kind: Kind, to_doc: To, tenant: TenantOption = D
 
 @rejected_app.command("list", help=message("help.rejected_list"))
 def rejected_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show all rejected approaches."""
+    """List all rejected approaches."""
     with acting_for(tenant):
         from pipelines.ingest.relation_contract import rejected_answer
         from tenants.knowledge import rejected
@@ -121,7 +121,7 @@ def rejected_add(
 def rejected_remove(
     rejected_id: Annotated[str, typer.Argument(help=message("help.rejected_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Take a rejection back."""
+    """Withdraw a rejection."""
     with acting_for(tenant):
         from tenants.knowledge import rejected
 

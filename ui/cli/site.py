@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def message(key: str, **params: str | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"sites.{key}", terminal_locale(), **params)
 
 
@@ -34,7 +34,7 @@ def site_add(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Add a site; its identity secret is shown this once and by `rotate --identity`."""
+    """Add a site. Its identity secret is shown only now and by `rotate --identity`."""
     with acting_for(tenant):
         from tenants.chats import sites
 
@@ -45,7 +45,7 @@ def site_add(
 
 @site_app.command("list", help=message("help.list"))
 def site_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show all sites, without secrets."""
+    """List all sites, without secrets."""
     with acting_for(tenant):
         from tenants.chats import sites
 
@@ -83,7 +83,7 @@ def site_set(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Change what is given of a site."""
+    """Change the given settings of a site."""
     with acting_for(tenant):
         from tenants.chats import sites
 
@@ -110,7 +110,7 @@ def site_rotate(
 
 @site_app.command("remove", help=message("help.remove"))
 def site_remove(key: Key, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Take a site away."""
+    """Remove a site."""
     with acting_for(tenant):
         from tenants.chats import sites
 
@@ -119,7 +119,7 @@ def site_remove(key: Key, tenant: TenantOption = DEFAULT_TENANT) -> None:
 
 
 def described(site: "Site") -> dict[str, object]:
-    """A site without its secrets."""
+    """Return a site without its secrets."""
     return {
         "key": site.key,
         "name": site.name,

@@ -1,4 +1,4 @@
-"""What the command line's groups of commands share: texts, errors, tables, progress, and whom they act for.
+"""Shared code of the command groups: texts, errors, tables, progress, and the tenant to act for.
 
 Nothing heavy is imported before a command needs it, so that `opora tenant list` answers at once. With `--json`,
 standard output holds JSON and nothing else; everything for people goes to standard error.
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tenants.core.context import Tenant
 
 DEFAULT_TENANT = "default"
-"""The tenant of somebody who names none."""
+"""Default tenant."""
 SUBJECT = "cli"
 _FAULT = 2
 
 
 def message(key: str, locale: str | None = None, **params: str | int | float) -> str:
-    """A text of the command line in the terminal's language, or in `locale`."""
+    """Return a text of the command line in the terminal's language, or in `locale`."""
     return text(f"cli.{key}", locale or terminal_locale(), **params)
 
 
@@ -42,7 +42,7 @@ LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=message("
 
 
 def explained(error: OporaError) -> str:
-    """An error as one line that says what to do."""
+    """Format an error as one line that says what to do."""
     for key in (f"cli.error.{error.code}", f"service.{error.code}.detail"):
         try:
             return text(key, terminal_locale(), **error.params)
@@ -54,7 +54,7 @@ def explained(error: OporaError) -> str:
 
 
 def refused(error: OporaError) -> str:
-    """Why an article or a file was not loaded, without naming it."""
+    """Return why an article or a file was rejected, without naming it."""
     try:
         return text(f"cli.refusal.{error.code}", terminal_locale(), **error.params)
     except KeyError:
@@ -62,7 +62,7 @@ def refused(error: OporaError) -> str:
 
 
 def flag_text(flag: str) -> str:
-    """What a document's flag means; a flag that a source has made up stays as it is."""
+    """Return the meaning of a document's flag; unknown flags from sources are returned unchanged."""
     try:
         return text(f"documents.flag.{flag}", terminal_locale())
     except KeyError:
@@ -70,7 +70,7 @@ def flag_text(flag: str) -> str:
 
 
 class Group(TyperGroup):
-    """Turns our errors into one line on standard error and exit code 2."""
+    """Turn Opora's errors into one line on standard error and exit code 2."""
 
     def invoke(self, ctx: "Context") -> object:
         try:
@@ -116,14 +116,14 @@ def acting_for(tenant_id: str) -> Iterator["Tenant"]:
 
 
 def checked_locale(locale: str) -> str:
-    """The locale, empty for none. Raises `Invalid` with the code `locale_unknown`."""
+    """Return the locale, empty if not given. Raises `Invalid` with the code `locale_unknown`."""
     if locale and locale not in LOCALES:
         raise Invalid("locale_unknown", language=locale)
     return locale
 
 
 def terminal_console() -> "Console":
-    """Standard output for people."""
+    """Return the console for people, on standard output."""
     from rich.console import Console
 
     return Console(soft_wrap=True)
@@ -131,7 +131,7 @@ def terminal_console() -> "Console":
 
 @contextmanager
 def progress_bar(label: str) -> Iterator["Progress"]:
-    """A progress bar on standard error, gone when it is done; nothing where that is not a terminal."""
+    """Show a progress bar on standard error and remove it at the end; do nothing if that is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -143,12 +143,12 @@ def progress_bar(label: str) -> Iterator["Progress"]:
 
 
 def print_json(value: object) -> None:
-    """Standard output for programs."""
+    """Return the console for programs, on standard output."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def counted_by(progress: "Progress") -> "OnProgress":
-    """Shows how far an ingest run is on the bar."""
+    """Show the progress of an ingestion run on the bar."""
     task = progress.task_ids[0]
 
     def count(now: "Counted") -> None:
@@ -159,7 +159,7 @@ def counted_by(progress: "Progress") -> "OnProgress":
 
 
 def shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
-    """Shows (what, done, total) on the bar."""
+    """Show (what, done, total) on the bar."""
     task = progress.task_ids[0]
 
     def show(stage: str, done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`opora token` and `opora keys`: which tokens there are, which are refused, and the keys that sign and encrypt."""
+"""`opora token` and `opora keys`: tokens, revocations, and the keys for signing and encryption."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from ui.cli.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_fo
 
 
 def message(key: str, **params: str | int) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"tokens.{key}", terminal_locale(), **params)
 
 
@@ -21,7 +21,7 @@ _DAY = 86_400
 
 @token_app.command("list", help=message("help.list"))
 def token_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show the tokens that were issued, and which of them still work."""
+    """List the issued tokens and whether they are valid."""
     with acting_for(tenant):
         from tenants.access import issued_tokens
 
@@ -50,7 +50,7 @@ def token_rotate(
     grace: Annotated[int, typer.Option("--grace", min=0, help=message("help.grace"))] = _DAY,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Print a token that takes another one's place, and nothing else, so that scripts can capture it."""
+    """Print only the token that replaces another one, so that scripts can capture it."""
     from datetime import timedelta
 
     from tenants.access import issued_tokens
@@ -69,7 +69,7 @@ def token_revoke(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Refuse tokens issued so far."""
+    """Revoke tokens issued so far."""
     from pydantic import ValidationError
 
     from tenants.core.errors import Invalid
@@ -89,7 +89,7 @@ def token_revoke(
 
 @token_app.command("revoked", help=message("help.revoked"))
 def token_revoked(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show which tokens are refused."""
+    """List the revocations."""
     with acting_for(tenant):
         from tenants.access import revocations
 
@@ -118,7 +118,7 @@ def keys_rotate(
 
 @keys_app.command("reseal", help=message("help.reseal"))
 def keys_reseal() -> None:
-    """Encrypt all secrets and tickets under a new key, or under the newest of `OPORA_DATA_KEYS`."""
+    """Re-encrypt all secrets and tickets with a new key, or with the newest of `OPORA_DATA_KEYS`."""
     from settings import get_settings
     from tenants.privacy import resealing
     from tenants.storage import sealed

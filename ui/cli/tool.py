@@ -12,7 +12,7 @@ from ui.cli.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_fo
 
 
 def message(key: str, **params: str | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"tools.{key}", terminal_locale(), **params)
 
 
@@ -22,7 +22,7 @@ tool_app = typer.Typer(cls=Group, help=message("help.tool"), no_args_is_help=Tru
 
 @tool_app.command("list", help=message("help.list"))
 def tool_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show all tools, without their secrets."""
+    """List all tools, without their secrets."""
     with acting_for(tenant):
         from tenants.knowledge import tools
         from ui.api.tool import tools_answer
@@ -60,13 +60,13 @@ def tool_put(
 
 @tool_app.command("enable", help=message("help.enable"))
 def tool_enable(name: ToolName, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Have a tool called again."""
+    """Enable a tool."""
     _set_enabled(name, tenant, enabled=True)
 
 
 @tool_app.command("disable", help=message("help.disable"))
 def tool_disable(name: ToolName, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Keep a tool without calling it."""
+    """Disable a tool."""
     _set_enabled(name, tenant, enabled=False)
 
 
@@ -77,7 +77,7 @@ def tool_test(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Ask a tool a sample question."""
+    """Call a tool with a sample question."""
     with acting_for(tenant):
         from tenants.knowledge import tools
         from ui.api.tool import trial_of

@@ -1,4 +1,4 @@
-"""`opora webhook`: where events of a tenant's chats are sent."""
+"""`opora webhook`: receivers of a tenant's chat events."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from ui.cli.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_fo
 
 
 def message(key: str, **params: str | float) -> str:
-    """A text of these commands in the terminal's language."""
+    """Return a text of these commands in the terminal's language."""
     return text(f"webhooks.{key}", terminal_locale(), **params)
 
 
@@ -23,7 +23,7 @@ def webhook_add(
     events: Annotated[list[str] | None, typer.Option("--event", help=message("help.event"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Add a receiver; its secret is shown this once."""
+    """Add a receiver. Its secret is shown only once."""
     with acting_for(tenant):
         from components.ingest.fetch import canonical
         from tenants.chats import webhooks
@@ -34,7 +34,7 @@ def webhook_add(
 
 @webhook_app.command("list", help=message("help.list"))
 def webhook_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Show all receivers, without secrets."""
+    """List all receivers, without secrets."""
     with acting_for(tenant):
         from tenants.chats import webhooks
 
@@ -52,7 +52,7 @@ def webhook_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -
 
 @webhook_app.command("remove", help=message("help.remove"))
 def webhook_remove(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Take a receiver away."""
+    """Remove a receiver."""
     with acting_for(tenant):
         from tenants.chats import webhooks
 
@@ -62,7 +62,7 @@ def webhook_remove(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT)
 
 @webhook_app.command("rotate", help=message("help.rotate"))
 def webhook_rotate(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Sign with a new secret; it is shown this once."""
+    """Rotate the secret. The new one is shown only once."""
     with acting_for(tenant):
         from tenants.chats import webhooks
 
@@ -72,7 +72,7 @@ def webhook_rotate(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT)
 
 @webhook_app.command("test", help=message("help.test"))
 def webhook_test(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Have a receiver sent an event that tells of nothing; the running service delivers it."""
+    """Send a test event to a receiver; the running service delivers it."""
     with acting_for(tenant):
         from tenants.chats import outbox
 
@@ -86,7 +86,7 @@ def webhook_deliveries(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
-    """Show the newest deliveries and how they ended."""
+    """List the newest deliveries and their results."""
     with acting_for(tenant):
         from tenants.chats import outbox
 
@@ -117,7 +117,7 @@ def webhook_deliveries(
 def webhook_redeliver(
     delivery_id: Annotated[str, typer.Argument(help=message("help.delivery_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Have a delivery made again, under the same id."""
+    """Retry a delivery under the same id."""
     with acting_for(tenant):
         from tenants.chats import outbox
 

@@ -1,1 +1,1 @@
-"""The operator desk: pages, what stands on them, and the accounts behind them."""
+"""Operator desk: its pages, their content, and the accounts."""

@@ -1,4 +1,4 @@
-"""Signing in and out, one's own account, the people of a tenant."""
+"""Signing in and out, the operator's own account, and the people of a tenant."""
 
 import asyncio
 from functools import partial
@@ -21,10 +21,10 @@ from ui.desk.view import Desk, back_to, home
 
 _FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
-"""Attempts to sign in are counted for nobody's tenant: no tenant can have this id."""
+"""Tenant id for counting sign-in attempts; no real tenant can have it."""
 _ATTEMPTS_OF_ADDRESS = 10
 _HASHED_AT_ONCE = 4
-"""An address may stand for a whole office, so it may try this many times as often as one login."""
+"""Attempts per address, as a multiple of those per login: a whole office may share one address."""
 
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
@@ -46,7 +46,7 @@ ROUTES = (
 
 
 def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     hashing = Pool("passwords", 6)
     _add_signing_in(endpoints, desk, limiter, hashing)
@@ -102,7 +102,7 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
         operator = sessions.current().operator
         address = address_of(request)
-        # Whoever has come by somebody's session must not find out the password by it.
+        # Someone who has taken over a session must not be able to guess the password here.
         await _admit(limiter, operator.login, address)
 
         def change() -> Response:
@@ -111,7 +111,7 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing
                 _set_password(operator, new_password)
             except CallerError as refused:
                 return account(problems.explained(refused)[1], 422)
-            # Every session has ended, this one too: go on with a new one.
+            # All sessions have ended, including this one: continue with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
         return await hashing.run({address: _HASHED_AT_ONCE}, change)

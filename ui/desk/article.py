@@ -1,4 +1,4 @@
-"""Writing an article: the draft, what it would answer, publishing. Forms that work as they are."""
+"""Article editor: draft, preview of answers, publishing. The forms work without JavaScript."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, TypeAlias, get_args
@@ -27,7 +27,7 @@ SCOPE = "operate"
 _ALL, _NEW, _ONE = "/desk/articles", "/desk/articles/new", "/desk/articles/{article_id}"
 _PREVIEW, _PUBLISH, _WITHDRAW, _REMOVE = (f"{_ONE}/{act}" for act in ("preview", "publish", "withdraw", "remove"))
 _FORM_BYTES = 600_000
-"""A text of the greatest length, each letter of it written as six."""
+"""Size of the longest text with every character escaped as six bytes."""
 _PAGE = 50
 _TRUSTS = get_args(Trust)
 _EMPTY = Draft("", "")
@@ -53,7 +53,7 @@ ROUTES = (
 
 
 def router(desk: Desk, service: Articles) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     editor = _Editor(desk)
     _add_writing(endpoints, desk, service, editor)
@@ -62,7 +62,7 @@ def router(desk: Desk, service: Articles) -> APIRouter:
 
 
 class _Editor:
-    """The page on which a draft is written."""
+    """Editor page of a draft."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -79,12 +79,12 @@ class _Editor:
         theirs: Article | None = None,
         done: str = "",
     ) -> Response:
-        """The form.
+        """Return the form.
 
-        :param written_for: the gaps whose wordings stand beside it.
-        :param draft: what the author has written, where it is not kept.
-        :param linked: the gaps that are chosen; all when None.
-        :param theirs: what somebody else has saved meanwhile.
+        :param written_for: the gaps whose questions are shown next to the form.
+        :param draft: the author's unsaved text.
+        :param linked: the selected gaps; None selects all.
+        :param theirs: the version that another author has saved in the meantime.
         """
         return self._desk.page(
             "articles/edit.html",
@@ -106,7 +106,7 @@ class _Editor:
         )
 
     def of(self, article_id: str, *, done: str = "") -> Response:
-        """The form of a stored draft."""
+        """Return the form of a stored draft."""
         return self.show(articles.get(article_id), gaps.of_article(article_id), done=done)
 
 
@@ -225,7 +225,7 @@ def _add_deciding(endpoints: APIRouter, desk: Desk, service: Articles, editor: _
 
 
 def _begin(editor: _Editor, service: Articles, article_id: str) -> Response:
-    """Begin a preview and show it; one that is under way goes on."""
+    """Start a preview and show it; a running one continues."""
     article = articles.get(article_id)
     try:
         service.begin_preview(article_id)
@@ -258,7 +258,7 @@ def _preview(desk: Desk, service: Articles, article: Article) -> Response:
         preview=shown,
         running=shown is not None and preview.is_running(shown),
         kinds=KINDS,
-        # One whose turn has been erased is not shown: it has no words any more.
+        # Questions whose turns were erased have no text left to show.
         asked={
             kind: [
                 (one, effect, one.question or records[one.turn_id].question)
@@ -280,7 +280,7 @@ def _drafted(title: str, text: str, questions: str, keep: Sequence[str] | None, 
 
 
 def _words(refused: OporaError) -> str:
-    """Why something was refused; a person is named by name."""
+    """Return why a request was rejected, with people shown by name."""
     by = refused.params.get("by")
     if isinstance(by, str):
         name = conversation.names(operators.all()).get(by, by)

@@ -1,4 +1,4 @@
-"""The desk's templates and assets. What stands on its pages is decided in `pipelines/ask/desk`."""
+"""The desk's templates and assets. The content of the pages is decided in the other modules of `ui/desk`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,14 +12,14 @@ from ui.assets import Asset, sent
 
 ASSETS: Mapping[str, str] = {"desk.js": "text/javascript", "desk.css": "text/css"}
 PATHS = tuple(f"/desk/assets/{name}" for name in ASSETS)
-"""What the gate lets through, each by GET and without a session."""
+"""Open routes, each by GET and without a session."""
 
 _HERE = Path(__file__).parent
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 class Templates:
-    """Makes pages. Everything that is put into a template is escaped."""
+    """Renders pages. The templates escape every value."""
 
     def __init__(self) -> None:
         self._environment = Environment(
@@ -29,17 +29,17 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        # An address of its own for each version, so that browsers may keep it for good.
+        # Each version has its own address, so that browsers may cache it forever.
         versions = {name: Asset.read(_HERE.parent / "static" / name).digest[:12] for name in ASSETS}
         self._environment.globals["asset"] = lambda name: f"/desk/assets/{name}?{versions[name]}"
 
     def render(self, template: str, locale: str, values: Mapping[str, object]) -> str:
-        """A page as HTML."""
+        """Render a page as HTML."""
         return self._environment.get_template(template).render(values, locale=locale)
 
 
 def router() -> APIRouter:
-    """The endpoints of the assets."""
+    """Return the endpoints of the assets."""
     endpoints = APIRouter(include_in_schema=False)
     for path, (name, media_type) in zip(PATHS, ASSETS.items(), strict=True):
         _add(endpoints, path, Asset.read(_HERE.parent / "static" / name), media_type)

@@ -1,6 +1,6 @@
-"""The inbox and the conversation: read, and everything that a person can do in a chat.
+"""The inbox and the conversation pages, with every operator action.
 
-The pages are forms and links, so they work as they are; `ui/src/desk` makes them live.
+The pages are forms and links and work without JavaScript; `ui/src/desk` adds live updates.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _FORM_BYTES = 200_000
 _ACTS = ("reply", "note", "take", "hand_back", "snooze", "resolve", "reopen", "transfer", "undo", "suggest", "discard")
 _MOST_HOURS = 24 * 366
 _LAST_ASKED = 3
-"""Messages of a customer that say what a chat is about."""
+"""Number of a customer's last messages that are searched for the topic of a chat."""
 
 _Text: TypeAlias = Annotated[str, Form(max_length=100_000)]
 _Version: TypeAlias = Annotated[int | None, Form(ge=0)]
@@ -57,7 +57,7 @@ ROUTES = (
 
 
 def router(desk: Desk, conversations: Conversations) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_reading(endpoints, desk)
     _add_writing(endpoints, desk, conversations)
@@ -102,14 +102,14 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
 
     @endpoints.get(f"{_ONE}/similar")
     def show_similar(chat_id: str) -> Response:
-        """Ended chats that are like this one. The page of the chat loads this when it is asked to."""
+        """Return closed chats similar to this one. The chat's page loads them on demand."""
         asked = [one.text for one in store.recent(store.get(chat_id).chat_id) if one.author == "customer" and one.text]
         found = similar.similar(" ".join(asked[-_LAST_ASKED:]), but=chat_id)
         return desk.page("similar.html", section="inbox", chat_id=chat_id, found=found)
 
     @endpoints.get("/desk/turns/{turn_id}")
     def show_turn(turn_id: str) -> Response:
-        """Why a turn ended as it did, from the record of it."""
+        """Explain a turn's outcome from its record."""
         record = search.get(turn_id)
         content = record.content or {}
         turn = conversation.parsed_turn(content.get("answer"))
@@ -218,7 +218,7 @@ def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) 
 
     @endpoints.post(f"{_ONE}/transfer")
     def transfer(chat_id: str, operator: Annotated[str, Form(max_length=100)], version: _Version = None) -> Response:
-        # Only to somebody who is there to take it.
+        # Only if an operator is available to take it.
         heir = operators.get(operator)
         return moved(chat_id, lambda: store.transfer(chat_id, heir.login, version=version, name=heir.name))
 
@@ -256,9 +256,9 @@ def _add_replies(endpoints: APIRouter, desk: Desk) -> None:
 def _conversation(
     desk: Desk, chat: Chat, *, before: int | None = None, status: int = 200, fault: str = "", text: str = ""
 ) -> Response:
-    """The page of a chat.
+    """Return the page of a chat.
 
-    :param text: what the operator had written, and goes on with.
+    :param text: the operator's unsent text.
     """
     me, locale = sessions.current().operator, problems.caller.get().locale
     staff = operators.all()
@@ -292,13 +292,13 @@ def _conversation(
 
 
 def _drop_if_done(conversations: Conversations, chat_id: str, answer: Response) -> None:
-    """Let the assistant's answer go only when the person has the chat: what was refused changes nothing."""
+    """Stop the assistant's answer only after the operator has the chat: a rejected action must not change anything."""
     if answer.status_code == SEE_OTHER:
         conversations.drop(chat_id)
 
 
 def _or_conflict(desk: Desk, chat_id: str, act: Callable[[], Response], text: str = "") -> Response:
-    """Do something, or show the chat as it has become, why that was refused, and what was written."""
+    """Run an action, or show the current chat, the reason for the rejection and the operator's text."""
     try:
         return act()
     except (Conflict, Invalid) as refused:
@@ -322,7 +322,7 @@ def _checked(text: str) -> str:
 
 
 def _known_id(client_id: str) -> str | None:
-    """The name that the page has given to a message, so that sending twice stores once."""
+    """Return the id that the page assigned to a message, so that a repeated send stores it once."""
     return f"desk:{client_id}" if client_id and client_id.isalnum() and len(client_id) <= 64 else None
 
 

@@ -1,4 +1,4 @@
-"""A chat as its page shows it: messages with the evidence behind them, and what an operator can do next."""
+"""View of a chat for its page: messages with their evidence, and the operator's available actions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ ACTS: Mapping[str, Event] = {
     "resolve": "resolved",
     "reopen": "reopened",
 }
-"""What an operator can do with a chat, and the event that it is."""
+"""Operator action on a chat and its event."""
 _SHOWN_OF_ID = 6
 WITH_ARTICLES = frozenset({"low_confidence", "clarify", "refused", "cannot_answer"})
 """Outcomes that the widget shows articles with, see `ui/src/answer.ts`."""
@@ -34,7 +34,7 @@ WITH_ARTICLES = frozenset({"low_confidence", "clarify", "refused", "cannot_answe
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of the evidence; `before`, `quoted` and `rest` are its text, parted at what was quoted."""
+    """Passage of the evidence; `before`, `quoted` and `rest` are its text, split around the quotation."""
 
     citation: CitationPart
     before: str
@@ -44,9 +44,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """A message as it is shown.
+    """Message for display.
 
-    `turn` is the assistant's whole turn, where it is one that can be read; `fate` says what became of a suggestion.
+    `turn` is the assistant's whole turn, if this version can parse it; `fate` is the result of a suggestion.
     `cards` are the articles that the customer saw below the text.
     """
 
@@ -67,14 +67,14 @@ class Bubble:
 
 @dataclass(frozen=True, slots=True)
 class FilledReply:
-    """A canned reply with what is known of the chat put in."""
+    """Canned reply with the chat's values filled in."""
 
     title: str
     text: str
 
 
 def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
-    """Messages as they are shown.
+    """Return messages for display.
 
     :param people: names of operators by login.
     """
@@ -83,12 +83,12 @@ def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str)
 
 
 def names(staff: Iterable[Operator]) -> Mapping[str, str]:
-    """Names of operators by login."""
+    """Return the names of operators by login."""
     return {one.login: one.name for one in staff}
 
 
 def customer(chat: Chat, locale: str) -> str:
-    """Name a chat's customer: their contact, their proven identity, or the beginning of a number."""
+    """Return a name for a chat's customer: the contact, the verified identity, or the beginning of a number."""
     if chat.contact:
         return chat.contact
     if chat.session_id is not None and chat.subject == effects.ANONYMOUS:
@@ -100,7 +100,7 @@ def customer(chat: Chat, locale: str) -> str:
 
 
 def possible(chat: Chat, me: str) -> frozenset[str]:
-    """What can be done with a chat now."""
+    """Return the actions available in a chat."""
     acts = {
         act
         for act, event in ACTS.items()
@@ -111,30 +111,30 @@ def possible(chat: Chat, me: str) -> frozenset[str]:
     if chat.state == "resolved":
         acts.discard("take")
     if chat.session_id is not None:
-        # Its customer asks elsewhere, so the assistant has nothing to answer here.
+        # The customer wrote through another channel, so the assistant has nothing to answer here.
         acts.discard("hand_back")
     return frozenset(acts)
 
 
 def canned(chat: Chat, me: Operator) -> tuple[FilledReply, ...]:
-    """The tenant's canned replies for a chat."""
+    """Return the tenant's canned replies for a chat."""
     known = {"operator": me.name, "ticket": chat.ticket_id or "", "organisation": registry.current().name}
     return tuple(FilledReply(one.title, one.filled(known)) for one in replies.all())
 
 
 def draft(chat: Chat) -> str:
-    """The unverified answer that came with the handoff; empty where there is none."""
+    """Return the unverified answer that came with the handoff, or an empty string."""
     ticket = handoffs.get(chat.ticket_id) if chat.ticket_id else None
     return ticket.draft if ticket is not None and ticket.session_id in (chat.chat_id, chat.session_id) else ""
 
 
 def others(chat: Chat, staff: Iterable[Operator], me: str) -> tuple[Operator, ...]:
-    """Whom a chat can be given to; oneself one takes it."""
+    """List operators a chat can be transferred to, except the current one."""
     return tuple(one for one in staff if one.login not in (chat.assignee, me))
 
 
 def parsed_turn(stored: object) -> TurnAnswer | None:
-    """A stored turn; None where another version has written what this one cannot read."""
+    """Parse a stored turn; None if another version wrote it in an unreadable form."""
     try:
         return TurnAnswer.model_validate(stored)
     except ValidationError:
@@ -142,7 +142,7 @@ def parsed_turn(stored: object) -> TurnAnswer | None:
 
 
 def passages(turn: TurnAnswer) -> tuple[Passage, ...]:
-    """The evidence of a turn, each passage whole where it is stored with the turn."""
+    """Return the evidence of a turn, each passage in full if it is stored with the turn."""
     whole = {source.snippet: source.page_content for source in turn.sources}
     return tuple(_passage(citation, whole.get(citation.excerpt, citation.excerpt)) for citation in turn.citations)
 

@@ -1,6 +1,6 @@
-"""The documents of a tenant: find, look into, describe, compare and go back, tie, remove.
+"""Pages of a tenant's documents: search, view, edit properties, compare and restore versions, link, remove.
 
-An id may be any text, a path or an address among them, so it stands in the query and in fields, never in the path.
+An id may be any text, including a path or a URL, so it is sent in the query and in fields, never in the path.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _FORM_BYTES = 50_000
 _PAGE = 50
 _CHUNKS = 20
 _OFFERED = 300
-"""Documents that a field for another one offers."""
+"""Number of documents that a field for another document suggests."""
 
 _Id: TypeAlias = Annotated[str, Query(alias="id", min_length=1, max_length=500)]
 _FormId: TypeAlias = Annotated[str, Form(alias="id", min_length=1, max_length=500)]
@@ -50,7 +50,7 @@ ROUTES = (
 
 
 def router(desk: Desk, library: Library) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_reading(endpoints, desk, library)
     _add_changing(endpoints, desk, library)
@@ -192,7 +192,7 @@ def _done(
     wanted: Mapping[str, Json] | None = None,
     other: str = "",
 ) -> Response:
-    """Do something and show the document, or show why it was refused and what was written."""
+    """Run an action and show the document, or the reason for the rejection and the submitted form."""
     try:
         act()
     except CallerError as refused:
@@ -217,10 +217,10 @@ def _document(
     wanted: Mapping[str, Json] | None = None,
     other: str = "",
 ) -> Response:
-    """The page of a document.
+    """Return the page of a document.
 
-    :param fault: the key of what stands in the way, `refused` the error that does.
-    :param wanted: properties that were written and not taken, `other` the document that was named.
+    :param fault: the key of the reason for the rejection, `refused` the error.
+    :param wanted: submitted but rejected properties, `other` the other document of the edge.
     """
     locale = problems.caller.get().locale
     first = min(start, max(len(record.chunk_ids), 1)) - 1
@@ -258,7 +258,7 @@ def _document(
 
 
 def _versions(library: Library, record: DocumentRecord, number: int | None) -> dict[str, object]:
-    """The versions of a document; one of them opened, and compared with the one in force."""
+    """Return the versions of a document; one of them opened and compared with the current one."""
     listed: dict[str, object] = {"versions": library.versions(record.doc_id), "opened": None, "difference": None}
     if number is not None:
         opened, now = library.version(record.doc_id, number), library.version(record.doc_id)
@@ -276,5 +276,5 @@ def _in_words(refused: CallerError, locale: str) -> str:
 
 
 def _readable(text: str) -> str:
-    """Without the one character that no database keeps."""
+    """Remove NUL, which no database stores in text."""
     return text.replace("\0", "")

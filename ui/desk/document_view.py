@@ -1,4 +1,4 @@
-"""A document as its page shows it: what became of its text between two versions, and what it is tied to."""
+"""View of a document for its page: the differences between two versions, and its edges."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tenants.knowledge.edges import Edge
 
 Direction: TypeAlias = Literal["out", "in"]
 _LINES_COMPARED = 4_000
-"""Of one version. What is longer is shown, not compared."""
+"""Size limit per version. Longer texts are shown without a comparison."""
 
 _CONTEXT = 2
 _SYMMETRIC = "related_to"
@@ -24,7 +24,7 @@ _SYMMETRIC = "related_to"
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of two texts compared; a `gap` stands for lines that are the same and left out."""
+    """Line of a comparison; a `gap` replaces omitted unchanged lines."""
 
     kind: Literal["same", "added", "removed", "gap"]
     text: str = ""
@@ -32,7 +32,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """An edge as one of its two documents sees it. `title` is empty for a document that is not there."""
+    """Edge from the point of view of one of its documents. `title` is empty if the other document does not exist."""
 
     edge: Edge
     direction: Direction
@@ -41,7 +41,7 @@ class Tie:
 
     @property
     def choice(self) -> str:
-        """How a form names its kind and direction."""
+        """Kind and direction as a form value."""
         return f"{self.edge.kind}:{self.direction}"
 
 
@@ -51,11 +51,11 @@ TIES: tuple[str, ...] = tuple(
     for direction in get_args(Direction)
     if (kind, direction) != (_SYMMETRIC, "in")
 )
-"""What an operator can tie a document with."""
+"""Kinds of edges that an operator can add."""
 
 
 def difference(old: str, new: str) -> tuple[DiffLine, ...] | None:
-    """What changed from one text to another, with some lines around; None for texts that are too long to compare."""
+    """Return the changes between two texts, with context lines; None if the texts are too long to compare."""
     before, after = old.splitlines(), new.splitlines()
     if max(len(before), len(after)) > _LINES_COMPARED:
         return None
@@ -75,7 +75,7 @@ def _lines(before: list[str], after: list[str]) -> Iterator[DiffLine]:
 
 
 def ties(doc_id: str, edges: Iterable[Edge]) -> tuple[Tie, ...]:
-    """Edges as this document sees them."""
+    """Return edges from this document's point of view."""
     known = tuple(edges)
     others = [edge.to_doc if edge.from_doc == doc_id else edge.from_doc for edge in known]
     records = documents.find(others)
@@ -91,7 +91,7 @@ def ties(doc_id: str, edges: Iterable[Edge]) -> tuple[Tie, ...]:
 
 
 def edge_between(doc_id: str, choice: str, other: str, weight: float) -> Edge:
-    """The edge that a form means. Raises `Invalid` for a kind that is none."""
+    """Return the edge described by a form. Raises `Invalid` for an unknown kind."""
     if choice not in TIES:
         raise Invalid("field_invalid")
     kind, _, direction = choice.partition(":")
@@ -100,7 +100,7 @@ def edge_between(doc_id: str, choice: str, other: str, weight: float) -> Edge:
 
 
 def changes(record: DocumentRecord, wanted: Mapping[str, Json]) -> dict[str, Json]:
-    """What a form that shows all properties asks to change; a value that the source gives itself is left to it."""
+    """Return the changes requested by a form that shows all properties; values set by the source are skipped."""
     now = {name: _plain(getattr(record, name)) for name in PROPERTIES}
     return {
         name: None if value == _plain(record.given.get(name)) else value
@@ -110,7 +110,7 @@ def changes(record: DocumentRecord, wanted: Mapping[str, Json]) -> dict[str, Jso
 
 
 def flag_texts(flags: Iterable[str], locale: str) -> tuple[str, ...]:
-    """What flags mean; one that a source has made up stays as it is."""
+    """Return the meanings of flags; unknown flags from sources are returned unchanged."""
     return tuple(_flag_text(flag, locale) for flag in flags)
 
 

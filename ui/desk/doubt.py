@@ -1,4 +1,4 @@
-"""What in the knowledge base is in doubt: documents that may be out of date, contradictions, rejected approaches."""
+"""Doubts about the knowledge base: documents that may be out of date, contradictions, rejected approaches."""
 
 from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
@@ -40,7 +40,7 @@ ROUTES = (
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_stale(endpoints, desk)
     _add_contradictions(endpoints, desk)
@@ -77,7 +77,7 @@ def _add_contradictions(endpoints: APIRouter, desk: Desk) -> None:
 
     @endpoints.post(_SETTLE)
     def settle(one: _Chunk, other: _Chunk, decision: Annotated[Literal["supersedes", "agree"], Form()]) -> Response:
-        """`supersedes`: the document of `one` goes before that of `other` from now on."""
+        """`supersedes`: from now on, the document of `one` takes precedence over that of `other`."""
         if decision == "supersedes":
             contradictions.supersede(contradictions.passage(one).doc_id, contradictions.passage(other).doc_id)
         else:

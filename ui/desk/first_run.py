@@ -1,4 +1,4 @@
-"""The first run in the browser: from the link that `opora serve` prints to a tenant, its admin and the widget."""
+"""First run in the browser: from the link that `opora serve` prints to a tenant, its admin and the widget."""
 
 import asyncio
 from typing import Annotated, TypeAlias
@@ -40,7 +40,7 @@ ROUTES = (
 
 
 def router(desk: Desk, runner: Runner) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_LINK)
@@ -76,7 +76,9 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
         return await asyncio.to_thread(make)
 
     def steps(request: Request, status: int = 200, **values: object) -> Response:
-        """The page of what to do next; each step says whether it is done, so that one can leave and come back."""
+        """Return the page with the next steps. Each step shows whether it is done, so that the admin can leave and come
+        back.
+        """
         known, latest = sites.own(), jobs.latest(limit=1)
         shown: dict[str, object] = {"asked": "", "turn": None, "ask_fault": "", "site_fault": "", "origin": ""}
         if "turn" not in values:
@@ -97,12 +99,12 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
 
     @endpoints.get(_WELCOME)
     def welcome(request: Request) -> Response:
-        """What to do next: load documents, ask, show the widget, invite people."""
+        """List the next steps: load documents, ask, show the widget, invite people."""
         return steps(request)
 
     @endpoints.post(f"{_WELCOME}/ask")
     async def ask(request: Request, question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
-        """Ask as a customer would, and see what the answer stands on."""
+        """Ask as a customer would, and see the sources of the answer."""
         try:
             asked = AskRequest(question=question)
             turn = TurnAnswer.model_validate_json(await runner.answer(asked, str(uuid4()), None))
@@ -116,7 +118,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
 
     @endpoints.post(f"{_WELCOME}/site")
     def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:
-        """Name where the widget will stand."""
+        """Enter the site of the widget."""
         site = sites.get(key.replace("\0", ""))
         try:
             named = sites.checked_origin(origin)
@@ -129,7 +131,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
 
 
 def _earlier() -> dict[str, object]:
-    """The last question that was answered, with its answer."""
+    """Return the last answered question with its answer."""
     for record in search.find(TurnQuery(outcome="answered"), limit=1):
         turn = conversation.parsed_turn((record.content or {}).get("answer"))
         return {"asked": record.question or "", "turn": turn}

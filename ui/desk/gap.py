@@ -1,7 +1,7 @@
-"""Unanswered questions: listed, closed, dismissed, and taken up in an article.
+"""Unanswered questions: list, close, dismiss, and write an article about them.
 
-Operators may look, close, dismiss and write: they know what customers ask. What customers read is for editors to
-decide. A gap is closed only if its questions are answered now.
+Operators may view, close and dismiss gaps and write drafts: they know the customers' questions. Only editors publish.
+A gap can be closed only if its questions now have answers.
 """
 
 from typing import Annotated, TypeAlias
@@ -30,10 +30,10 @@ _PAGE = 20
 _ASKINGS = 50
 _WORDINGS = 3
 _DRAFTS = 50
-"""Articles that selected gaps can be added to, those changed last."""
+"""Number of recently changed articles that selected gaps can be added to."""
 
 _Ids: TypeAlias = Annotated[list[str], Form(max_length=gaps.MOST)]
-"""Gaps; those of one group are joined by commas."""
+"""Gap ids; those of one group are joined by commas."""
 _Back: TypeAlias = Annotated[str, Form(max_length=1_000)]
 _Count: TypeAlias = Annotated[int, Query(ge=0, le=gaps.MOST)]
 
@@ -46,7 +46,7 @@ ROUTES = (
 
 
 def router(desk: Desk, service: Articles) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_ALL)
@@ -126,7 +126,7 @@ def _chosen(listed: list[str]) -> list[str]:
 
 
 def _written(groups: "list[Group] | tuple[Group, ...]") -> dict[str, articles.Article]:
-    """The articles that are written for these gaps, by gap."""
+    """Return the articles written for these gaps, by gap."""
     by_gap = {gap.gap_id: gap.article_id for group in groups for gap in group.gaps if gap.article_id}
     known = articles.find(by_gap.values())
     return {gap_id: known[article_id] for gap_id, article_id in by_gap.items() if article_id in known}

@@ -1,4 +1,4 @@
-"""The pages about what the knowledge base lacks, and how it gets better, together."""
+"""The pages about knowledge gaps and the articles that close them."""
 
 from fastapi import APIRouter
 
@@ -10,7 +10,7 @@ ROUTES = (*gap.ROUTES, *article.ROUTES, *doubt.ROUTES)
 
 
 def router(desk: Desk, articles: Articles) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter()
     endpoints.include_router(gap.router(desk, articles))
     endpoints.include_router(article.router(desk, articles))

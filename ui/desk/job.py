@@ -1,4 +1,4 @@
-"""Documents on their way in: files and websites from the browser, and what became of each of them."""
+"""Ingestion pages: files and websites from the browser, and the status of each."""
 
 import asyncio
 import json
@@ -34,14 +34,14 @@ _FORM_BYTES = 10_000
 _PAGE = 20
 _FIELDS = frozenset({CSRF_FIELD.encode()})
 _LINKED = 200
-"""Files of a job that lead to their documents."""
+"""Maximum number of files of a job that link to their documents."""
 
 _Then: TypeAlias = Annotated[Literal["job", "welcome"], Query()]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What was not taken, and why."""
+    """Rejected file or page, and the reason."""
 
     where: str
     line: int
@@ -50,10 +50,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as its page shows it.
+    """Job for display.
 
-    :param counts: documents by what became of them; empty until it has ended.
-    :param loaded: files of which nothing was refused; `documents` are those among them that are documents by that name.
+    :param counts: documents by result; empty until the job has ended.
+    :param loaded: files loaded completely; `documents` are those with a document of the same name.
     """
 
     job: Job
@@ -68,7 +68,7 @@ class JobView:
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """Open routes."""
     return (
         Route("GET", _ADD, scope=SCOPE, page=True),
         Route("POST", _UPLOAD, scope=SCOPE, page=True, files=True, limit=settings.max_files_bytes),
@@ -80,7 +80,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     def adding(status: int = 200, **values: object) -> Response:
@@ -127,7 +127,7 @@ def router(desk: Desk) -> APIRouter:
 
 
 def view(job: Job) -> JobView:
-    """A job with what is known of its files, in the reader's language."""
+    """Return a job with the state of its files, in the reader's language."""
     locale = problems.caller.get().locale
     report = job.report or {}
     errors = _objects(report.get("errors"))

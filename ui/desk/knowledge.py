@@ -1,4 +1,4 @@
-"""What the pages about the knowledge base share: the tabs of their section."""
+"""Shared code of the knowledge base pages: the tabs of their section."""
 
 from pipelines import pages
 from tenants.desk import sessions
@@ -14,10 +14,10 @@ _TABS = (
 
 
 def tabs(current: str) -> Tabs:
-    """The pages of the section."""
+    """Return the pages of the section."""
     return Tabs("gaps", entries(_TABS, current))
 
 
 def may_publish() -> bool:
-    """Whether the operator in this request decides what customers read."""
+    """Return whether the operator in this request may edit the content for customers."""
     return pages.may(sessions.current().operator, "ingest")

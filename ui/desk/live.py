@@ -1,7 +1,7 @@
-"""What happens in a tenant's chats, for the desk's pages: which chat has changed, who types and who looks.
+"""Live updates of a tenant's chats for the desk's pages: changed chats, typing and presence.
 
-A page that hears of a change loads itself again and takes over what is new in it, so nothing is drawn in two places.
-One stream serves all tabs of a browser, so a tab says by a request of its own that somebody looks at its chat.
+After a change, a page reloads itself and merges the differences, so each element is rendered in one place only.
+One stream serves all tabs of a browser, so a tab reports the operator's presence in its chat by a separate request.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _LIVE = "/desk/live"
 _LOOKING = "/desk/chat/{chat_id}/looking"
 _FORM_BYTES = 2_000
 _CHECK_SECONDS = 4.0
-"""How long a session that has ended may still follow; every typed letter of the tenant wakes the stream."""
+"""Time that an ended session may keep its stream; every keystroke of the tenant's chats wakes the stream."""
 
 ROUTES = (
     Route("GET", _LIVE, scope=SCOPE, page=True),
@@ -39,7 +39,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get(_LIVE, response_class=EventSourceResponse)
 async def follow(response: Response) -> AsyncIterator[ServerSentEvent]:
-    """`changed` chats, and who types and looks where, for as long as the session lasts."""
+    """Yield `changed` chats, typing and presence events for as long as the session lasts."""
     response.headers.update(EVENT_HEADERS)
     async for event in events():
         yield event
@@ -52,7 +52,7 @@ async def look(
     active: Annotated[bool, Form()] = True,
     arriving: Annotated[bool, Form()] = False,
 ) -> None:
-    """Show the operator to whoever else is at the chat; somebody who arrives calls the roll."""
+    """Announce the operator to others in the chat; a new arrival makes everyone announce themselves."""
     await asyncio.to_thread(store.get, chat_id)
     operator, caller = sessions.current().operator, context.current()
     here = Announcement(
@@ -62,14 +62,14 @@ async def look(
 
 
 async def events() -> AsyncIterator[ServerSentEvent]:
-    """The events, until the session ends or the service shuts down."""
+    """Yield the events until the session ends or the service shuts down."""
     signed_in, me = sessions.current(), ("operator", context.current().subject)
     attendances, checked_at = Attendances(me), monotonic()
     with fanout.watching() as watcher:
         yield json_event("ready", {})
         while not shutdown.requested():
             changed, announcements = await watcher.wait(SILENCE_SECONDS)
-            # Somebody may have signed this browser out from another one.
+            # This browser may have been signed out from another one.
             if monotonic() - checked_at >= _CHECK_SECONDS:
                 checked_at = monotonic()
                 if not await asyncio.to_thread(sessions.is_alive, signed_in):

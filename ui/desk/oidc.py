@@ -1,11 +1,14 @@
-"""Signing in by a tenant's identity provider: OpenID Connect, authorization code with PKCE.
+"""Sign-in through a tenant's identity provider: OpenID Connect, authorization code flow with PKCE.
 
-Threats and answers: a callback that somebody else has begun (state in an encrypted cookie of this browser, for ten
-minutes, and PKCE), a token meant for somebody else or another moment (signature by the provider's own keys, `iss`,
-`aud`, `azp`, `exp`, `nonce`), an address that is not theirs (the e-mail must be verified, and of an allowed domain or
-added before), a login of another tenant (refused), a provider in the own network (every address is checked as those of
-tools are), one that names another provider's endpoints as its own (its issuer must be the one that was asked), a
-server that does not answer (a circuit breaker for each address).
+Threats and defences:
+
+- a callback started by an attacker: state in an encrypted cookie of this browser, valid for ten minutes, and PKCE;
+- a token for another client or time: signature by the provider's own keys, `iss`, `aud`, `azp`, `exp`, `nonce`;
+- someone else's e-mail address: it must be verified, and of an allowed domain or added in advance;
+- a login of another tenant: rejected;
+- a provider in our own network: every address is checked like those of tools;
+- a provider that names another provider's endpoints: the issuer must be the configured one;
+- a server that does not respond: a circuit breaker per address.
 """
 
 import hmac
@@ -47,7 +50,7 @@ _Document: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sign-in on its way, kept in the browser alone, encrypted. `until` is in epoch seconds."""
+    """Sign-in attempt in progress, stored encrypted in the browser only. `until` is in epoch seconds."""
 
     tenant_id: str
     state: str
@@ -57,12 +60,12 @@ class Attempt:
     until: float
 
     def sealed(self) -> str:
-        """The attempt as a cookie's value."""
+        """Return the attempt as a cookie value."""
         return seal(json.dumps(asdict(self)))
 
 
 def opened(cookie: str, state: str) -> Attempt:
-    """The attempt that a callback belongs to. Raises `Forbidden`, `sso_expired`, where there is none."""
+    """Return the attempt that a callback belongs to. Raises `Forbidden`, `sso_expired`, if there is no attempt."""
     try:
         attempt = Attempt(**json.loads(unseal(cookie)))
     except (InternalFault, ValueError, TypeError) as foreign:
@@ -73,7 +76,7 @@ def opened(cookie: str, state: str) -> Attempt:
 
 
 class SignIn:
-    """Speaks to the providers. What they say of themselves is remembered for a while."""
+    """Client of the providers. Caches their metadata and keys for a while."""
 
     def __init__(self) -> None:
         self._fetcher = Fetcher(permitted=is_permitted, seconds=_SECONDS, largest=_MAX_BYTES)
@@ -81,7 +84,7 @@ class SignIn:
         self._documents: dict[str, tuple[float, _Document]] = {}
 
     def begin(self, provider: Provider, redirect_uri: str, next: str) -> tuple[str, Attempt]:
-        """Where to send the browser, and the attempt that it has to bring back."""
+        """Return the address to redirect the browser to, and the attempt that it must return with."""
         endpoint = self._endpoint(provider, "authorization_endpoint")
         attempt = Attempt(
             context.current().tenant_id,
@@ -107,7 +110,7 @@ class SignIn:
         return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{query}", attempt
 
     def finish(self, provider: Provider, attempt: Attempt, code: str, redirect_uri: str) -> Operator:
-        """The operator who has signed in there.
+        """Return the operator who signed in at the provider.
 
         :raises Forbidden: `sso_invalid`, `sso_refused`.
         :raises TryAgain: `sso_unreachable`.
@@ -150,7 +153,7 @@ class SignIn:
                 leeway=_SKEW_SECONDS,
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
-        # Beside its own errors, PyJWT lets through what parsing hostile claims raises underneath.
+        # Besides its own errors, PyJWT lets exceptions through from parsing hostile claims.
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as refused:
             raise Forbidden("sso_invalid") from refused
         audience, party = claims["aud"], claims.get("azp")
@@ -163,7 +166,7 @@ class SignIn:
         return claims
 
     def _key(self, provider: Provider, kid: object) -> Key:
-        # A provider may have changed its keys since they were read.
+        # The provider may have rotated its keys since the last download.
         for fresh in (False, True):
             for key in self._keys(provider, fresh=fresh):
                 if key.kid == kid:
@@ -178,11 +181,11 @@ class SignIn:
                 if entry.get("use", "sig") == "sig":
                     usable.append(public_key(entry))
             except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError):
-                continue  # it has keys of other kinds for others
+                continue  # The provider has keys of other types for other clients.
         return usable
 
     def _endpoint(self, provider: Provider, name: str) -> str:
-        """An endpoint of the provider, no less secure than the provider itself."""
+        """Return an endpoint of the provider, at least as secure as the provider itself."""
         address = self._discovered(provider).get(name)
         if not isinstance(address, str) or urlsplit(address).scheme != urlsplit(provider.issuer).scheme:
             raise Forbidden("sso_invalid")
@@ -211,7 +214,7 @@ class SignIn:
 
 @contextmanager
 def _reaching(url: str) -> Iterator[None]:
-    """Surround a request to a provider with the circuit breaker of its address.
+    """Guard a request to a provider with the circuit breaker of its address.
 
     :raises TryAgain: `sso_unreachable`.
     """
@@ -225,7 +228,7 @@ def _reaching(url: str) -> Iterator[None]:
 
 
 def admitted(provider: Provider, claims: _Document) -> Operator:
-    """Who somebody is here whom the provider vouches for. Raises `Forbidden`: `sso_refused`."""
+    """Return the operator for a person authenticated by the provider. Raises `Forbidden`: `sso_refused`."""
     email, verified = claims.get("email"), claims.get("email_verified")
     if not isinstance(email, str) or verified not in (True, "true") or email.count("@") != 1:
         raise Forbidden("sso_refused")
@@ -243,7 +246,7 @@ def admitted(provider: Provider, claims: _Document) -> Operator:
 
 
 def _role(provider: Provider, claims: _Document) -> TenantRole | None:
-    """What the token says somebody is: of several roles the one that may most."""
+    """Return the role named by the token: the most privileged one if there are several."""
     value = claims.get(provider.role_claim) if provider.role_claim else None
     values = value if isinstance(value, list) else [value]
     named = {provider.roles[one] for one in values if isinstance(one, str) and one in provider.roles}

@@ -1,4 +1,4 @@
-"""Ended chats in which somebody asked nearly the same: how a colleague has answered before."""
+"""Closed chats with a similar question, to reuse a colleague's reply."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ MOST = 5
 _STEMS = 8
 _CANDIDATES = 300
 _LEAST_SHARED = 0.34
-"""Share of the question's words, weighed by their rarity among the candidates, that a similar one has."""
+"""Minimum share of matching words, weighted by their rarity among the candidates, for a similar question."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarChat:
-    """An ended chat: what its customer asked, and the last reply of a person."""
+    """Closed chat: the customer's question, and an operator's last reply."""
 
     chat_id: str
     question: str
@@ -25,9 +25,9 @@ class SimilarChat:
 
 
 def similar(question: str, *, but: str) -> tuple[SimilarChat, ...]:
-    """The ended chats nearest to a question, the nearest first.
+    """Return the closed chats nearest to a question, nearest first.
 
-    :param but: the chat that the question is from.
+    :param but: the question's own chat, to exclude.
     """
     asked = _stems(question)
     candidates = [one for one in inbox.asked_before(asked[:_STEMS], limit=_CANDIDATES) if one.chat_id != but]
@@ -45,6 +45,6 @@ def similar(question: str, *, but: str) -> tuple[SimilarChat, ...]:
 
 
 def _stems(text: str) -> Sequence[str]:
-    """The stems of the words that carry a topic, the longest first, each once."""
+    """Return the unique stems of topic words, longest first."""
     found = dict.fromkeys(word.stem for word in words(text) if not word.stop and len(word.stem) > 2)
     return sorted(found, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""Signing in to the desk by a tenant's identity provider: there and back."""
+"""Sign-in to the desk by a tenant's identity provider: redirect and callback."""
 
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -26,21 +26,21 @@ _CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
 _NOBODY = Tenant("-", "")
 _ATTEMPTS_OF_ADDRESS = 10
 _ASKED_AT_ONCE = 4
-"""Concurrent requests to the provider of one tenant."""
+"""Concurrent requests to one tenant's provider."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
 ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
 
 
 def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     signing_in = SignIn()
     providers_asked = Pool("sign-in", 16)
 
     @endpoints.get(_CHOOSE)
     def choose(tenant: _Short = "", next: _Short = "") -> Response:
-        """The way to the provider, as a link: a form may not lead to another site."""
+        """Return a page with a link to the provider, because a form may not lead to another site."""
         provider_of(tenant)
         return desk.public("sso.html", tenant_id=tenant, next=pages.local(next, ""))
 
@@ -66,7 +66,7 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
             )
         except CallerError as refused:
             response = desk.error(refused)
-        # An attempt counts once, however it ends.
+        # An attempt counts once, whatever its result.
         response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
         return response
 
@@ -105,12 +105,12 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
 
 
 def redirect_uri(request: Request) -> str:
-    """Where the provider sends browsers back to; it has to be registered there."""
+    """Return the callback address, which must be registered with the provider."""
     return f"{public_url(request)}{CALLBACK}"
 
 
 def provider_of(tenant_id: str) -> Provider:
-    """The provider of a tenant. Raises `NotFound`, `sso_unavailable`, for a tenant that is none, too."""
+    """Return the provider of a tenant. Raises `NotFound`, `sso_unavailable`, also for an unknown tenant."""
     if not Registry().exists(tenant_id):
         raise NotFound("sso_unavailable")
     with acting_as(Tenant(tenant_id, "sign-in")):

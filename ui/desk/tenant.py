@@ -1,5 +1,6 @@
-"""The tenants of an installation for those who look after it: how much each has, never what. And the link by which a
-new tenant's first admin comes in."""
+"""Tenant administration: how much data each tenant has, but never its content, and the invitation link for a new
+tenant's first admin.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ ROUTES = (
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_list(endpoints, desk)
     _add_one(endpoints, desk)

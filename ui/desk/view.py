@@ -1,4 +1,4 @@
-"""What every page of the desk is made with: its texts, who looks at it, and where else they may go."""
+"""Shared code of the desk's pages: texts, the current operator, navigation."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tenants.desk import sessions
 from tenants.desk.operators import Operator
 
 SEE_OTHER = 303
-"""What a form answers when what it asked for was done."""
+"""Redirect status after a form was processed."""
 
 _MENU = (
     ("inbox", "/desk", "operate"),
@@ -32,7 +32,7 @@ _MENU = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page in the menu, or among the tabs of a section."""
+    """Page in the menu, or among the tabs of a section."""
 
     name: str
     path: str
@@ -41,30 +41,30 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Tabs:
-    """The pages of a section beside one another; `section` is where their texts stand."""
+    """Return the tabs of a section; `section` is the key of its texts."""
 
     section: str
     entries: tuple[Entry, ...]
 
 
 def entries(pages_of: Iterable[tuple[str, str, str]], current: str) -> tuple[Entry, ...]:
-    """The pages, by name, path and scope, that the operator in this request may see."""
+    """Return the pages, by name, path and scope, that the operator in this request may see."""
     operator = sessions.current().operator
     return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if pages.may(operator, scope))
 
 
 class Desk:
-    """Makes the pages."""
+    """Renders the pages."""
 
     def __init__(self, templates: pages.Renderer) -> None:
         self._templates = templates
 
     def public(self, template: str, status: int = 200, **values: object) -> Response:
-        """A page for whoever has not signed in."""
+        """Render a page for a visitor who is not signed in."""
         return self._page(template, status, values)
 
     def page(self, template: str, status: int = 200, *, section: str = "", **values: object) -> Response:
-        """A page of the operator in this request.
+        """Render a page for the operator in this request.
 
         :param section: which entry of the menu it belongs to.
         """
@@ -75,7 +75,7 @@ class Desk:
         return self._page(template, status, {**about, **values})
 
     def error(self, error: OporaError) -> Response:
-        """An error as a page."""
+        """Render an error as a page."""
         title, detail = problems.explained(error)
         response = self._page("error.html", error.status, {"title": title, "detail": detail})
         retry_after = getattr(error, "retry_after", None)
@@ -94,7 +94,7 @@ class Desk:
 
 
 def texts(locale: str) -> Callable[..., str]:
-    """The texts of the desk in a language."""
+    """Return the texts of the desk in a language."""
 
     def find(key: str, **params: str | int | float) -> str:
         return text(f"desk.{key}", locale, **params)
@@ -103,7 +103,7 @@ def texts(locale: str) -> Callable[..., str]:
 
 
 def names(locale: str) -> Callable[[str, str], str]:
-    """What codes are called: an outcome, a reason, a step of the pipeline. What has no name shows its code."""
+    """Return labels for codes such as outcomes, reasons and steps. Codes without a label are shown unchanged."""
 
     def name(kind: str, code: str) -> str:
         try:
@@ -115,22 +115,22 @@ def names(locale: str) -> Callable[[str, str], str]:
 
 
 def home(operator: Operator) -> str:
-    """Where somebody begins."""
+    """Return the operator's start page."""
     return "/desk/tenants" if operator.tenant_id is None else "/desk"
 
 
 def back_to(path: str) -> Response:
-    """Go on to a page after something was changed."""
+    """Redirect to a page after a change."""
     return RedirectResponse(path, SEE_OTHER)
 
 
 def clock(moment: datetime, *, locale: str) -> str:
-    """A moment as it stands in a page; browsers with JavaScript write it in the reader's own time and manner."""
+    """Render a moment; browsers with JavaScript show it in the reader's time zone and format."""
     return f"{day(moment, locale=locale)} {moment:%H:%M} UTC"
 
 
 def day(moment: datetime | str, *, locale: str) -> str:
-    """A day, likewise, be it written as ISO 8601 or not at all."""
+    """Render a day, given in ISO 8601 or any other text."""
     return written_day(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
 
 

@@ -1,1 +1,1 @@
-"""The help centre of a site: articles that customers search and read."""
+"""Help centre of a site: articles that customers search and read."""

@@ -1,8 +1,10 @@
 """`/help/{site}`: the help centre of a site.
 
-Threats: a page that shows more than a chat of the site (only published documents appear, none where visitors must prove
-who they are), markup in an article (the rendered Markdown has no HTML and no links), a script that copies pages or
-votes (both are limited by address).
+Threats and defences:
+
+- a page that shows more than a chat of the site: only published documents appear, and none if visitors must sign in;
+- markup in an article: the rendered Markdown has no HTML and no links;
+- a script that copies pages or votes: both are rate-limited by address.
 """
 
 from asyncio import to_thread
@@ -40,13 +42,13 @@ _SEE_OTHER = 303
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 VOTES_PER_MINUTE = 10
-"""Votes of one address, one of them on the same article."""
+"""Votes per address, with a separate limit of one per article."""
 
 _PREVIEW = 6
-"""Articles of a group on the first page."""
+"""Articles per group on the first page."""
 
 _PAGE = 100
-"""Articles of a group on its own page."""
+"""Articles per group on its own page."""
 
 ROUTES = (
     Route("GET", _STYLE),
@@ -56,7 +58,7 @@ ROUTES = (
 )
 
 _HERE = Path(__file__).parent
-# An article's Markdown has no emphasis, links or HTML left: where something looks like them, it is text.
+# Articles' Markdown has no emphasis, links or HTML at this point: anything that looks like it is text.
 _MARKDOWN = (
     MarkdownIt("commonmark", {"html": False, "breaks": True})
     .enable("table")
@@ -66,7 +68,7 @@ _MARKDOWN = (
 
 
 def router(limiter: RateLimiter) -> APIRouter:
-    """The endpoints.
+    """Return the endpoints.
 
     :param limiter: counts what visitors read and vote.
     """
@@ -78,7 +80,7 @@ def router(limiter: RateLimiter) -> APIRouter:
     def send_style(
         accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
     ) -> Response:
-        """The style sheet of the help centre."""
+        """Serve the style sheet of the help centre."""
         return sent(style, "text/css", _FOR_GOOD, accept_encoding, if_none_match)
 
     @endpoints.get(_INDEX, include_in_schema=False)
@@ -110,7 +112,7 @@ def router(limiter: RateLimiter) -> APIRouter:
 
 
 class _Pages:
-    """Makes the pages of all sites."""
+    """Renders the pages of all sites."""
 
     def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
@@ -128,9 +130,9 @@ class _Pages:
     async def shown(
         self, request: Request, key: str, view: Callable[[Site], Response], limits: Mapping[str, int] | None = None
     ) -> Response:
-        """A view of a site, or what is wrong with the request as a page.
+        """Return the view of a site, or an error page.
 
-        :param limits: uses per minute, besides those of reading.
+        :param limits: uses per minute, in addition to the limit on reading.
         """
         site = None
         try:
@@ -145,7 +147,7 @@ class _Pages:
             return self._refused(error, site)
 
     def listed(self, chosen: str | None, page: int, site: Site) -> Response:
-        """The first page, or a page of one group."""
+        """Render the first page, or a page of one group."""
         groups = self._centre.groups()
         if chosen is None and len(groups) == 1:
             chosen = groups[0].name
@@ -166,17 +168,17 @@ class _Pages:
         )
 
     def search(self, words: str, site: Site) -> Response:
-        """The results of a search."""
+        """Render the results of a search."""
         return self._page(site, "search.html", words=words, results=self._centre.search(words))
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:
-        """An article."""
+        """Render an article."""
         article = self._centre.article(key)
         titled = [one for one in article.sections if one.section.title]
         return self._page(site, "article.html", article=article, contents=titled, thanks=thanks)
 
     def vote(self, key: str, site: Site, *, helpful: bool) -> Response:
-        """Count a vote and go back to its article."""
+        """Count a vote and return to its article."""
         self._centre.vote(key, helpful=helpful)
         return RedirectResponse(f"{path_of(site.key)}/{key}?thanks=true#helpful", _SEE_OTHER)
 

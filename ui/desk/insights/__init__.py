@@ -1,1 +1,1 @@
-"""What chats and answers have come to, for people who look after them: figures, audit, evaluation, playground."""
+"""Metrics of chats and answers for managers: figures, audit, evaluation, playground."""

@@ -19,7 +19,7 @@ ROUTES: tuple[Route, ...] = (
 
 
 def router(desk: Desk, runner: Runner, evaluations: Evaluation) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     for section in (figures, audit, measured):
         endpoints.include_router(section.router(desk))

@@ -1,4 +1,4 @@
-"""The audit as pages: recorded turns found by words, outcome, time and person, and whether the chain is whole."""
+"""Audit pages: recorded turns by words, outcome, time and person, and the verification of the chain."""
 
 from asyncio import to_thread
 from datetime import date, datetime
@@ -37,7 +37,7 @@ _Day: TypeAlias = Annotated[str, Query(max_length=10)]
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_PATH)
@@ -95,7 +95,7 @@ def _page(
 
 
 def _query(wanted: dict[str, str], before: int | None) -> TurnQuery:
-    """What the form asks for. Raises `Invalid`, `period_invalid`, for a day that is none."""
+    """Parse the search form. Raises `Invalid`, `period_invalid`, for an invalid day."""
     words = wanted["q"].replace("\0", " ").strip()
     return TurnQuery(
         since=_begins(wanted["since"]),
@@ -108,7 +108,7 @@ def _query(wanted: dict[str, str], before: int | None) -> TurnQuery:
 
 
 def _begins(written: str, *, after: int = 0) -> datetime | None:
-    """When a day begins, or the one after it, where the tenant is."""
+    """Return the start of a day, or of the next one, in the tenant's time zone."""
     if not written:
         return None
     try:

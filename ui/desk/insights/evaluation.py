@@ -1,4 +1,4 @@
-"""The tenant's own evaluation as pages: the plot over time, what failed and what changed, and the questions."""
+"""Pages of the tenant's own evaluation: the plot over time, failures, changes, and the questions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ STYLES: Mapping[str, str] = {
     "missed": "reopened",
     "wrong": "unresolved",
 }
-"""Colours of the plot by mark, which the style sheet has for results of chats."""
+"""Colours of the plot by mark; the style sheet defines them for results of chats."""
 
 ROUTES = (
     Route("GET", _PATH, scope=SCOPE, page=True),
@@ -57,7 +57,7 @@ ROUTES = (
 
 
 def router(desk: Desk, evaluation: Evaluation) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_runs(endpoints, desk, evaluation)
     _add_questions(endpoints, desk)
@@ -124,7 +124,7 @@ def _add_questions(endpoints: APIRouter, desk: Desk) -> None:
 
 
 def _form(question: str, facts: tuple[str, ...], article: str, *, refused: bool) -> QuestionForm:
-    """Return what was typed. Raises `Invalid` in words of the page."""
+    """Return the submitted question. Raises `Invalid` with the page's own messages."""
     try:
         return QuestionForm(question=question, facts=facts, article=article, refused=refused)
     except ValidationError as unfit:
@@ -142,7 +142,7 @@ def _uploaded(desk: Desk, name: str, data: bytes) -> Response:
 
 
 def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError | None = None) -> Response:
-    queued = evaluation.is_queued()  # read before the runs, so that a run that ends meanwhile is shown
+    queued = evaluation.is_queued()  # Read before the runs, so that a run that ends in between is shown.
     results = evaluation_results.latest()
     points = [one for one in results if one.state == "done"][:_SHOWN_RUNS][::-1]
     chosen = run_id or (points[-1].run_id if points else "")
@@ -197,7 +197,7 @@ def _questions(
 
 
 def _in_words(fault: OporaError) -> str:
-    """Return why a file or a form was not taken; files have separate texts."""
+    """Return why a file or a form was rejected; files have separate texts."""
     locale = problems.caller.get().locale
     plain = {name: value for name, value in fault.params.items() if isinstance(value, str | int | float)}
     try:
@@ -211,7 +211,7 @@ def _reason(code: str) -> str:
 
 
 def _plot(points: Sequence[EvaluationResult]) -> plots.Columns:
-    """Columns of shares in percent, by run."""
+    """Return columns of percentages, by run."""
     parts = {one.run_id: {STYLES[mark]: 100 * share for mark, share in shares(one).items()} for one in points}
     return plots.stacked(parts, [STYLES[mark] for mark in MARKS], highest=100)
 
@@ -224,7 +224,7 @@ def shares(result: EvaluationResult) -> dict[str, float]:
 
 
 def _axes(points: Sequence[EvaluationResult]) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return lines of the scores that models gave, by axis; none where no model was asked."""
+    """Return lines of the scores given by models, by axis; empty if no model was used."""
     by_run = [one.figures.get("axes") for one in points]
     values = {
         axis: [_number(axes[axis]) if isinstance(axes, dict) and axis in axes else None for axes in by_run]
@@ -234,7 +234,7 @@ def _axes(points: Sequence[EvaluationResult]) -> dict[str, tuple[tuple[float, fl
 
 
 def _next_night(rules: policy.Policy) -> datetime | None:
-    """Return when the next night's run is due, in the tenant's zone."""
+    """Return the time of the next nightly run, in the tenant's time zone."""
     tomorrow = last_due(rules, datetime.now(UTC) + timedelta(days=1))
     return tomorrow.astimezone(ZoneInfo(zone_of(rules))) if tomorrow else None
 

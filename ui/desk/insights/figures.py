@@ -1,4 +1,4 @@
-"""What chats and answers have come to, as a page: figures, plots with their tables, topics."""
+"""Metrics page of chats and answers: figures, plots with their tables, topics."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -27,7 +27,7 @@ ROUTES = (Route("GET", "/desk/insight", scope=SCOPE, page=True),)
 
 
 def router(desk: Desk) -> APIRouter:
-    """The page."""
+    """Return the page."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get("/desk/insight")
@@ -40,7 +40,7 @@ def router(desk: Desk) -> APIRouter:
         try:
             shown = insight.insight(_day(since), _day(until), days)
         except Invalid as refused:
-            # What was asked for is no period: the usual one, and why.
+            # The requested period is invalid: show the default one and the reason.
             fault, status = problems.explained(refused)[1], refused.status
             shown = insight.insight(days=insight.DAYS)
         figures = shown.chats
@@ -72,7 +72,7 @@ _PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "loc
 
 
 def _called() -> Callable[[str, str], str]:
-    """What the parts of a breakdown are called."""
+    """Return the labels of a breakdown's parts."""
     locale = problems.caller.get().locale
     t, name = view.texts(locale), view.names(locale)
     known = {site.key: site.name for site in sites.own()}
@@ -98,7 +98,7 @@ def _most_first(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
 
 
 def _minutes(seconds: float) -> tuple[str, float]:
-    """A length of time in the unit that reads best."""
+    """Format a duration in the most readable unit."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return unit, seconds / size

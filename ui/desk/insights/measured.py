@@ -1,4 +1,4 @@
-"""Runs of the evaluation as a page: which there are, and the figures, demands and curves of one of them."""
+"""Pages of evaluation runs: the list, and the figures, targets and curves of one run."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ ROUTES = (Route("GET", _PATH, scope=SCOPE, page=True),)
 
 
 class Figure(BaseModel):
-    """A figure with its 95% interval."""
+    """Figure with its 95% interval."""
 
     value: float
     low: float
@@ -43,7 +43,7 @@ class Figure(BaseModel):
 
 
 class Point(BaseModel):
-    """A point of an answer key's curve."""
+    """Point of a curve of an answer key."""
 
     claimed: float
     right_of_claimed: float
@@ -52,7 +52,7 @@ class Point(BaseModel):
 
 
 class MeasuredSet(BaseModel):
-    """One set of a run."""
+    """Data set of a run."""
 
     name: str
     n: int
@@ -61,12 +61,12 @@ class MeasuredSet(BaseModel):
 
     @property
     def headlines(self) -> list[tuple[str, Figure]]:
-        """The figures that matter most, of those that were measured."""
+        """Return the most important of the measured figures."""
         return [(name, self.figures[name]) for name in HEADLINES if name in self.figures]
 
 
 class Demand(BaseModel):
-    """A target, and whether it is met."""
+    """Target, and whether it is met."""
 
     set: str
     figure: str
@@ -75,19 +75,19 @@ class Demand(BaseModel):
 
 
 class Summary(BaseModel):
-    """What the page reads of `evaluation.summary.v1`."""
+    """Fields of `evaluation.summary.v1` that the page uses."""
 
     pipeline: str
     sets: tuple[MeasuredSet, ...]
     targets: tuple[Demand, ...]
 
     def demand(self, set_name: str, figure: str) -> Demand | None:
-        """The target of a figure."""
+        """Return the target of a figure."""
         return next((one for one in self.targets if (one.set, one.figure) == (set_name, figure)), None)
 
 
 def router(desk: Desk) -> APIRouter:
-    """The page."""
+    """Return the page."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_PATH)
@@ -111,7 +111,7 @@ def router(desk: Desk) -> APIRouter:
 
 
 def _chosen(runs: tuple[EvaluationRun, ...], run_id: str) -> EvaluationRun | None:
-    """The run to show: the one asked for, else the newest. Raises `NotFound`: `evaluation_unknown`."""
+    """Return the requested run, or the newest. Raises `NotFound`: `evaluation_unknown`."""
     if not run_id:
         return runs[0] if runs else None
     found = next((one for one in runs if one.run_id == run_id), None)

@@ -1,4 +1,4 @@
-"""The playground as a page: a question under one or two settings, side by side, with the path that it took."""
+"""Playground page: a question under one or two settings, side by side, with its path through the pipeline."""
 
 from typing import TypeAlias
 
@@ -33,7 +33,7 @@ ROUTES = (
 
 
 def router(desk: Desk, runner: Runner) -> APIRouter:
-    """The page."""
+    """Return the page."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_PATH)
@@ -89,7 +89,7 @@ def _page(
 
 
 def _asked(form: _Form, history: tuple[Earlier, ...]) -> PlaygroundRequest:
-    """What the form asks for. Raises `Invalid`, `playground_invalid`."""
+    """Parse the form. Raises `Invalid`, `playground_invalid`."""
     sides = _SIDES if form.get("both") else _SIDES[:1]
     fields = ("profile", "quality", *_THRESHOLDS)
     given = [{name: value for name in fields if (value := form.get(f"{side}_{name}", ""))} for side in sides]
@@ -114,6 +114,6 @@ def _place(form: _Form) -> int:
 
 
 def _branch(history: tuple[Earlier, ...], form: _Form) -> str:
-    """The question of the turn that is asked anew."""
+    """Return the question of the turn to ask again."""
     place = _place(form)
     return history[place].question if place < len(history) else ""

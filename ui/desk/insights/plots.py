@@ -1,4 +1,4 @@
-"""Plots as geometry: what the templates of the desk draw as SVG, coloured by its style sheet."""
+"""Geometry of plots. The desk's templates draw it as SVG, its style sheet sets the colours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _NICE = (1, 2, 4, 6, 8, 10)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a column."""
+    """Part of a column."""
 
     style: str
     y: float
@@ -20,7 +20,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, with what stands under it (empty for most, where there are many) and what it is called."""
+    """Column with its axis label (often empty if there are many columns) and its name."""
 
     x: float
     width: float
@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A plot of stacked columns, with its grid as (height, label)."""
+    """Plot of stacked columns, with its grid as (height, label)."""
 
     columns: tuple[Column, ...]
     grid: tuple[tuple[float, str], ...]
@@ -43,7 +43,7 @@ class Columns:
 
 
 def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], highest: int = 0) -> Columns:
-    """Columns by name, each of parts by style, the first at the bottom.
+    """Build columns by name, each of parts by style, the first at the bottom.
 
     :param highest: the top of the axis; 0 takes it from the columns.
     """
@@ -68,7 +68,7 @@ def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], hig
 
 
 def _round_up(value: int) -> int:
-    """A number that halves well, for the top of an axis."""
+    """Round up to an even round number for the top of an axis."""
     if value <= 2:
         return 2
     power = int(10 ** (len(str(value)) - 1))
@@ -77,7 +77,7 @@ def _round_up(value: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line through shares of both axes, each 0..1, with their grids as (place, percent)."""
+    """Line through shares on both axes, each 0..1, with their grids as (place, percent)."""
 
     line: str
     dots: tuple[tuple[float, float], ...]
@@ -91,7 +91,7 @@ class Curve:
 
 
 def curve(points: Sequence[tuple[float, float]]) -> Curve:
-    """A curve through these points."""
+    """Build a curve through these points."""
     width, room, base = WIDTH - _LEFT - 20, HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
     dots = tuple((round(_LEFT + width * x, 1), round(base - room * y, 1)) for x, y in points)
     marks = (0, 0.25, 0.5, 0.75, 1)
@@ -104,7 +104,7 @@ def curve(points: Sequence[tuple[float, float]]) -> Curve:
 
 
 def line(values: Sequence[float | None]) -> tuple[tuple[float, float], ...]:
-    """Points of a line of shares, each 0..1, above the columns of as many; a value that is missing has none."""
+    """Place a line of shares, each 0..1, above as many columns; missing values have no point."""
     room, base, step = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM, (WIDTH - _LEFT) / max(1, len(values))
     return tuple(
         (round(_LEFT + step * (place + 0.5), 1), round(base - room * value, 1))

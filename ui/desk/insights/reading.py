@@ -1,4 +1,4 @@
-"""Answers to read: an editor says of each whether it is right, and `opora evaluate calibrate` goes by it."""
+"""Answers to review: an editor marks each as right or wrong, and `opora evaluate calibrate` uses the marks."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
@@ -20,7 +20,7 @@ from ui.desk.view import Desk, back_to
 SCOPE = "ingest"
 PAGE = 10
 WANTED = 20
-"""Read answers from which on a threshold can be chosen (`evaluation.metrics.claims.MIN_CLAIMS`)."""
+"""Minimum number of reviewed answers for choosing a threshold (`evaluation.metrics.claims.MIN_CLAIMS`)."""
 _PATH = "/desk/reading"
 
 Judgement: TypeAlias = Literal["right", "partly", "wrong"]
@@ -37,7 +37,7 @@ ROUTES = (
 
 
 def router(desk: Desk, ask: Ask) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_PATH)

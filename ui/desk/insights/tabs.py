@@ -1,4 +1,4 @@
-"""The pages of insight beside one another."""
+"""Tabs of the insight section."""
 
 from ui.desk.view import Tabs, entries
 
@@ -12,5 +12,5 @@ _TABS = (
 
 
 def tabs(current: str) -> Tabs:
-    """The pages of the section."""
+    """Return the pages of the section."""
     return Tabs("insight", entries(_TABS, current))

@@ -1,1 +1,1 @@
-"""Settings of a tenant in the desk: a page for each concern."""
+"""Settings of a tenant in the desk, one page per topic."""

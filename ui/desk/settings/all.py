@@ -1,4 +1,4 @@
-"""All pages of settings."""
+"""All settings pages."""
 
 from fastapi import APIRouter
 
@@ -21,7 +21,7 @@ ROUTES: tuple[Route, ...] = tuple(route for section in _SECTIONS for route in se
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     for section in _SECTIONS:
         endpoints.include_router(section.router(desk))

@@ -1,4 +1,4 @@
-"""Who has changed what, and back to what it was before."""
+"""History of changes, with undo."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
@@ -65,7 +65,7 @@ def router(desk: Desk) -> APIRouter:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that was changed, as people call it and with values as they read them."""
+    """Return a changed field with its label and readable values."""
 
     name: str
     before: str

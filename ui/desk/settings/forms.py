@@ -1,4 +1,4 @@
-"""Forms of settings: what was typed, which fields do not take it, and how each field is shown."""
+"""Settings forms: submitted values, validation errors per field, and rendering."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
@@ -26,13 +26,14 @@ async def _typed(request: Request) -> FormData:
 
 
 Typed: TypeAlias = Annotated[FormData, Depends(_typed)]
-"""What somebody has typed into a form. A list of settings has as many fields as the form says, so none is declared."""
+"""Values submitted in a form. Lists of settings have a variable number of fields, so the model declares none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a form as it is shown. `bounds` and `default` are sentences beside it, `fault` what is wrong with it,
-    `now` the value that somebody else has put in force since the form was opened."""
+    """Form field for display. `bounds` and `default` are hints, `fault` is the validation error, `now` the effective
+    value if it was changed after the form was opened.
+    """
 
     name: str
     kind: Kind
@@ -51,7 +52,7 @@ Fields: TypeAlias = tuple[Field, ...]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a field of a model takes, read from its JSON schema."""
+    """Constraints of a model's field, read from its JSON schema."""
 
     kind: Kind
     least: float | None
@@ -62,7 +63,7 @@ class Bounds:
 
 
 def bounds_of(model: type[BaseModel], name: str) -> Bounds:
-    """What a field takes."""
+    """Return the constraints of a field."""
     schema: dict[str, Any] = model.model_json_schema()["properties"][name]
     options: list[dict[str, Any]] = schema.get("anyOf", [schema])
     main = next(one for one in options if one.get("type") != "null")
@@ -74,31 +75,31 @@ def bounds_of(model: type[BaseModel], name: str) -> Bounds:
 
 
 def line(form: FormData, name: str) -> str:
-    """A field of one line, empty where there is none."""
+    """Return a single-line field, empty if missing."""
     value = form.get(name, "")
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def area(form: FormData, name: str) -> str:
-    """A field of many lines."""
+    """Return a multi-line field."""
     value = form.get(name, "")
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else ""
 
 
 def flag(form: FormData, name: str) -> bool:
-    """A box that is ticked or not."""
+    """Return whether a checkbox is ticked."""
     return form.get(name) == "true"
 
 
 def lines(typed: str) -> tuple[str, ...]:
-    """The lines of a field that are not empty."""
+    """Return the non-empty lines of a field."""
     return tuple(filter(None, (one.strip() for one in typed.splitlines())))
 
 
 def number(typed: str, unit: int = 1) -> str:
-    """A number as models read it, however people write it; what is none stays as it is, to be refused by the model.
+    """Parse a number in any common notation; return other text unchanged, so that the model rejects it.
 
-    :param unit: how many of what is stored one of what is typed is.
+    :param unit: stored units per typed unit.
     """
     plain = "".join(typed.split()).replace(",", ".")
     try:
@@ -109,9 +110,9 @@ def number(typed: str, unit: int = 1) -> str:
 
 
 def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str]:
-    """What is wrong with which field, in the reader's language; a fault of no field is named by the empty name.
+    """Return the errors by field, in the reader's language; errors of no field use the empty name.
 
-    :param names: of fields; a part of a field that is a field of its own has a name such as `consent_url`.
+    :param names: field names; a nested field with its own input has a name such as `consent_url`.
     """
     refused = error.__cause__
     if not isinstance(refused, ValidationError):
@@ -128,19 +129,19 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
 
 
 def with_faults(fields: Fields, faults: Mapping[str, str]) -> Fields:
-    """The fields, each with what is wrong with it; the first of those is where to go on."""
+    """Return the fields with their errors; the first invalid field gets the focus."""
     first = next((one.name for one in fields if one.name in faults), None)
     return tuple(replace(one, fault=faults.get(one.name, ""), focus=one.name == first) for one in fields)
 
 
 def with_changes(fields: Fields, current: Fields) -> Fields:
-    """The fields as typed, each with what is in force where that is something else."""
+    """Return the fields as typed, each with the effective value if it differs."""
     values = {one.name: one.value for one in current}
     return tuple(replace(one, now=values[one.name] if values[one.name] != one.value else "") for one in fields)
 
 
 def refusal(refused: Invalid | Conflict, typed: Fields, current: Fields) -> tuple[str, Fields]:
-    """What to say above a form that was refused, and its fields with what to say beside them."""
+    """Return the message above a rejected form, and its fields with their errors."""
     if isinstance(refused, Conflict):
         return problems.explained(refused)[1], with_changes(typed, current)
     faults = faults_of(refused, {one.name for one in typed})
@@ -148,7 +149,7 @@ def refusal(refused: Invalid | Conflict, typed: Fields, current: Fields) -> tupl
 
 
 def unplaced(fields: Fields, faults: Mapping[str, str]) -> str:
-    """What is wrong with none of these fields."""
+    """Return the errors that belong to none of these fields."""
     names = {one.name for one in fields}
     return " ".join(words for name, words in faults.items() if name not in names)
 
@@ -167,7 +168,7 @@ def _complaint(complaint: ErrorDetails) -> str:
 
 
 def fault_text(kind: str, **params: str | int) -> str:
-    """What a fault of this kind is called, in the reader's language."""
+    """Return the text of this kind of error, in the reader's language."""
     for name in (kind, "other"):
         try:
             return text(f"desk.settings.fault.{name}", _locale(), **params)

@@ -1,4 +1,4 @@
-"""When people answer: the tenant's hours, or those of one of its sites."""
+"""Working hours of the tenant or of one of its sites."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SiteKey = Annotated[str, Query(alias="site", max_length=64)]
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
@@ -117,7 +117,7 @@ def _read(form: FormData) -> dict[str, object]:
 
 
 def _spans(typed: str) -> tuple[str, ...]:
-    """Spans as people write them: `9:00 – 18:00, 19-21`."""
+    """Parse time spans as people write them: `9:00 – 18:00, 19-21`."""
     plain = typed.replace("–", "-").replace("—", "-").replace(" ", "")
     return tuple(_span(one) for one in plain.split(",") if one)
 
@@ -131,12 +131,12 @@ def _span(typed: str) -> str:
 
 
 def _day(typed: str) -> str:
-    """A day in ISO 8601, also of one as it is written in Russian."""
+    """Convert a day to ISO 8601; accepts Russian notation as well."""
     found = _RUSSIAN_DAY.fullmatch(typed)
     return f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}" if found else typed
 
 
 @lru_cache(maxsize=1)
 def _zones() -> tuple[str, ...]:
-    """Zones to choose from; any other that there is can be typed."""
+    """Return time zones to choose from; any other valid zone can be typed."""
     return tuple(sorted(zone for zone in available_timezones() if zone.startswith(_REGIONS)))

@@ -1,4 +1,4 @@
-"""Which models answer a tenant's questions, and whether they do."""
+"""Models used for a tenant's questions, and their health."""
 
 from asyncio import to_thread
 from functools import partial
@@ -23,7 +23,7 @@ ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     tests = Pool("model-tests", 4)
 

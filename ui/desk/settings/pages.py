@@ -1,4 +1,4 @@
-"""What all pages of settings share: where they are in the menu, and what they say once something was saved."""
+"""Shared code of the settings pages: their place in the menu, and the confirmation after saving."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
@@ -10,14 +10,14 @@ from pipelines.gate import Route
 from ui.desk.view import Desk, back_to
 
 Saved: TypeAlias = Annotated[str, Query(max_length=40)]
-"""What the page says was done."""
+"""Name of the saved section, for the confirmation on the page."""
 SCOPE = "admin"
 ROOT = "/desk/settings"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A page of settings in their menu."""
+    """Settings page in the menu."""
 
     name: str
     path: str
@@ -42,17 +42,17 @@ SECTIONS = tuple(
 
 
 def reads(*paths: str) -> tuple[Route, ...]:
-    """Routes of pages that are looked at."""
+    """Build routes of pages, by GET."""
     return tuple(Route("GET", f"{ROOT}{path}", scope=SCOPE, page=True) for path in paths)
 
 
 def writes(limit: int, *paths: str) -> tuple[Route, ...]:
-    """Routes of forms."""
+    """Build routes of forms, by POST."""
     return tuple(Route("POST", f"{ROOT}{path}", scope=SCOPE, page=True, limit=limit) for path in paths)
 
 
 def page(desk: Desk, here: str, template: str, status: int = 200, **values: object) -> Response:
-    """A page of settings.
+    """Render a settings page.
 
     :param here: its section.
     """
@@ -60,6 +60,6 @@ def page(desk: Desk, here: str, template: str, status: int = 200, **values: obje
 
 
 def saved(path: str, what: str = "form") -> Response:
-    """Go back to a page, which says that what was asked for was done, and begins there."""
+    """Redirect to a page that confirms the action and opens at its section."""
     joint = "&" if "?" in path else "?"
     return back_to(f"{path}{joint}saved={what}#{what}")

@@ -1,4 +1,4 @@
-"""The tenant's policy: rules by concern, approved offers, synonyms. Each concern is a form of its own."""
+"""The tenant's policy: rules by topic, approved offers, synonyms. Each topic has a separate form."""
 
 from collections.abc import Mapping
 from typing import get_args
@@ -29,7 +29,7 @@ ROUTES: tuple[Route, ...] = (
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_rules(endpoints, desk)
     _add_offers(endpoints, desk)
@@ -61,7 +61,7 @@ def _rules(
     *,
     saved: str = "",
 ) -> Response:
-    """The page; after a refusal with everything as it was typed, and what is wrong beside it."""
+    """Render the page; after a rejection, with the submitted values and their errors."""
     now = policy.latest()
     groups = {name: policy_fields(names, now) for name, names in GROUPS.items()}
     fault = ""
@@ -72,7 +72,7 @@ def _rules(
 
 
 def _page(desk: Desk, here: str, now: Policy, refused: Invalid | Conflict | None, **values: object) -> Response:
-    """A form about the policy as it is now."""
+    """Return a form with the current policy."""
     status = refused.status if refused else 200
     return pages.page(desk, here, f"{here}.html", status, version=policy.version_of(now), **values)
 

@@ -1,4 +1,4 @@
-"""The rules of a policy as fields of forms, by concern."""
+"""Policy rules as form fields, by topic."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,20 +21,20 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "limits": ("spend_cap_usd_per_day", "rate_limit_per_minute", "rate_limit_per_day"),
 }
 ELSEWHERE = frozenset({"approved_offers", "synonyms", "hours", "evaluation_hour"})
-"""Rules that have a page of their own."""
+"""Rules with a separate page."""
 
 _UNITS = {"chat_file_bytes": MEGABYTE, "chat_storage_bytes": MEGABYTE}
 _OF_INSTALLATION = frozenset({"audit_days", "rate_limit_per_minute", "rate_limit_per_day"})
-"""Rules that are the installation's, of the same name, where the tenant has none."""
+"""Rules that default to the installation's setting of the same name."""
 
 
 def policy_fields(names: Sequence[str], now: Policy, form: FormData | None = None) -> tuple[Field, ...]:
-    """Fields of a form: with what is in force, or with what somebody has typed."""
+    """Return the fields of a form, with the effective or the submitted values."""
     return tuple(_field(name, now, form) for name in names)
 
 
 def read_policy_fields(names: Sequence[str], form: FormData) -> dict[str, object]:
-    """What somebody has typed, as the policy takes it."""
+    """Convert the submitted values to policy values."""
     return {name: _read(name, form) for name in names}
 
 

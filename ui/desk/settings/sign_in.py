@@ -1,4 +1,4 @@
-"""Signing in by the tenant's own identity provider."""
+"""Sign-in through the tenant's own identity provider."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -28,7 +28,7 @@ ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, _PAT
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
@@ -85,7 +85,7 @@ def _stored(provider: Provider | None) -> Fields:
 
 
 def _typed(form: FormData) -> Fields:
-    """What was typed; a secret is not sent back."""
+    """Return the submitted values; a secret is never sent back."""
     typed = {name: forms.area(form, name) if name in _AREAS else forms.line(form, name) for name in _NAMES}
     return _fields(typed | {"client_secret": ""})
 

@@ -1,4 +1,4 @@
-"""The websites that show the widget: what each looks like, where it may stand, and the secrets of its visitors."""
+"""The websites that show the widget: appearance, allowed origins, and visitor secrets."""
 
 from fastapi import APIRouter, Request
 from starlette.datastructures import FormData
@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_list(endpoints, desk)
     _add_site(endpoints, desk)
@@ -190,7 +190,7 @@ def _field(name: str, value: str) -> Field:
 
 
 def _config(site: Site, form: FormData) -> dict[str, object]:
-    """What a form says about the widget. Parts of the theme that have no field stay."""
+    """Parse the widget part of a form. Theme values without a field are kept."""
     accent, consent = forms.line(form, "theme_accent"), forms.area(form, "consent_text")
     theme = {name: value for name, value in site.config.theme.items() if name != "accent"}
     url = forms.line(form, "consent_url")

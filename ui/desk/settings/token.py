@@ -1,4 +1,4 @@
-"""Tokens of programs that work for the tenant: issued, replaced, revoked. A token is shown once."""
+"""Tokens of programs that work for the tenant: issue, replace, revoke. A token is shown once."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -24,14 +24,14 @@ ROUTES: tuple[Route, ...] = (
     *pages.writes(FORM_BYTES, _ALL, f"{_ALL}/rotate", f"{_ALL}/revoke"),
 )
 GRACES = (0, 1, 24, 24 * 7)
-"""For how many hours a token that is replaced can go on working."""
+"""Choices for how many hours a replaced token stays valid."""
 _DAY_SECONDS = 86_400
 _DAYS = "90"
 _FAULTY_FIELDS = {"subject_invalid": "subject", "scope_unknown": "scopes", "ttl_invalid": "days"}
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _ALL)

@@ -1,4 +1,4 @@
-"""The HTTP tools of the assistant: described, tried with a question, switched off, given new secrets."""
+"""HTTP tools of the assistant: define, try with a question, disable, rotate secrets."""
 
 import json
 from asyncio import to_thread
@@ -30,7 +30,7 @@ _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}},
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_list(endpoints, desk)
     _add_tool(endpoints, desk)
@@ -135,7 +135,7 @@ def _add_tool(endpoints: APIRouter, desk: Desk) -> None:
 
 
 def _faults(refused: Invalid, fields: Fields) -> Mapping[str, str]:
-    """A definition holds secrets, so its error names a field and nothing else."""
+    """A definition holds secrets, so report only the field's name."""
     field = str(refused.params.get("field", "")).partition(".")[0]
     if field not in {one.name for one in fields}:
         return {field: problems.explained(refused)[1]}
@@ -190,7 +190,7 @@ def _typed(form: FormData, *, new: bool = False) -> Fields:
 
 
 def _fields(values: Mapping[str, str], *, new: bool = False) -> Fields:
-    """Fields of a tool. Its name is chosen once; its secrets are typed, and never shown again."""
+    """Return the fields of a tool. Its name cannot change; its secrets are typed and never shown again."""
     known = tuple(
         Field(name, "area" if name in _AREAS else "text", values.get(name, ""), required=name != "answer")
         for name in _NAMES

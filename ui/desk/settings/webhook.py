@@ -1,4 +1,4 @@
-"""Where events of chats are sent, and what became of them."""
+"""Receivers of chat events and the delivery log."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ _SHOWN = 50
 
 
 def router(desk: Desk) -> APIRouter:
-    """The pages."""
+    """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _ALL)
