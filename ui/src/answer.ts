@@ -1,4 +1,4 @@
-/** How each of the thirteen outcomes of a turn looks. */
+/** Appearance of each of the thirteen outcomes of a turn. */
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Card } from './card';
@@ -7,13 +7,13 @@ import { documentLink, markdown } from './markdown';
 import type { Texts } from './texts';
 
 interface Shape {
-  /** The answer was checked and stands on its sources. */
+  /** Whether the answer was verified against its sources. */
   readonly proved?: true;
   readonly articles?: true;
   readonly topics?: true;
   readonly ticket?: true;
   readonly retry?: true;
-  /** How loudly a person is offered. */
+  /** How prominently an operator is offered. */
   readonly person?: 'button' | 'link';
   readonly links?: 1 | 2;
   readonly look?: 'hint' | 'plain' | 'weighty';
@@ -39,9 +39,9 @@ export interface AnswerActions {
   readonly texts: Texts;
   readonly hours: string;
   readonly topics: readonly string[];
-  /** The turn is the last of a chat that the assistant has: what it offers can still be taken. */
+  /** Whether the turn is the last one and the assistant has the chat: its offers are still available. */
   readonly current: boolean;
-  /** Where the service is. */
+  /** Base URL of the service. */
   readonly service: string;
   show(turn: Turn, index: number, button: HTMLElement): void;
   read(article: Article, button: HTMLElement): void;
@@ -77,7 +77,7 @@ function prose(turn: Turn, actions: AnswerActions): unknown {
   });
 }
 
-/** A number in the text, which opens the passage that the sentence stands on. */
+/** Citation number in the text; opens the passage that supports the sentence. */
 export function cite(
   index: number,
   citation: Citation | undefined,

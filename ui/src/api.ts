@@ -5,13 +5,13 @@ import { exclusively, type Memory } from './storage';
 
 const RENEW_BEFORE_MS = 60_000;
 
-/** What the service refused, by its stable code. Status 0: it was not reached. */
+/** Error of the service, with its stable code. Status 0: the service was not reached. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     readonly detail = '',
-    /** Seconds to wait, where the service says so. */
+    /** Seconds to wait, if the service specifies them. */
     readonly retryAfter = 0,
   ) {
     super(code);
@@ -36,11 +36,11 @@ export class Api {
   constructor(
     private readonly config: Config,
     private readonly memory: Memory,
-    /** A session has begun or goes on: the site may have changed. */
+    /** Called when a session starts or is renewed: the site may have changed. */
     private readonly renewed: (session: Session) => void,
   ) {}
 
-  /** The session of this browser. Tabs take turns, so that all of them are the same visitor. */
+  /** Return the session of this browser. Tabs take turns, so that all share one visitor. */
   async start(): Promise<Session> {
     return exclusively(`opora:session:${this.config.site}`, async () => {
       const { site, identity } = this.config;
@@ -65,7 +65,7 @@ export class Api {
     return this.authorized((token) => this.send(method, path, options, token));
   }
 
-  /** Send a file. Only the older way of sending requests tells how far it is. */
+  /** Send a file. Uses XMLHttpRequest, because fetch does not report upload progress. */
   upload(path: string, file: File, signal: AbortSignal, progress: (percent: number) => void): Promise<FileInfo> {
     const form = new FormData();
     form.append('file', file);

@@ -1,4 +1,4 @@
-/** The file that goes with the next message: uploaded once it is chosen, by button, drop or paste, and sent with the words. */
+/** The attachment of the next message: uploaded when chosen by button, drop or paste, and sent with the text. */
 
 import { Problem } from './api';
 import type { FileInfo } from './contract';
@@ -6,10 +6,10 @@ import type { Texts } from './texts';
 
 export interface Attachment {
   readonly name: string;
-  /** What the service says of it, once it is there. */
+  /** The uploaded file as described by the service. */
   readonly info: FileInfo | null;
   readonly fault: string | null;
-  /** How much of it has been sent, in per cent. */
+  /** Upload progress in percent. */
   readonly percent: number;
 }
 
@@ -43,7 +43,7 @@ export class Attaching {
     }
   }
 
-  /** Remove it: an upload that still runs ends. */
+  /** Remove the file and abort a running upload. */
   detach(): void {
     this.given.abort();
     this.given = new AbortController();
@@ -52,7 +52,7 @@ export class Attaching {
   }
 
   private show(attachment: Attachment, signal: AbortSignal): void {
-    if (signal.aborted) return; // Another file, or none, is there by now.
+    if (signal.aborted) return; // The file has been replaced or removed in the meantime.
     this.current = attachment;
     this.changed();
   }

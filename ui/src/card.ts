@@ -1,4 +1,4 @@
-/** A card beside a number or a source: what stands there, for whoever points at it or reaches it by keyboard. */
+/** A preview card next to a citation number or a source, shown on hover and keyboard focus. */
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { place } from './passage';
@@ -9,7 +9,7 @@ export interface Card {
   readonly text: string;
 }
 
-/** An element that has a card. Templates set it as the property `card`. */
+/** Element with a card. Templates set the property `card`. */
 export interface Carded extends HTMLElement {
   card?: Card;
 }
@@ -31,7 +31,7 @@ function content({ title, heading, text }: Card): TemplateResult {
     ${shown ? html`<p class="words" dir="auto">${shown}</p>` : nothing}`;
 }
 
-/** Shows and hides the card of whatever is pointed at or focused inside the frame. */
+/** Shows and hides the card of the hovered or focused element inside the frame. */
 export class Cards {
   private anchor: Carded | null = null;
   private timer = 0;
@@ -50,12 +50,12 @@ export class Cards {
     frame.addEventListener('pointerleave', () => this.point(null, 0));
     frame.addEventListener('focusin', (event) => {
       const focused = event.target as Element;
-      // Whoever closes a passage has just read it.
+      // A passage that was just closed needs no preview.
       const returns = (event.relatedTarget as Element | null)?.closest('.passage');
       this.point(focused.matches(':focus-visible') && !returns ? carded(focused) : null, 0);
     });
     frame.addEventListener('focusout', (event) => {
-      // Reached by keyboard, a card goes with the focus at once: the next Escape is meant for another element.
+      // Hide a card opened by keyboard as soon as the focus moves: the next Escape is meant for another element.
       if (this.anchor && carded(event.target as Element) === this.anchor) this.hide();
       else this.point(null, 0);
     });
@@ -74,7 +74,7 @@ export class Cards {
     this.draw(null);
   }
 
-  /** After each drawing: the number may have moved, or be gone with an answer that is written anew. */
+  /** Called after each render: the number may have moved, or have disappeared with a regenerated answer. */
   settle(): void {
     if (!this.anchor) return;
     if (this.anchor.isConnected) place(this.popover!, this.anchor, this.frame);

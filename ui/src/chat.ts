@@ -1,4 +1,4 @@
-/** The chat itself, put into the loader's shadow root when it is wanted. */
+/** The chat, mounted in the loader's shadow root on demand. */
 
 import { render } from 'lit-html';
 import { Cards } from './card';
@@ -57,7 +57,7 @@ export function mount(host: Host): Mounted {
     host.unread(conversation.unread);
   }
 
-  /** The end of the thread, but never past the beginning of an answer that is longer than what can be seen. */
+  /** Scroll to the end of the thread, but not past the beginning of an answer that is taller than the view. */
   function restingPlace(log: Element): number {
     const last = [...log.querySelectorAll('.message')].at(-1);
     if (!last?.matches('.bot') || last.clientHeight < log.clientHeight) return log.scrollHeight;
@@ -68,7 +68,7 @@ export function mount(host: Host): Mounted {
     return frame.querySelector('textarea');
   }
 
-  /** As high as its text, without a style in the markup. */
+  /** Fit the height to the text, without inline styles in the markup. */
   function fit(): void {
     const area = field();
     if (!area) return;
@@ -138,7 +138,7 @@ export function mount(host: Host): Mounted {
     cancelEdit: reset,
     detach(): void {
       conversation.attaching.detach();
-      field()?.focus(); // The button that had the focus is gone with the file.
+      field()?.focus(); // The focused button was removed with the file.
     },
     download(message: Message): void {
       const file = message.body.file;
@@ -163,8 +163,8 @@ export function mount(host: Host): Mounted {
     passage: {
       service: config.base,
       leave(): void {
-        // Browsers give the focus back by themselves, but not always out of a shadow root. The answer may have been
-        // written anew in the meantime, and its numbers with it.
+        // Browsers restore the focus, but not always from a shadow root. The answer may have been regenerated in the
+        // meantime, together with its numbers.
         if (!frame.querySelector('.passage')?.contains(root.activeElement)) return;
         (number?.isConnected ? number : field())?.focus();
       },
@@ -220,7 +220,7 @@ export function mount(host: Host): Mounted {
   }
 
   frame.addEventListener('keydown', (event) => {
-    event.stopPropagation(); // Shortcuts of the page are not meant.
+    event.stopPropagation(); // Do not trigger the page's shortcuts.
     if (event.key === 'Tab') trap(event);
     if (event.key === 'Escape' && cards.open) {
       cards.hide();
@@ -234,7 +234,7 @@ export function mount(host: Host): Mounted {
   const dropping = (on: boolean): boolean => frame.classList.toggle('dropping', on && Boolean(conversation.site?.limits.file_bytes));
   frame.addEventListener('dragover', (event) => {
     if (!event.dataTransfer?.types.includes('Files')) return;
-    event.preventDefault(); // Or the browser leaves the page for the file.
+    event.preventDefault(); // Otherwise the browser navigates to the file.
     dropping(true);
   });
   frame.addEventListener('dragleave', (event) => {

@@ -1,9 +1,9 @@
 /**
- * The events of one chat, in all tabs of a browser over one stream.
+ * The events of one chat, shared by all tabs of a browser over one stream.
  *
- * A browser opens six connections to a host under HTTP/1.1, so the tab that holds a lock reads the stream and passes it
- * on. Without locks (pages without TLS) each tab reads for itself, as long as it is visible. A stream whose first event does not come in five seconds
- * goes through a proxy that buffers: then messages are polled for a while.
+ * A browser opens at most six connections to a host under HTTP/1.1, so the tab that holds a lock reads the stream and
+ * passes it on. Without locks (pages without TLS) each visible tab reads its own stream. If the first event does not
+ * arrive within five seconds, a proxy is buffering: messages are polled for a while.
  */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream';
@@ -11,7 +11,7 @@ import { type Api, Problem } from './api';
 import type { Chat, Message, StreamEvent } from './contract';
 import { UNKNOWN_WAIT_SECONDS } from './outbox';
 
-/** `limited`: the service has asked to wait before the chat is read again. */
+/** `limited`: the rate limit requires a wait before the next read. */
 export type Link = 'connecting' | 'online' | 'offline' | 'limited';
 
 const SNAPSHOT_MS = 5_000;
@@ -24,9 +24,9 @@ const LONGEST_DELAY_MS = 15_000;
 interface Handlers {
   event(event: StreamEvent): void;
   link(link: Link): void;
-  /** The number of the newest message there is. */
+  /** Number of the newest message. */
   last(): number;
-  /** What a tab that opens in the middle of an answer has to know. */
+  /** State for a tab that opens in the middle of an answer. */
   live(): unknown;
   adopt(live: unknown): void;
 }
@@ -60,7 +60,7 @@ export class Connection {
     this.channel.close();
   }
 
-  /** Read what there is; the stream of the tab that leads brings the rest. */
+  /** Read the stored messages; the leading tab's stream delivers the rest. */
   private async follow(): Promise<void> {
     const again = (): void => {
       if (!this.leads && document.visibilityState === 'visible') void this.poll(this.handlers.last()).catch(() => undefined);
@@ -91,13 +91,13 @@ export class Connection {
       if (this.ended.signal.aborted) return;
       if (!shared && document.visibilityState !== 'visible') continue;
       this.linked(wait ? 'limited' : 'offline');
-      // A pause is a quarter shorter or longer.
+      // Jitter of 25%.
       await this.pause(wait ? wait * 1_334 : delay);
       delay = Math.min(delay * 2, LONGEST_DELAY_MS);
     }
   }
 
-  /** Read one stream to its end; whether it brought anything. */
+  /** Read one stream to its end; return whether it delivered any events. */
   private async stream(shared: boolean): Promise<boolean> {
     const given = new AbortController();
     const give = (): void => given.abort();
@@ -181,7 +181,7 @@ export class Connection {
 
   private receive(shared: Shared): void {
     if (this.leads) {
-      // What others read comes by the own stream, too: without locks several lead.
+      // Without locks, several tabs lead and each has its own stream: ignore events read by others.
       if (shared.kind !== 'hello') return;
       this.share({ kind: 'live', live: this.handlers.live() });
       this.share({ kind: 'link', link: 'online' });
@@ -190,7 +190,7 @@ export class Connection {
     else if (shared.kind === 'live') this.handlers.adopt(shared.live);
   }
 
-  /** Wait, but no longer than until the browser is online again. */
+  /** Wait, or return early when the browser is online again. */
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {

@@ -1,4 +1,4 @@
-/** What the service says: sites, chats, messages, and the parts of `turn.v1` that a customer sees. */
+/** Types of the API: sites, chats, messages, and the parts of `turn.v1` that customers see. */
 
 export type Outcome =
   | 'answered'
@@ -20,7 +20,7 @@ export interface Citation {
   readonly title: string;
   readonly heading: string;
   readonly excerpt?: string;
-  /** The opening of a passage, while an answer is being written. */
+  /** Beginning of a passage, while the answer is in progress. */
   readonly snippet?: string;
   readonly span?: readonly [number, number];
   readonly url: string | null;
@@ -47,7 +47,7 @@ export interface Article {
   readonly heading: string;
   readonly url: string | null;
   readonly snippet: string;
-  /** The section itself; answers from before have none. */
+  /** Full section; older answers have none. */
   readonly text?: string;
 }
 
@@ -72,7 +72,7 @@ export interface Turn {
     readonly ticket_id: string | null;
     readonly channel: string | null;
     readonly offer: string | null;
-    /** When people answer. Where that is known, the answer itself says it. */
+    /** Working hours. If known, the answer text mentions them. */
     readonly staffing: object | null;
   } | null;
 }
@@ -133,28 +133,28 @@ export interface Session {
   readonly site: Site;
 }
 
-/** One event of a chat's stream, as it is passed between tabs, too. */
+/** Event of a chat's stream, also passed between tabs. */
 export interface StreamEvent {
   readonly name: string;
   readonly data: Record<string, unknown>;
 }
 
 export interface Config {
-  /** Where the service is, without a slash at the end. */
+  /** Base URL of the service, without a trailing slash. */
   readonly base: string;
   readonly site: string;
   readonly locale: string;
-  /** A JWT by which the host page says who the customer is. */
+  /** JWT by which the host page identifies the customer. */
   readonly identity: string | null;
-  /** The chat fills the page instead of standing in its corner. */
+  /** Whether the chat fills the page instead of its corner. */
   readonly page: boolean;
 }
 
-/** What the loader and the chat know of each other. */
+/** Interface between the loader and the chat. */
 export interface Mounted {
   open(): void;
   close(): void;
-  /** Goes on when a chat is open already, so that answers are counted while the panel is closed. */
+  /** Resume an existing chat, so that answers are counted while the panel is closed. */
   resume(): void;
 }
 

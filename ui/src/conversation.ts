@@ -1,4 +1,4 @@
-/** A conversation as this browser knows it, and all that a customer can do in it. */
+/** State of a conversation in this browser, and the customer's actions. */
 
 import { Api, Problem } from './api';
 import { Attaching } from './attachment';
@@ -23,14 +23,14 @@ export class Conversation {
   link: Link = 'connecting';
   stopped = false;
   consented = false;
-  /** The service has the consent: it is asked for no more. */
+  /** The service has stored the consent: do not ask again. */
   consentStored = false;
-  /** Why there is no chat at all. */
+  /** Reason why no chat is available. */
   refusal: Key | null = null;
   fault: Key | null = null;
-  /** Seconds to wait, where that is the fault. */
+  /** Seconds to wait, if the rate limit is the reason. */
   faultSeconds = 0;
-  /** What a screen reader says next. */
+  /** Next announcement for screen readers. */
   spoken = '';
   open = false;
   readonly votes = new Map<string, 'up' | 'down'>();
@@ -70,7 +70,7 @@ export class Conversation {
     document.addEventListener('visibilitychange', () => this.markSeen());
   }
 
-  /** Begin, or begin again after a refusal. */
+  /** Start, or start again after an error. */
   start(): Promise<void> {
     this.starting ??= this.begin().catch((problem: unknown) => {
       this.starting = null;
@@ -99,14 +99,14 @@ export class Conversation {
     return this.messages.filter((one) => one.seq > seen && (one.author === 'bot' || one.author === 'operator')).length;
   }
 
-  /** The assistant is to answer, or is answering. */
+  /** Whether an answer of the assistant is due or in progress. */
   get awaiting(): boolean {
     if (this.live) return true;
     const sending = !this.outbox.waiting && this.pending.some((one) => !one.failed);
     return this.botOwns && !this.stopped && (sending || awaitsAnswer(this.messages));
   }
 
-  /** The answer comes later: the customer has asked too much for now. */
+  /** Whether the answer is delayed by the rate limit. */
   get delayed(): boolean {
     const said = this.messages.findLast((one) => one.author === 'bot' || one.body.event === 'delayed');
     return !this.live && (this.link === 'limited' || said?.body.event === 'delayed');
@@ -184,7 +184,7 @@ export class Conversation {
     await this.attempt(() => this.api.json('POST', '/feedback', { turn_id: turnId, thumb }));
   }
 
-  /** Take the first of these files, where files are taken and the customer has agreed to what the site asks. */
+  /** Attach the first of these files, if files are allowed and the customer has given the site's consent. */
   attach(files: Iterable<File>): void {
     const [file, ...more] = files;
     const limit = this.site?.limits.file_bytes ?? 0;
@@ -201,7 +201,7 @@ export class Conversation {
     return this.api.request('GET', this.path('transcript')).then((response) => response.blob());
   }
 
-  /** The customer writes, which only people care for. */
+  /** Report that the customer is typing, which only operators see. */
   typed(active: boolean): void {
     if (this.chat && !this.botOwns) this.presence.typed(active);
   }
@@ -214,7 +214,7 @@ export class Conversation {
     void this.api.json('POST', this.path('seen'), { seq: last }).catch(() => undefined);
   }
 
-  /** Say to the customer that something went wrong. */
+  /** Tell the customer that something went wrong. */
   fail(problem?: Problem): void {
     this.fault = FAULTS[problem?.status ?? 0] ?? 'failed_action';
     this.faultSeconds = problem?.retryAfter || UNKNOWN_WAIT_SECONDS;
@@ -264,7 +264,7 @@ export class Conversation {
     this.connection.start();
   }
 
-  /** The chat is gone: its visitor has been erased, or another one has this browser. The next message begins another. */
+  /** The chat no longer exists: its visitor was erased or replaced in this browser. The next message starts another. */
   private leave(): void {
     this.connection?.stop();
     this.connection = null;
@@ -289,7 +289,7 @@ export class Conversation {
     this.memory.write({ consent: text });
   }
 
-  /** The first answer is seen from its first word on, unless the stream takes too long to come. */
+  /** Show the first answer from its first word, unless the stream takes too long to connect. */
   private connected(): Promise<void> {
     return new Promise((resolve) => {
       this.onConnected = resolve;
@@ -339,7 +339,7 @@ export class Conversation {
 
   private take(chat: Chat): void {
     if (this.chat && (chat.chat_id !== this.chat.chat_id || chat.version < this.chat.version)) return;
-    if (chat.owner !== 'bot') this.live = null; // Whatever the assistant was saying, a person has the chat now.
+    if (chat.owner !== 'bot') this.live = null; // An operator has taken the chat: drop the unfinished answer.
     this.chat = chat;
   }
 

@@ -1,16 +1,16 @@
-/** What was said, as it is stored: in order, each message once, and without what another message replaces. */
+/** Stored messages in order, without duplicates and without replaced messages. */
 
 import type { Message } from './contract';
 import type { Key, Texts } from './texts';
 
-/** A message counts once, however often and in whichever order it comes. */
+/** Merge messages by number; duplicates and any order of arrival are allowed. */
 export function merged(known: readonly Message[], more: readonly Message[]): readonly Message[] {
   const bySeq = new Map(known.map((one) => [one.seq, one]));
   for (const one of more) if (!bySeq.has(one.seq) && one.kind !== 'note') bySeq.set(one.seq, one);
   return [...bySeq.values()].sort((one, other) => one.seq - other.seq);
 }
 
-/** What has been replaced by an edit or by another answer stays in the records and out of sight. */
+/** Hide messages replaced by an edit or by another answer; they stay in the records. */
 export function visible(messages: readonly Message[]): readonly Message[] {
   const hidden = new Set<number>();
   for (const one of messages) {
@@ -19,7 +19,7 @@ export function visible(messages: readonly Message[]): readonly Message[] {
     if (!replaced) continue;
     hidden.add(replaced.seq);
     if (one.author !== 'customer') continue;
-    // Whatever the assistant said to the question as it was goes with it.
+    // Also hide the assistant's answers to the replaced question.
     const answers = messages.filter((other) => other.seq > replaced.seq && other.seq < one.seq);
     for (const answer of answers) if (answer.author === 'bot' || answer.body.event === 'stopped') hidden.add(answer.seq);
   }
@@ -32,14 +32,14 @@ export function awaitsAnswer(messages: readonly Message[]): boolean {
   return last?.author === 'customer' || last?.body.event === 'asked_again';
 }
 
-/** A line about what happened: what the service has written, or our own words; empty for what customers need not know. */
+/** Text of an event: the service's own, or a local one; empty for events hidden from customers. */
 export function eventText(message: Message, texts: Texts): string {
   if (message.text) return message.text;
   const key = `event_${message.body.event ?? ''}`;
   return texts.has(key) ? texts.say(key as Key, { name: message.name || texts.say('staff') }) : '';
 }
 
-/** A message as a screen reader says it. */
+/** Text of a message for screen readers. */
 export function spokenText(message: Message, texts: Texts): string {
   if (message.author === 'customer') return '';
   const name = message.author === 'bot' ? texts.say('bot') : message.name || texts.say('staff');

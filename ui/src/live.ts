@@ -1,4 +1,4 @@
-/** An answer that is being written, event by event. */
+/** An answer in progress, built event by event. */
 
 import type { Citation } from './contract';
 
@@ -11,7 +11,7 @@ export interface Live {
   readonly checking: boolean;
   readonly citations: readonly Citation[];
   readonly correction: 'revised' | 'retracted' | null;
-  /** Seen from its first event on. An answer that was joined in the middle is shown once it is whole. */
+  /** Whether the first event was received. An answer joined in the middle is shown only when complete. */
   readonly whole: boolean;
 }
 
@@ -39,7 +39,7 @@ export function isTurnEvent(name: string): boolean {
   return Object.hasOwn(CHANGES, name);
 }
 
-/** What there is of an answer after an event of it; an event of another turn begins another answer. */
+/** Apply an event to an answer; an event of another turn starts a new answer. */
 export function after(live: Live | null, name: string, details: Details): Live {
   const turnId = String(details['turn_id'] ?? '');
   return CHANGES[name]!(live?.turnId === turnId ? live : { ...EMPTY, turnId }, details);

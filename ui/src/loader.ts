@@ -1,8 +1,8 @@
 /**
- * Puts `<opora-chat>` on a page: the button in the corner, and the chat itself once it is wanted.
+ * Adds `<opora-chat>` to a page: the button in the corner, and the chat on demand.
  *
- * Hostile or merely busy pages surround it, so everything is in a shadow root, and what the element itself looks like is
- * `!important` in there, which no rule of the page outweighs.
+ * Styles of the host page may interfere, so everything is in a shadow root, and the styles of the element itself are
+ * `!important` in there, which no rule of the page can override.
  */
 import sheetText from './loader.css';
 import type { Config, Host, Mounted } from './contract';

@@ -1,6 +1,6 @@
 /**
- * Answers as templates, without a string of HTML anywhere: what a model or an author wrote can hold any tag, and none of
- * them becomes an element. Images would tell somebody else who reads, so they are shown as their description.
+ * Renders answers as templates, never as HTML strings: text by a model or an author may contain any tag, and none of
+ * them becomes an element. Images would reveal the reader to third parties, so only their description is shown.
  */
 
 import { html, nothing, type TemplateResult } from 'lit-html';
@@ -11,7 +11,7 @@ const CITATION = /(\S{0,24} ?)\[(\d{1,3})\]([.,;:!?…)»]*)/;
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
 export interface Rendering {
-  /** A button for the source with that number. */
+  /** Button for the source with this number. */
   cite(index: number): TemplateResult;
   more(count: number): string;
 }
@@ -22,7 +22,7 @@ export function markdown(text: string, rendering: Rendering): Piece[] {
   return blocks(new Lexer({ gfm: true, breaks: true }).lex(text), rendering);
 }
 
-/** An address that a click may go to; undefined for scripts, data and whatever else there is. */
+/** Return an address that is safe to open; undefined for scripts, data and other schemes. */
 export function safeLink(address: string | null | undefined): string | undefined {
   try {
     const url = new URL(address ?? '');
@@ -32,7 +32,7 @@ export function safeLink(address: string | null | undefined): string | undefined
   }
 }
 
-/** The same for a document, whose page may be one of the service's own help centre: a path there. */
+/** The same for a document, whose page may be a path in the service's help centre. */
 export function documentLink(address: string | null | undefined, service: string): string | undefined {
   return safeLink(address?.startsWith('/help/') ? service + address : address);
 }
@@ -75,7 +75,7 @@ function list(token: Tokens.List, rendering: Rendering): TemplateResult {
   const shown = token.items.slice(0, FOLDED_AFTER);
   const beyond = marks(rest).filter((index) => !marks(shown).includes(index));
   if (beyond.length) {
-    // A number that stands behind the last step can be seen while that one is folded.
+    // A number after the last step stays visible while the step is collapsed.
     const last = shown.pop()!;
     return html`<ol start=${first}>${shown.map(item)}<li>${blocks(last.tokens, rendering)}
       <span class="beyond">${beyond.map((index) => rendering.cite(index))}</span></li></ol>
@@ -147,7 +147,7 @@ function link(token: Tokens.Link, rendering: Rendering): Piece | Piece[] {
   return address ? html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
 }
 
-/** `[2]` is a button, on one line with the word before it and with what ends the sentence behind it. */
+/** Render `[2]` as a button, on one line with the preceding word and the following punctuation. */
 function cited(text: string, rendering: Rendering): Piece[] {
   const parts = text.split(CITATION);
   return parts.map((part, place) => {
@@ -157,7 +157,7 @@ function cited(text: string, rendering: Rendering): Piece[] {
   });
 }
 
-/** The lexer leaves the entities of text as they stand in the source. */
+/** The lexer does not decode entities in text. */
 function plain(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!);
 }

@@ -1,4 +1,4 @@
-/** Messages on their way: each stays until the service has it, whatever happens to the connection or the page. */
+/** Unsent messages. Each is kept until the service has stored it, even if the connection or the page is lost. */
 
 import { Problem } from './api';
 import { type Memory, type Pending, uuid } from './storage';
@@ -6,7 +6,7 @@ import { type Memory, type Pending, uuid } from './storage';
 export const UNKNOWN_WAIT_SECONDS = 30;
 
 interface Way {
-  /** Whether anything may be sent yet. */
+  /** Whether sending is allowed. */
   ready(): boolean;
   deliver(message: Pending): Promise<void>;
   refused(problem: Problem): void;
@@ -17,7 +17,7 @@ interface Way {
 export class Outbox {
   pending: readonly Pending[];
   private sending = false;
-  /** The service has asked to wait until then. */
+  /** Rate limit: do not send before this time. */
   private resumeAt = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -34,7 +34,7 @@ export class Outbox {
     void this.send();
   }
 
-  /** Seconds until the next attempt; 0: nothing has to wait. */
+  /** Seconds until the next attempt; 0: no wait. */
   get waiting(): number {
     return Math.max(0, Math.ceil((this.resumeAt - Date.now()) / 1_000));
   }
@@ -45,7 +45,7 @@ export class Outbox {
     void this.send();
   }
 
-  /** These have arrived, as the chat itself says. */
+  /** Remove messages that appear in the chat. */
   settle(clientIds: ReadonlySet<string | null>): void {
     if (this.pending.some((one) => clientIds.has(one.client_id))) {
       this.change((all) => all.filter((one) => !clientIds.has(one.client_id)));
@@ -58,7 +58,7 @@ export class Outbox {
     try {
       for (let next = this.next(); next; next = this.next()) await this.sendOne(next);
     } catch {
-      this.way.unreachable(); // Whoever notices that the service is back calls this again.
+      this.way.unreachable(); // Called again once the service is reachable.
     } finally {
       this.sending = false;
       this.way.changed();
@@ -99,7 +99,7 @@ export class Outbox {
 
   private change(update: (all: readonly Pending[]) => readonly Pending[]): void {
     this.pending = update(this.pending);
-    // What other tabs have on their way stands there too.
+    // Includes the unsent messages of other tabs.
     this.memory.write({ pending: update(this.memory.read().pending ?? []) });
     this.way.changed();
   }

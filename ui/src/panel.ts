@@ -1,4 +1,4 @@
-/** The chat's window: header, thread, what ends a conversation, and the field to write in. */
+/** The chat window: header, thread, end of the conversation, and the input field. */
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
@@ -211,7 +211,7 @@ function composer(conversation: Conversation, state: PanelState, actions: PanelA
   </form>`;
 }
 
-/** Never ticked beforehand: the law wants an act. */
+/** Never ticked in advance: the law requires an explicit action. */
 function consent(conversation: Conversation, { texts }: PanelActions): TemplateResult {
   const asked = conversation.site!.consent!;
   const address = safeLink(asked.url);

@@ -1,4 +1,4 @@
-/** The passage behind a number: the exact text of the document, with the sentence that was cited marked. */
+/** The passage behind a citation number: the exact text of the document, with the cited sentence marked. */
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { outside } from './answer';
@@ -14,7 +14,7 @@ export interface Passage {
 
 const GAP = 8;
 
-/** What `[index]` of a turn stands on. Answers that are being written have the opening of a passage only. */
+/** Source of `[index]` in a turn. Answers in progress have only the beginning of a passage. */
 export function passageOf(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number): Passage | undefined {
   const place = turn.citations.findIndex((one) => one.index === index);
   const citation = turn.citations[place];
@@ -24,23 +24,23 @@ export function passageOf(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, 
   return { citation, text, marked: spanOf(text, excerpt, citation.span) };
 }
 
-/** A section that is offered to read; it has no number. */
+/** Section suggested for reading; it has no number. */
 export function passageOfArticle({ title, heading, url, text }: Article): Passage {
   return { citation: { index: 0, title, heading, url }, text: text ?? '', marked: [0, 0] };
 }
 
 function spanOf(text: string, excerpt: string, span?: readonly [number, number]): readonly [number, number] {
   if (!excerpt) return [0, 0];
-  // Spans count characters as Python does, and text here counts UTF-16 units: where they disagree, the words decide.
+  // Spans count characters as Python does, and text here counts UTF-16 units: if they disagree, match by text.
   if (span && text.slice(span[0], span[1]) === excerpt) return span;
   const found = text.indexOf(excerpt);
   return found < 0 ? [0, 0] : [found, found + excerpt.length];
 }
 
 export interface PassageActions {
-  /** Where the service is. */
+  /** Base URL of the service. */
   readonly service: string;
-  /** Before it is hidden, whoever hides it: the one moment at which the focus is still inside. */
+  /** Called before hiding, whatever the cause: the last moment with the focus still inside. */
   leave(): void;
   hidden(): void;
 }
@@ -78,7 +78,7 @@ function content({ citation, text, marked: [from, to] }: Passage, texts: Texts, 
 
 export const CROSS = 'M6.400 19 5 17.600l5.600-5.600L5 6.400 6.400 5l5.600 5.600L17.600 5 19 6.400 13.400 12l5.600 5.600-1.400 1.400-5.600-5.600Z';
 
-/** Beside its number, inside the panel. Properties set one by one are not what a policy on inline styles forbids. */
+/** Place the passage next to its number, inside the panel. A policy against inline styles allows single properties. */
 export function place(popover: HTMLElement, anchor: HTMLElement, panel: HTMLElement): void {
   const around = panel.getBoundingClientRect();
   const number = anchor.getBoundingClientRect();

@@ -1,10 +1,10 @@
-/** Who types and who looks, both ways. Only people are shown to each other: the assistant shows what it does itself. */
+/** Typing and presence in both directions, between people only: the assistant shows its own progress. */
 
 const SHOWN_MS = 6_000;
 const SENT_EVERY_MS = 3_000;
 
 export class Presence {
-  /** The name of whoever types to the customer, and of whoever reads. */
+  /** Names of the operators who are typing and reading. */
   typing = '';
   looking = '';
   private timer = 0;
@@ -22,11 +22,11 @@ export class Presence {
     }
     this.typing = name;
     clearTimeout(this.timer);
-    // Whoever closes their page says nothing any more.
+    // An operator who closes the page sends no "stopped typing" signal.
     if (name) this.timer = setTimeout(() => this.stop(), SHOWN_MS);
   }
 
-  /** The customer writes: said not at every key. */
+  /** Report that the customer is typing, but not for every key. */
   typed(active: boolean): void {
     const now = Date.now();
     if (active ? now - this.sentAt < SENT_EVERY_MS : !this.sentAt) return;

@@ -1,9 +1,9 @@
-/** The conversation on paper: a page of its own, because the one around the widget is not ours to hide. */
+/** Printing of the conversation in a separate window, because the widget cannot hide the host page. */
 
 /**
- * Print a copy of the messages. Returns false where no window may be opened, as in frames.
+ * Print a copy of the messages. Returns false if no window may be opened, as in frames.
  *
- * Copied node by node and styled by a constructed sheet: the new page has the policy of the one that opened it, which may
+ * Nodes are copied and styled by a constructed sheet: the new page inherits the policy of its opener, which may
  * forbid styles and strings of HTML.
  */
 export function print(messages: Element, title: string, styles: string, locale: string): boolean {

@@ -1,8 +1,8 @@
-/** What the browser remembers of a site's chat. Frames without storage forget it with the page. */
+/** Browser storage for a site's chat. In frames without storage, it lasts as long as the page. */
 
 import type { FileInfo } from './contract';
 
-/** A message on its way: sent again under the same id until the service has it. */
+/** Unsent message: retried under the same id until the service has stored it. */
 export interface Pending {
   readonly client_id: string;
   readonly text: string;
@@ -50,7 +50,7 @@ export function uuid(): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** One tab at a time where the browser has locks: pages without TLS have none. */
+/** Run in one tab at a time, if the browser supports locks: pages without TLS have none. */
 export function exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
   return 'locks' in navigator ? (navigator.locks.request(name, work) as Promise<T>) : work();
 }

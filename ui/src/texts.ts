@@ -23,7 +23,7 @@ export class Texts {
   say = (key: Key, values: Values = {}): string =>
     this.texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 
-  /** A time to wait. */
+  /** Format a waiting time. */
   wait = (seconds: number): string => {
     if (seconds <= 90) return this.say('wait_s', { count: seconds });
     const minutes = Math.ceil(seconds / 60);

@@ -1,4 +1,4 @@
-/** Colours of a site's own, as a style sheet: only what the browser takes for a colour gets in. */
+/** The site's colours as a style sheet. Only values that the browser parses as colours are used. */
 
 export function themed(theme: Readonly<Record<string, string>>): CSSStyleSheet {
   const sheet = new CSSStyleSheet();

@@ -12,7 +12,7 @@ import type { Texts } from './texts';
 
 export interface ThreadActions {
   readonly texts: Texts;
-  /** Where the service is. */
+  /** Base URL of the service. */
   readonly service: string;
   read(article: Article, button: HTMLElement): void;
   show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void;
@@ -73,7 +73,7 @@ function message(one: Message, conversation: Conversation, actions: ThreadAction
   ${current && turn && ANSWERS.has(turn.outcome) ? chips(turn.suggested_questions.slice(0, 3), texts.say('followups'), (question) => conversation.send(question)) : nothing}`;
 }
 
-/** Other outcomes have topics of their own, and a chat on its way to a person needs no more questions. */
+/** Other outcomes have separate topics, and a chat waiting for an operator needs no more questions. */
 const ANSWERS: ReadonlySet<Outcome> = new Set(['answered', 'partially_answered', 'low_confidence']);
 
 function author(one: Message, texts: Texts): string {

@@ -1,4 +1,4 @@
-/** Who waits is counted in the title of the tab, and can be heard. */
+/** Alerts: the number of waiting customers in the tab title, and sounds. */
 
 const STORED = 'opora-desk:sound';
 const WAITING = '[data-live="views"] [data-id="waiting"] .number, [data-live="count"] .number';
@@ -23,9 +23,9 @@ export class Alerts {
   }
 
   /**
-   * Something has changed on the page.
-   * @param heard whether this tab is the one that makes sounds.
-   * @param spoken whether a customer has written in the chat that is open.
+   * Update the alerts after a change on the page.
+   * @param heard whether this tab plays sounds.
+   * @param spoken whether a customer has written in the open chat.
    */
   changed(heard: boolean, spoken: boolean): void {
     const before = this.waiting;
@@ -74,6 +74,6 @@ function keep(on: boolean): void {
   try {
     localStorage.setItem(STORED, on ? 'on' : 'off');
   } catch {
-    // Then it stays silent.
+    // Without storage, sounds stay off.
   }
 }

@@ -1,4 +1,4 @@
-/** Writing in a chat: what is written stays until it is stored, whatever happens around it. */
+/** Reply editor: the text is kept until it is stored, even if the page changes around it. */
 
 import { type Live, post } from './live';
 import { parsed } from './merge';
@@ -59,7 +59,7 @@ export class Composer {
     void this.seen();
   }
 
-  /** Do what a button of the page says; it waits, so that one press asks once. */
+  /** Run the action of a button; it is disabled meanwhile, so that one click sends one request. */
   private async act(form: HTMLFormElement, button: HTMLButtonElement | null): Promise<void> {
     if (button?.getAttribute('aria-busy') === 'true') return;
     button?.setAttribute('aria-busy', 'true');
@@ -84,7 +84,7 @@ export class Composer {
     }
   }
 
-  /** Whether it was done; if not, the page shows why, and what has changed. */
+  /** Return whether the action succeeded; if not, the page shows the reason and the changes. */
   private async submit(path: string, body: URLSearchParams): Promise<boolean> {
     try {
       const response = await post(path, body);
@@ -107,7 +107,7 @@ export class Composer {
     this.fault.hidden = !words;
   }
 
-  /** After something new: keep the end in sight for whoever was looking at it, and know how far has been read. */
+  /** After an update: keep the end of the thread visible if it was, and record how far it has been read. */
   private follow(regions: ReadonlySet<string>, fresh: Document): void {
     const seen = fresh.querySelector<HTMLInputElement>('#composer [name="seen"]');
     if (seen) this.form.querySelector<HTMLInputElement>('[name="seen"]')!.value = seen.value;
@@ -138,7 +138,7 @@ export class Composer {
     this.keep(this.text.value);
   }
 
-  /** What the page links to and most operators want at hand. The link stays where it cannot be had. */
+  /** Load linked content inline. If loading fails, the link stays. */
   private async fetchLater(): Promise<void> {
     for (const place of document.querySelectorAll<HTMLElement>('[data-later]')) {
       const response = await fetch(place.dataset['later']!, { headers: { accept: 'text/html' } }).catch(() => null);
@@ -155,13 +155,13 @@ export class Composer {
     await fetch(`/desk/chats/${this.chat}/${act}`, { method: 'POST', headers, body: JSON.stringify(body) }).catch(() => undefined);
   }
 
-  /** A name for the next message, so that sending it twice stores it once. */
+  /** Id of the next message, so that sending it twice stores it once. */
   private renew(): void {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     this.form.querySelector<HTMLInputElement>('[name="client_id"]')!.value = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
   }
 
-  /** The suggestion that the text was begun with, by its message; empty for words of one's own. */
+  /** Message id of the suggestion that the text started from; empty for the operator's own text. */
   private from(suggestion: string): void {
     this.form.querySelector<HTMLInputElement>('[name="suggestion"]')!.value = suggestion;
   }
@@ -179,7 +179,7 @@ export class Composer {
       if (text) sessionStorage.setItem(this.draft, text);
       else sessionStorage.removeItem(this.draft);
     } catch {
-      // Then it stays on the page alone.
+      // Without storage, the text stays on the page only.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Buttons that copy what stands beside them: a secret that is shown once, the line for a site's pages. */
+/** Copy buttons: a secret that is shown once, the snippet for a site's pages. */
 
 export function offerCopying(): void {
   document.addEventListener('click', async ({ target }) => {
@@ -9,7 +9,7 @@ export function offerCopying(): void {
       await navigator.clipboard.writeText(source.textContent);
       button.textContent = button.dataset['done']!;
     } catch {
-      // Browsers refuse it outside of secure pages: what is selected can be copied by hand.
+      // Browsers reject this on insecure pages: the selected text can be copied manually.
       getSelection()!.selectAllChildren(source);
     }
   });

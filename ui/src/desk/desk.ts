@@ -1,4 +1,4 @@
-/** Makes the desk's pages live. Everything on them can be read without it, and every button works. */
+/** Live updates of the desk's pages. Without this script, everything is readable and every button works. */
 
 import { Composer } from './composer';
 import { offerCopying } from './copying';
@@ -13,7 +13,7 @@ remember(document);
 writeTimes(document);
 setInterval(() => writeTimes(document), 30_000);
 for (const one of document.querySelectorAll<HTMLElement>('[data-needs-script]')) one.hidden = false;
-// Where a menu is wider than the screen, it shows where one is.
+// Scroll a menu that is wider than the screen to the current entry.
 for (const one of document.querySelectorAll('nav [aria-current]')) {
   const menu = one.parentElement!;
   menu.scrollLeft += one.getBoundingClientRect().left - menu.getBoundingClientRect().left - 24;
@@ -28,7 +28,7 @@ offerCopying();
 watchUploads();
 followJob();
 
-// A form whose answer takes long counts the seconds meanwhile.
+// Show elapsed seconds for forms with slow responses.
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-waits]')) {
   form.addEventListener('submit', () => {
     const status = form.querySelector<HTMLElement>('[data-working]')!;
@@ -46,7 +46,7 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-waits]'
       status.hidden = true;
       form.removeAttribute('aria-busy');
     };
-    addEventListener('pageshow', done, { once: true }); // Back from the answer, the page is as it was left.
+    addEventListener('pageshow', done, { once: true }); // Navigating back restores the page from the cache.
   });
 }
 

@@ -1,4 +1,4 @@
-/** Everything by keyboard: a key clicks, opens or focuses what carries it, wherever no text is being written. */
+/** Keyboard shortcuts: a key clicks, opens or focuses its element, unless the focus is in a text field. */
 
 const WRITTEN_IN = 'input, textarea, select, [contenteditable]';
 /** The same keys on a Russian keyboard. */
@@ -24,7 +24,7 @@ export function listen(): void {
 
 function pressed(event: KeyboardEvent): string {
   const key = event.key.toLowerCase();
-  // Where Russian keyboards have a full stop and a comma, Latin ones have a slash and a question mark.
+  // The full stop and comma of Russian keyboards are on the key of slash and question mark on Latin ones.
   if (event.code === 'Slash' && (key === '.' || key === ',')) return key === ',' ? '?' : '/';
   return RUSSIAN[key] ?? key;
 }

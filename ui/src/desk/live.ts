@@ -1,6 +1,6 @@
 /**
- * What happens in the tenant's chats. One tab of the browser holds the stream and tells the others, because a browser
- * opens six connections to a host under HTTP/1.1.
+ * Live events of the tenant's chats. One tab of the browser holds the stream and informs the others, because a browser
+ * opens at most six connections to a host under HTTP/1.1.
  */
 
 import { Alerts } from './alerts';
@@ -13,7 +13,7 @@ interface News {
   readonly subject?: string;
   readonly name?: string;
   readonly active?: boolean;
-  /** Who is at a chat, for a tab that has just been opened. */
+  /** Who is present in a chat, for a tab that has just been opened. */
   readonly people?: readonly (readonly [string, string])[];
 }
 
@@ -23,13 +23,13 @@ const TYPING_MS = 8_000;
 const LOOKING_EVERY_MS = 15_000;
 
 export class Live {
-  /** Called before each load is taken over. */
+  /** Called before each reload is merged. */
   changing: () => void = () => undefined;
-  /** Called after it, with the regions that have changed. */
+  /** Called after the merge, with the changed regions. */
   changed: (regions: ReadonlySet<string>, fresh: Document) => void = () => undefined;
   private readonly alerts = new Alerts();
   private readonly channel = new BroadcastChannel('opora-desk');
-  /** Other operators by the chat that they look at, by subject. */
+  /** Other operators by chat and subject. */
   private readonly lookers = new Map<string, Map<string, string>>();
   private readonly tab = Math.random().toString(16).slice(2, 14);
   private leads = false;
@@ -55,7 +55,7 @@ export class Live {
     });
   }
 
-  /** Load the page again and take over what is new; whatever comes meanwhile is loaded once more afterwards. */
+  /** Reload the page and merge the changes; a change during the reload triggers another one. */
   async load(): Promise<void> {
     this.again = true;
     if (this.loading) return;
@@ -104,9 +104,9 @@ export class Live {
     if (kind === 'ended') location.reload();
     else if (kind === 'ready' || kind === 'changed') {
       this.show(true);
-      // A hidden tab catches up when it is looked at. The leading one sounds the alerts.
+      // A hidden tab catches up when it becomes visible. The leading tab plays the alerts.
       if (this.leads || document.visibilityState === 'visible') void this.load();
-      // A new stream knows of nobody yet.
+      // A new stream starts without presence data.
       if (kind === 'ready' && this.chat) void this.look({ arriving: 'true' });
     } else if (kind === 'hello' && this.leads) {
       this.channel.postMessage({ kind: 'known', chat_id: chat, people: [...(this.lookers.get(chat) ?? [])] });
@@ -152,7 +152,7 @@ export class Live {
   }
 }
 
-/** Send a form as this page's session. */
+/** Submit a form with this page's session. */
 export function post(path: string, body: URLSearchParams, keepalive = false): Promise<Response> {
   const token = document.querySelector<HTMLMetaElement>('meta[name="csrf"]')!.content;
   return fetch(path, { method: 'POST', body, keepalive, headers: { 'x-csrf-token': token, accept: 'text/html' } });

@@ -1,13 +1,13 @@
 /**
- * Takes over what is new in a page that was loaded again.
+ * Merge the changes of a reloaded page.
  *
- * Regions are named by `data-live`, their parts by `data-id`. A part that has not changed stays the very same element,
- * with its focus, its place and whatever its reader has opened; so nothing jumps when something happens elsewhere.
+ * Regions are named by `data-live`, their parts by `data-id`. An unchanged part keeps its element,
+ * with its focus, position and opened details, so the page does not jump on changes elsewhere.
  */
 
 import { writeTimes } from './times';
 
-/** Parts as the service sent them, before anybody wrote times into them or opened them. */
+/** Parts as sent by the service, before scripts wrote times into them or the reader opened them. */
 const sent = new WeakMap<Element, string>();
 
 interface Policies {
@@ -16,7 +16,7 @@ interface Policies {
 const policies = (window as unknown as { trustedTypes?: Policies }).trustedTypes;
 const policy = policies?.createPolicy('opora-desk', { createHTML: (html) => html });
 
-/** A page of this service, whose templates have escaped every text in it. It is a document of its own, and runs nothing. */
+/** Parse a page of this service. Its templates have escaped all text; as a separate document, it runs no scripts. */
 export function parsed(html: string): Document {
   return new DOMParser().parseFromString((policy ? policy.createHTML(html) : html) as string, 'text/html');
 }
@@ -25,7 +25,7 @@ export function remember(within: ParentNode): void {
   for (const part of within.querySelectorAll('[data-live] > [data-id]')) sent.set(part, part.outerHTML);
 }
 
-/** Whether anything in a region was new, by the region's name. */
+/** Return whether a region changed, by the region's name. */
 export function merge(fresh: Document): ReadonlySet<string> {
   const changed = new Set<string>();
   for (const region of document.querySelectorAll<HTMLElement>('[data-live]')) {

@@ -1,4 +1,4 @@
-/** Follows something that goes on by itself: the page is loaded again until it has come to its end. */
+/** Polling of background work: reload the page until the work has ended. */
 
 import { merge, parsed } from './merge';
 
@@ -22,7 +22,7 @@ async function look(): Promise<void> {
       if (!fresh.querySelector('[data-polls]')) return;
     }
   } catch {
-    // The service is away for a moment.
+    // The service is temporarily unreachable.
   }
   setTimeout(() => void look(), EVERY_MS);
 }

@@ -1,4 +1,4 @@
-/** Moments in the reader's own time zone and manner. */
+/** Times in the reader's time zone and format. */
 
 const locale = document.documentElement.lang;
 const full = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });

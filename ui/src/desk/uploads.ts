@@ -1,9 +1,9 @@
-/** Documents on their way in: how much of the files was sent, and how far the service is with them. */
+/** Document upload: progress of the upload and of the ingestion. */
 
 import { Live } from './live';
 import { parsed } from './merge';
 
-/** Send forms with files so that their reader sees how far they are. Without this they are sent all the same. */
+/** Submit file forms with a progress display. Without this script they are submitted as usual. */
 export function watchUploads(): void {
   for (const form of document.querySelectorAll<HTMLFormElement>('form[data-upload]')) {
     form.addEventListener('submit', (event) => {
@@ -13,7 +13,7 @@ export function watchUploads(): void {
   }
 }
 
-/** Load the page again as its job goes on. */
+/** Reload the page as its job progresses. */
 export function followJob(): void {
   const job = document.querySelector<HTMLElement>('[data-job]')?.dataset['job'];
   if (!job) return;
@@ -50,7 +50,7 @@ function send(form: HTMLFormElement): void {
   });
   request.addEventListener('load', () => {
     if (request.status < 400) {
-      // Where the answer has led to, which may be this very page.
+      // The redirect target, which may be this page.
       if (request.responseURL === location.href) location.reload();
       else location.assign(request.responseURL);
       return;
