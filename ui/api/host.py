@@ -1,6 +1,4 @@
-"""Hayhooks as configured by Opora: immutable, with fixed settings and a quiet log, and with none of its own routes
-open.
-"""
+"""Hayhooks as configured by Opora: an immutable host with fixed settings, a quiet log and no open routes by default."""
 
 import json
 import logging

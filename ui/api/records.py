@@ -97,7 +97,7 @@ def show_turn(turn_id: str) -> dict[str, object]:
 
 
 def summary(record: Record) -> dict[str, object]:
-    """Return a recorded turn as a list entry. The question is None after erasure."""
+    """Return a recorded turn as a list entry. Erasure sets the question to None."""
     return {
         "sequence": record.sequence,
         "turn_id": record.turn_id,
@@ -110,7 +110,7 @@ def summary(record: Record) -> dict[str, object]:
 
 
 def whole(record: Record) -> dict[str, object]:
-    """Return a recorded turn with its content, which is None after erasure."""
+    """Return a recorded turn with its content; erasure sets it to None."""
     return {**summary(record), "person": record.person, "hash": record.hash, "content": record.content}
 
 
