@@ -1,4 +1,4 @@
-"""Steps of a turn that could not do their work: the turn goes on without them and says so."""
+"""Failed steps of a turn: the turn continues without them and reports them."""
 
 import logging
 from collections.abc import Iterator
@@ -33,5 +33,5 @@ def degraded(step: str, error: Exception | None = None) -> None:
 
 
 def is_degraded(step: str) -> bool:
-    """Whether the step has failed in this turn."""
+    """Return whether the step has failed in this turn."""
     return step in (_NOTED.get() or ())

@@ -9,26 +9,26 @@ from haystack.core.serialization import allow_deserialization_module, component_
 
 
 class Nested:
-    """Anything whose constructor keeps its arguments under their own names, which is all that there is to write.
+    """Base of nested parameters: the constructor stores its arguments under their own names.
 
-    Haystack does the same for a component by itself, but not for one that is a parameter of another.
+    Haystack serialises a component in this way, but not a parameter of a component.
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """For Haystack: the class and the constructor's arguments."""
+        """Serialise the class and the constructor's arguments for Haystack."""
         _self, *names = signature(type(self).__init__).parameters
         return default_to_dict(self, **{name: getattr(self, name) for name in names})
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """For Haystack: what `to_dict` described."""
+        """Restore an object from `to_dict`, for Haystack."""
         return default_from_dict(cls, data)
 
 
 def from_description(description: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what it is, the description says
-    """What `type` and `init_parameters` describe, one of ours or of Haystack's. Raises whatever its constructor does.
+    """Create the object described by `type` and `init_parameters`. Errors of its constructor propagate.
 
-    :param name: what the caller knows it by, for Haystack's errors.
+    :param name: name for Haystack's error messages.
     """
     allow_deserialization_module("components")
     return component_from_dict(import_class_by_name(description["type"]), dict(description), name)

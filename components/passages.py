@@ -22,14 +22,14 @@ class Chunk(Document):
 
 
 def from_payload(payload: Mapping[str, Json], score: float, scores: Mapping[str, float]) -> Document:
-    """A document from what `components/ingest` stored: `{content, meta}`."""
+    """Return a document from what `components/ingest` stored: `{content, meta}`."""
     stored: Mapping[str, Any] = payload
     meta: dict[str, Any] = {**stored["meta"], "scores": scores}
     return Chunk(id=meta["chunk_id"], content=stored["content"], meta=meta, score=score)
 
 
 def to_passage(document: Document) -> Passage:
-    """The typed view of a document. A document of another store may lack any of our metadata."""
+    """Return the typed view of a document. A document of another store may lack any of our metadata."""
     meta, text = document.meta, document.content or ""
     sentences = meta.get("sentences")
     return Passage(
@@ -58,12 +58,12 @@ def to_passage(document: Document) -> Passage:
 
 
 def to_passages(documents: Sequence[Document]) -> tuple[Passage, ...]:
-    """The typed views of documents."""
+    """Return the typed views of documents."""
     return tuple(map(to_passage, documents))
 
 
 def with_meta(document: Document, score: float | None = None, **meta: object) -> Document:
-    """The document with another score and further metadata."""
+    """Return the document with another score and further metadata."""
     return Chunk(
         id=document.id,
         content=document.content,
@@ -73,12 +73,12 @@ def with_meta(document: Document, score: float | None = None, **meta: object) ->
 
 
 def relevance(document: Document) -> float:
-    """The judge's probability (0..1) that the document answers; the score where no judge has seen it."""
+    """Return the judge's probability (0..1) that the document answers; the score where no judge has seen it."""
     return float(document.meta.get("relevance", document.score or 0.0))
 
 
 def in_force(passage: Passage, superseded: Container[str]) -> Passage:
-    """The passage with the status that the edges between documents leave it.
+    """Return the passage with the status that the edges between documents leave it.
 
     :param superseded: ids of documents that another one supersedes.
     """
@@ -88,6 +88,6 @@ def in_force(passage: Passage, superseded: Container[str]) -> Passage:
 
 
 def _section(meta: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The first and the last chunk of the section; None where the chunk is all of it."""
+    """Return the first and the last chunk of the section; None where the chunk is all of it."""
     first, last = meta.get("section_chunks") or (0, 0)
     return (first, last) if last > first else None

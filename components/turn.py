@@ -74,7 +74,7 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Filters(Frozen):
-    """Which passages may be retrieved. `None` leaves a field open; an empty tuple matches nothing.
+    """Filters for retrieval. `None` leaves a field open; an empty tuple matches nothing.
 
     Dates are ISO 8601 days (`2026-01-31`), both ends inclusive, compared with a document's last update.
     """
@@ -91,7 +91,7 @@ class Filters(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Passage(Frozen):
-    """One chunk of a document, as retrieved for this turn.
+    """A chunk of a document, retrieved for this turn.
 
     `text` is the chunk's body, `sentences` those of its sentences that may be quoted, as (start, end) character offsets
     into `text`.
@@ -182,14 +182,14 @@ class RejectedApproach(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Statement(Frozen):
-    """One sentence of a passage; `span` are character offsets into the passage's text."""
+    """A sentence of a passage; `span` holds character offsets into the passage's text."""
 
     passage: Passage
     span: tuple[int, int]
 
     @property
     def text(self) -> str:
-        """The sentence as written."""
+        """Return the sentence as written."""
         return self.passage.text[slice(*self.span)]
 
 
@@ -225,11 +225,11 @@ class Evidence(Frozen):
 
     @property
     def retrieved(self) -> int:
-        """How many passages were retrieved over all passes."""
+        """Return the number of passages retrieved in all passes."""
         return len(self.passages)
 
     def relevant_passages(self) -> tuple[Passage, ...]:
-        """The passages that the grader accepted, best first."""
+        """Return the passages that the grader accepted, best first."""
         by_id = {passage.chunk_id: passage for passage in self.passages}
         return tuple(by_id[chunk_id] for chunk_id in self.relevant_ids)
 
@@ -238,8 +238,8 @@ class Evidence(Frozen):
 class Citation(Frozen):
     """The passage behind one [N]. `span` is the quoted part as character offsets into the passage's text.
 
-    `origin` says what it is to the answer: `primary` evidence, a `related` document to read beside it, or one that is
-    `conflicting` with what the answer says.
+    `origin` is the role of the passage: `primary` evidence, a `related` document to read next, or `conflicting` with
+    the answer.
     """
 
     index: int
@@ -251,9 +251,9 @@ class Citation(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Frozen):
-    """One checkable statement of a draft with the citation indices it rests on and the quote that supports it.
+    """A checkable statement of a draft with the citation indices it rests on and the quote that supports it.
 
-    `gap` stands before the statement in the answer's text: a space, or a line break and perhaps a bullet.
+    `gap` precedes the statement in the answer's text: a space, or a line break and perhaps a bullet.
     """
 
     text: str
@@ -265,7 +265,7 @@ class Claim(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class SelfEvaluation(Frozen):
-    """How good a draft is: `quality` 1..100, how far it answers, `relevance` and `confidence` 0..1, what is open.
+    """Evaluation of a draft: `quality` 1..100, answerability, `relevance` and `confidence` 0..1, open points.
 
     `confidence` is the probability that a reader would call the draft an answer.
     """
@@ -282,9 +282,9 @@ class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
     `missing` are open parts of the question, `options` the things to choose from when the question fits several.
-    `truncated` says that a list continues in the source, `withheld` which rejected approaches were left out. `quoted`
-    says that the text is copied from the sources. `agreement` (0..1) is how far a second draft says the same, None when
-    none was written. The scores are those of `SelfEvaluation`; they stand here once the draft has been evaluated.
+    `truncated` means that a list continues in the source; `withheld` lists omitted rejected approaches. `quoted` means
+    that the text is copied from the sources. `agreement` (0..1) is the similarity to a second draft, None without one.
+    The scores are those of `SelfEvaluation`, set once the draft has been evaluated.
     """
 
     text: str
@@ -306,7 +306,7 @@ class Draft(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Gate(Frozen):
-    """One threshold and whether this turn passed it."""
+    """A threshold and whether this turn passed it."""
 
     name: str
     passed: bool
@@ -338,7 +338,7 @@ class Article(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Reply(Frozen):
-    """What the visitor reads: texts already in the turn's locale, resolved from locale files or tenant policy."""
+    """Texts for the visitor, in the turn's locale, resolved from locale files or tenant policy."""
 
     text: str = ""
     notice: str | None = None
@@ -350,9 +350,9 @@ class Reply(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Turn(Frozen):
-    """One question, before and after it went through the pipeline.
+    """A question and the state of its processing by the pipeline.
 
-    `passes` counts retrieval passes, of which at most `max_passes` are made. `outcome` is None until it is decided.
+    `passes` counts retrieval passes, limited by `max_passes`. `outcome` is None until it is decided.
     `history` is the conversation so far, oldest first. `context` names the product or page that the customer looks at.
     `standalone_question` is a follow-up question completed from the history, else empty. `degraded` names the steps
     that could not do their work.

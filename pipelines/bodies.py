@@ -57,7 +57,7 @@ class JsonBounds:
 
 
 def is_json(headers: Headers) -> bool:
-    """Whether a request says that its body is JSON."""
+    """Return whether a request says that its body is JSON."""
     return headers.get("content-type", "").partition(";")[0].strip().lower().endswith("json")
 
 
@@ -82,7 +82,7 @@ def reuse(route: APIRoute) -> None:
 
 
 async def parsed(model: type[BaseModel], body: bytes) -> object:
-    """The value of a JSON body that the model accepts.
+    """Return the value of a JSON body that the model accepts.
 
     :raises CallerError: it is not JSON, or not what the model describes.
     """

@@ -1,4 +1,4 @@
-"""HTTP connections with bounds, before anybody has said who they are.
+"""Limits of HTTP connections before authentication.
 
 The threat: uvicorn's usual parser collects a request's head without a bound, and waits for ever for what a client sends
 or takes byte by byte, so that a few hundred silent connections use up all memory or every file descriptor. Here h11
@@ -20,13 +20,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from settings import get_settings
 
 HEAD_BYTES = 65_536
-"""The most of a request line and its headers."""
+"""Maximum size of a request line with its headers."""
 
 GRACE_SECONDS = 20.0
-"""How long a request may take to arrive, and a reply to be taken, however small it is."""
+"""Time for a request to arrive, and for a reply to be taken, however small."""
 
 LEAST_RATE = 500
-"""Bytes a second that a request must bring after that, as in Apache's `mod_reqtimeout`."""
+"""Minimum bytes per second of a request after that, as in Apache's `mod_reqtimeout`."""
 
 _LOOK_SECONDS = 5.0
 _GARBAGE = "Invalid HTTP request received."
@@ -36,7 +36,7 @@ _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 
 
 class BoundedConnection(H11Protocol):
-    """One connection. `per_address` and `at_most` bound how many there are; 0: no bound.
+    """An HTTP connection. `per_address` and `at_most` limit the number of connections; 0 means no limit.
 
     Addresses in `proxies` serve many clients and are not limited by `per_address`.
     """
@@ -74,7 +74,7 @@ class BoundedConnection(H11Protocol):
         super().data_received(data)
 
     def pause_writing(self) -> None:
-        """The client takes nothing for now."""
+        """Note that the client does not read for now."""
         self._unsent_since = self.loop.time()
         super().pause_writing()
 
@@ -108,8 +108,10 @@ class BoundedConnection(H11Protocol):
 
 
 class SeldomFilter(logging.Filter):
-    """Lets uvicorn's line about requests that are none through every ten seconds, with how many were left out: whoever
-    sends a thousand of them a second is not to fill the disk."""
+    """Limits uvicorn's message about invalid requests to one in ten seconds, with the number of suppressed ones.
+
+    A flood of such requests must not fill the disk.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +119,7 @@ class SeldomFilter(logging.Filter):
         self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written."""
+        """Return whether the record is written."""
         if record.msg != _GARBAGE:
             return True
         if record.created < self._next:
@@ -131,12 +133,12 @@ class SeldomFilter(logging.Filter):
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from; empty where nobody can say."""
+    """Return the address of the client; empty if unknown."""
     return request.client.host if request.client else ""
 
 
 def public_url(request: Request) -> str:
-    """The address of the service as browsers know it, without a slash at its end."""
+    """Return the address of the service as browsers know it, without a slash at its end."""
     return (get_settings().public_url or str(request.base_url)).rstrip("/")
 
 

@@ -1,4 +1,4 @@
-"""Cross-origin requests: browsers on a tenant's site may use what its widget uses, and nobody else may use anything.
+"""Cross-origin requests: browsers on a tenant's site may use what its widget uses, other origins nothing.
 
 Whether a page may act for a particular site is checked by the gate and by `POST /widget/sessions`; this only lets
 browsers ask, and read the answer, where some site is at their origin. Any page may read the answer of

@@ -1,14 +1,14 @@
-"""What a pipeline file defines: its own YAML, or a profile laid over the pipeline that it belongs to.
+"""Pipeline definitions: a YAML file, or a profile merged into its pipeline.
 
-A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what differs from `ask/ask.yaml`:
+A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds the differences from `ask/ask.yaml`:
 
 - `components`: merged key by key; any other value replaces the one before. A component of another `type` replaces the
   whole component, because the parameters of the one mean nothing to the other. A new name adds a component.
 - `remove`: names of components that the profile does without, and connections (`{sender, receiver}`) that it cuts.
 - `connections`: added. A connection to a socket that has a sender already replaces that sender, unless the socket takes
   several.
-- `models`: what is named once, by an anchor, and used in several places.
-- `reranker`: a profile of its own, laid over the result if `OPORA_RERANK` is on.
+- `models`: values defined once, by an anchor, and used in several places.
+- `reranker`: another profile, merged into the result if `OPORA_RERANK` is on.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ Definition: TypeAlias = dict[str, Any]
 _STORES = "tenants.index.stores"
 
 ALLOWED_MODULES = ["components", "haystack", "haystack_integrations", _STORES]
-"""Whose classes a pipeline file may name; anything else is refused on loading."""
+"""Packages whose classes a pipeline file may use; loading rejects all others."""
 
 LOCAL_OLLAMA = "http://127.0.0.1:11434"
-"""Where profiles look for Ollama, unless `OPORA_OLLAMA_URL` names another place."""
+"""Address of Ollama in profiles, unless `OPORA_OLLAMA_URL` is set."""
 
 PROFILES = "profiles"
 NAMED_ONCE = "models"
@@ -41,13 +41,13 @@ OVERLAY_KEYS = frozenset(
 
 
 def base_of(path: Path) -> Path | None:
-    """The pipeline that a profile is laid over; None for a file that is a pipeline itself."""
+    """Return the pipeline that a profile is laid over; None for a file that is a pipeline itself."""
     folder = path.resolve().parent
     return folder.parent / f"{folder.parent.name}.yaml" if folder.name == PROFILES else None
 
 
 def load(path: Path) -> Definition:
-    """The pipeline as Haystack takes it."""
+    """Return the pipeline as Haystack takes it."""
     base = base_of(path)
     settings = get_settings()
     definition = (
@@ -61,14 +61,14 @@ def load(path: Path) -> Definition:
 
 
 def source(path: Path) -> str:
-    """The same as YAML text."""
+    """Return the same as YAML text."""
     if base_of(path) is None:
         return path.read_text(encoding="utf-8")
     return yaml.safe_dump(load(path), allow_unicode=True, sort_keys=False)
 
 
 def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool = False) -> Definition:
-    """The pipeline with a profile over it. Neither is changed.
+    """Return the pipeline with a profile over it. Neither is changed.
 
     :param rerank: with the profile's reranker, if it has one.
     """
@@ -97,12 +97,12 @@ def _step(socket: str) -> str:
 
 
 def _takes_several(components: Mapping[str, Any], receiver: str) -> bool:
-    """Whether a socket takes values of several senders: that of a `BranchJoiner`."""
+    """Return whether a socket takes values of several senders: that of a `BranchJoiner`."""
     return str(components.get(_step(receiver), {}).get("type", "")).endswith("BranchJoiner")
 
 
 def _with_ollama(definition: Definition, url: str) -> Definition:
-    """The same with another address of the Ollama server, which a container does not have to itself."""
+    """Return the same with another address of the Ollama server, which a container does not have to itself."""
     return {key: _moved(value, url) for key, value in definition.items()}
 
 

@@ -38,19 +38,19 @@ class Connection:
 
 
 def names() -> tuple[str, ...]:
-    """The pipelines that are deployed."""
+    """Return the pipelines that are deployed."""
     return tuple(
         sorted(path.stem for path in get_settings().pipelines_dir.glob("*/*.yaml") if path == path_of(path.stem))
     )
 
 
 def path_of(name: str) -> Path:
-    """The file of a deployed pipeline."""
+    """Return the file of a deployed pipeline."""
     return get_settings().pipelines_dir / name.partition(".")[0] / f"{name}.yaml"
 
 
 def mermaid(source: str) -> str:
-    """The pipeline of a YAML text as a Mermaid flowchart; dotted arrows lead back."""
+    """Return the pipeline of a YAML text as a Mermaid flowchart; dotted arrows lead back."""
     definition = yaml.safe_load(source)
     components = definition["components"]
     comments = _comments(source)
@@ -70,7 +70,7 @@ def _label(name: str, spec: Mapping[str, object], comments: Mapping[tuple[str, s
 
 
 def _formatted(name: str, value: object) -> str:
-    """A parameter's value; a nested component by its class alone."""
+    """Return a parameter's value; a nested component by its class alone."""
     if isinstance(value, dict):
         return _class(value["type"]) if "type" in value else ", ".join(f"{key} {inner}" for key, inner in value.items())
     return _class(value) if name == "type_" else str(value)
@@ -81,7 +81,7 @@ def _class(path: object) -> str:
 
 
 def _comments(source: str) -> dict[tuple[str, str], str]:
-    """What the YAML says beside a parameter, by step and parameter."""
+    """Return the comments next to parameters in the YAML, by step and parameter."""
     comments, step = {}, ""
     for line in source.splitlines():
         if match := _STEP.match(line):
@@ -92,7 +92,7 @@ def _comments(source: str) -> dict[tuple[str, str], str]:
 
 
 def _connections(connections: Sequence[Mapping[str, object]], steps: Sequence[str]) -> list[Connection]:
-    """The arrows between steps, each once, with the names of the sockets that receive what it carries."""
+    """Return the arrows between steps, each once, with the names of the sockets that receive what it carries."""
     carried: dict[tuple[str, str], dict[str, None]] = {}
     for connection in connections:
         (sender, socket), (receiver, into) = (str(connection[end]).split(".")[:2] for end in ("sender", "receiver"))
@@ -105,7 +105,7 @@ def _connections(connections: Sequence[Mapping[str, object]], steps: Sequence[st
 
 
 def _back_edges(following: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
-    """The connections that close a loop: those to a step from which the walk came."""
+    """Return the connections that close a loop: those to a step from which the walk came."""
     back: set[tuple[str, str]] = set()
     done: set[str] = set()
 
@@ -124,7 +124,7 @@ def _back_edges(following: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
 
 
 def _id(name: str) -> str:
-    """A step's name as Mermaid takes it."""
+    """Return a step's name as Mermaid takes it."""
     plain = re.sub(r"\W", "_", name)
     return f"{plain}_" if plain in _KEYWORDS else plain
 

@@ -4,5 +4,5 @@ _MOST_DIGITS = 18
 
 
 def is_event_number(text: str) -> bool:
-    """Whether a text can be one. Python refuses to read numbers of thousands of digits, and so does any database."""
+    """Return whether a text can be an event number. Python and databases reject numbers of thousands of digits."""
     return text.isdecimal() and len(text) <= _MOST_DIGITS

@@ -1,8 +1,8 @@
-"""The gate in front of every route: who asks, what they may do, and whether the body can be read at all.
+"""The gate in front of every route: authentication, permissions, and limits of the body.
 
-Threat: Hayhooks authenticates nobody and brings routes of its own (drawing, status, chat, files, API documents), and
-more may come with an update. So nothing passes that is not in the table, and the tenant is set here, once, from the
-token. Errors from further in are answered here too: Hayhooks puts exception text into its 500s.
+Threat: Hayhooks has no authentication and adds its own routes (drawing, status, chat, files, API documents), and an
+update may add more. So only listed routes pass, and the tenant is set here, once, from the token. Errors from the
+application are replaced here too: Hayhooks puts exception text into its 500s.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ from tenants.work.seats import may_take_more
 log = logging.getLogger("opora.gate")
 
 MOST_OPEN = 10_000
-"""Requests in progress, open streams included. One tenant's may be three quarters of them."""
+"""Maximum number of requests in progress, including open streams. One tenant may have three quarters of them."""
 
 MOST_OPEN_OF_VISITOR = 25
 """Requests in progress of one visitor, including the streams of all their tabs."""
@@ -86,7 +86,7 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One open route. `scope` None: no token needed. `limit` is the largest body in bytes.
+    """An open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 
     `per_minute` limits the requests of a visitor (0: unlimited); addresses and sites have a multiple, see `Shares`.
 
@@ -111,7 +111,7 @@ class Route:
 
 
 class _RouteTable:
-    """Exact paths cost one look-up; only a path that is none of them is compared to templates.
+    """Exact paths cost one look-up; only an unknown path is compared to templates.
 
     The templates are compiled by the router of the host application, so that gate and host never disagree on a path.
     """
@@ -123,7 +123,7 @@ class _RouteTable:
         ]
 
     def find(self, method: str, path: str) -> Route | None:
-        """The route of a request; of two templates that fit, the one listed first. None: nothing is open there."""
+        """Return the route of a request; the first listed of several templates. None if no route is open."""
         return self._exact.get((method, path)) or self._templated(method, path)
 
     def _templated(self, method: str, path: str) -> Route | None:
@@ -219,7 +219,7 @@ class Gate:
 
 
 class _GatedRequest:
-    """One request on its way through the gate."""
+    """A request on its way through the gate."""
 
     def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
         self.gate = gate
@@ -261,7 +261,7 @@ class _GatedRequest:
             )
 
     async def _forward(self) -> None:
-        # The pattern of a router ends with `$`, which matches before a final line feed too: no path of ours has any.
+        # A router's pattern ends with `$`, which also matches before a final line feed. No valid path has one.
         path = self.scope["path"]
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
         if self.route is None:
@@ -291,7 +291,7 @@ class _GatedRequest:
                 await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
-        """Forward a request of an operator, whom the session's cookie names."""
+        """Forward a request of the operator signed in by the session cookie."""
         signed_in = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
         if not pages.may(signed_in.operator, scope):
             raise Forbidden(scope=scope)
@@ -379,10 +379,10 @@ class _GatedRequest:
         return await self._read_bounded(limit)
 
     async def _receive_files(self, limit: int, signed_in: SignedIn) -> Receive:
-        """A form with files, read no further than what shows that a page of this session sent it.
+        """Read a form with files just far enough to verify that a page of this session sent it.
 
         Threat: a foreign form that fills the memory or the disk before it is refused. A script sends the token in a
-        header; a plain form has it in its first field, so that it stands in no address, history or log.
+        header; a plain form has it in its first field, so that it appears in no URL, history or log.
         """
         kind = self.headers.get("content-type", "")
         if not kind.lower().startswith("multipart/form-data;"):
@@ -415,7 +415,7 @@ class _GatedRequest:
         if declared.isdecimal() and int(declared) > limit:
             raise TooLarge(limit=limit)
         if "content-encoding" in self.headers:
-            # A compressed body would have to be unpacked before its size is known.
+            # The size of a compressed body is unknown before it is unpacked.
             raise UnsupportedMedia
         received = 0
         complete = False
@@ -437,7 +437,7 @@ class _GatedRequest:
         return bounded
 
     async def _send_response(self, message: Message) -> None:
-        """Forward a response, replacing errors that are not problem objects of ours."""
+        """Forward a response, replacing errors that are not our problem objects."""
         if message["type"] == "http.response.start":
             status = message["status"]
             is_page = self.route is not None and self.route.page
@@ -456,7 +456,7 @@ class _GatedRequest:
 
     async def _refuse(self, error: OporaError) -> None:
         if self.streaming:
-            # Who follows events comes back to where they ended, by itself.
+            # Readers of events reconnect by themselves and resume where they left off.
             await self.send({"type": "http.response.body"})
         if self.status:
             return
@@ -467,7 +467,7 @@ class _GatedRequest:
         await response(self.scope, self.receive, self.send)
 
     def _page_of(self, error: OporaError) -> Response:
-        """An error for a browser: whoever has not signed in does that first."""
+        """Return an error page for a browser, or a redirect to the sign-in page."""
         if isinstance(error, Unauthenticated):
             query = bytes(self.scope.get("query_string", b"")).decode("latin-1")
             # What was sent to be stored is not sent again by going there.
@@ -481,9 +481,9 @@ class _GatedRequest:
 
 
 def _cause(group: ExceptionGroup[Exception]) -> Exception:
-    """What has ended a stream of events, which FastAPI sends from a group of tasks.
+    """Return the error that ended an event stream, which FastAPI sends from a task group.
 
-    A reader that leaves while an event is on its way breaks that group, too: FastAPI 0.165, discussion 15725.
+    A reader that disconnects during an event breaks that group, too: FastAPI 0.165, discussion 15725.
     """
     _, faults = group.split((BrokenResourceError, ClosedResourceError))
     if faults is None:
@@ -500,7 +500,7 @@ def _bearer(headers: Headers) -> str:
 
 
 def _is_site_token(token: str) -> bool:
-    """Whether a token says that it is a visitor's. It proves nothing yet."""
+    """Return whether a token says that it is a visitor's. It proves nothing yet."""
     if len(token) > MAX_TOKEN_BYTES:
         return False
     try:

@@ -28,14 +28,14 @@ _ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One defect: a stable code, its location in the file, and the offending text."""
+    """A defect: a stable code, its location in the file, and the offending text."""
 
     code: str
     where: str
     found: str = ""
 
     def describe(self, locale: str) -> str:
-        """The finding as a readable line."""
+        """Return the finding as a readable line."""
         return f"{self.where}: {text(f'lint.{self.code}', locale, found=self.found)}"
 
 
@@ -49,14 +49,14 @@ class _Connection:
 
 
 def lint_file(path: Path) -> list[Finding]:
-    """All findings in a pipeline file, or in a profile and the pipeline that it overlays."""
+    """Return all findings in a pipeline file, or in a profile and the pipeline that it overlays."""
     source = path.read_text(encoding="utf-8")
     base = definition.base_of(path)
     return lint(source) if base is None else _overlay_faults(source, base)
 
 
 def lint(source: str) -> list[Finding]:
-    """All findings in the YAML text of a pipeline; empty when it is sound."""
+    """Return all findings in the YAML text of a pipeline; empty if it is sound."""
     content, findings = _read(source)
     return findings if content is None else findings + _faults(content)
 
@@ -68,22 +68,22 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
     if overlay is None or (below := lint_file(base)):
         return findings or below
     findings += [Finding("overlay_key", "yaml", str(key)) for key in overlay if key not in OVERLAY_KEYS]
-    steps, whole = overlay.get("components", {}), definition.load(base)
+    steps, pipeline = overlay.get("components", {}), definition.load(base)
     if not isinstance(steps, dict):
         return [*findings, Finding("not_a_mapping", "components", str(steps))]
     for name, spec in steps.items():
-        if name not in whole["components"] and (not isinstance(spec, dict) or "type" not in spec):
+        if name not in pipeline["components"] and (not isinstance(spec, dict) or "type" not in spec):
             findings.append(Finding("overlay_step", f"components.{name}", name))
     removed = overlay.get("remove") or []
     if not isinstance(removed, list):
         return [*findings, Finding("not_a_list", "remove", str(removed))]
-    known = [*whole["components"], *whole.get("connections", ())]
+    known = [*pipeline["components"], *pipeline.get("connections", ())]
     findings += [Finding("overlay_removed", "remove", str(one)) for one in removed if one not in known]
-    return findings or _faults(definition.with_overlay(whole, overlay, rerank=True))
+    return findings or _faults(definition.with_overlay(pipeline, overlay, rerank=True))
 
 
 def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:
-    """The mapping that a text in YAML holds, None where it holds none, and what is wrong with the text."""
+    """Return the mapping in a YAML text, or None without a mapping, and the defects of the text."""
     loader = _Loader(source)
     try:
         content = loader.get_single_data()
@@ -97,7 +97,7 @@ def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:
 
 
 def _faults(content: Mapping[str, object]) -> list[Finding]:
-    """What is wrong with a pipeline, its components first."""
+    """Return the defects of a pipeline, its components first."""
     findings = [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS | _HAYHOOKS_KEYS]
     components = content.get("components") or {}
     if not isinstance(components, dict):
@@ -105,7 +105,7 @@ def _faults(content: Mapping[str, object]) -> list[Finding]:
     for name, spec in components.items():
         findings += _component_faults(f"components.{name}", spec)
     if any(finding.where.startswith("components.") for finding in findings):
-        return findings  # sockets are known only once every component stands
+        return findings  # sockets are known only once every component is built
     return findings + list(_graph_faults(content, components))
 
 
@@ -127,7 +127,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _component_faults(where: str, spec: object) -> Iterator[Finding]:
-    """What is wrong with one `{type, init_parameters}`, nested ones included."""
+    """Yield the defects of a `{type, init_parameters}` mapping, including nested ones."""
     if not isinstance(spec, dict):
         yield Finding("not_a_mapping", where, str(spec))
         return
@@ -163,7 +163,7 @@ def _component_faults(where: str, spec: object) -> Iterator[Finding]:
 
 
 def _parameters(cls: type) -> list[Parameter]:
-    """The parameters of a class's own or inherited initialiser; none when it has only the one of every object."""
+    """Return the parameters of a class's own or inherited initialiser; empty if it is `object`'s."""
     initialiser = next((vars(base)["__init__"] for base in cls.__mro__[:-1] if "__init__" in vars(base)), None)
     return list(signature(initialiser).parameters.values())[1:] if initialiser is not None else []
 
@@ -191,7 +191,7 @@ def _parts(value: object) -> Iterator[object]:
 
 
 def _graph_faults(content: Mapping[str, object], components: Mapping[str, object]) -> Iterator[Finding]:
-    """What is wrong with how the components are joined."""
+    """Yield the defects in the connections of the components."""
     try:
         parts = Pipeline.from_dict({"components": components}, allowed_modules=ALLOWED_MODULES)
     except Exception as error:  # whatever a component raises on creation is the finding
@@ -270,7 +270,7 @@ def _declared_paths(
 
 
 def _end_faults(metadata: object, endings: Container[str]) -> Iterator[Finding]:
-    """The step whose output is the finished turn: `metadata.exit` names it."""
+    """Check `metadata.exit`, which names the step whose output is the finished turn."""
     if not isinstance(metadata, dict):
         yield Finding("not_a_mapping", "metadata", str(metadata))
     elif "exit" in metadata and str(metadata["exit"]) not in endings:
@@ -280,7 +280,7 @@ def _end_faults(metadata: object, endings: Container[str]) -> Iterator[Finding]:
 
 
 def _max_passes(components: Mapping[str, object]) -> int:
-    """The most passes that any quality may spend."""
+    """Return the maximum number of passes of any quality."""
     budget = {str(quality): passes for quality, passes in PASSES.items()}
     for spec in components.values():
         arguments = spec.get("init_parameters") if isinstance(spec, dict) else None
@@ -291,8 +291,8 @@ def _max_passes(components: Mapping[str, object]) -> int:
 def _loop_faults(
     connections: Iterable[_Connection], mandatory: Container[tuple[str, str]], max_runs: object, max_passes: int
 ) -> Iterator[Finding]:
-    """A value from outside a loop arrives once: a mandatory socket inside that nothing in the loop feeds has no value
-    in the second pass.
+    """Find mandatory sockets in a loop that nothing in the loop feeds: a value from outside arrives only once and is
+    missing in the second pass.
     """
     connections = list(connections)
     reachable = _reachable(connections)
@@ -308,7 +308,7 @@ def _loop_faults(
 
 
 def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:
-    """Each component with those that its values come to, itself included when it is in a loop."""
+    """Return each component with those that its values come to, itself included when it is in a loop."""
     following: dict[str, set[str]] = {}
     for connection in connections:
         following.setdefault(connection.sender, set()).add(connection.receiver)
@@ -327,13 +327,13 @@ def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:
 
 
 def deployed() -> list[Path]:
-    """The pipelines of this installation and their profiles."""
+    """Return the pipelines of this installation and their profiles."""
     folder = get_settings().pipelines_dir
     return sorted([*folder.glob("*/*.yaml"), *folder.glob(f"*/{definition.PROFILES}/*.yaml")])
 
 
 def main(paths: list[str]) -> int:
-    """Print the findings in the given files, or in every pipeline of ours; 1 when there are any."""
+    """Print the findings in the given files, or in all deployed pipelines. Return 1 if there are any."""
     locale = get_settings().default_locale
     files = [Path(path) for path in paths] or deployed()
     lines: list[str] = []

@@ -13,5 +13,5 @@ def begin(turn_id: str) -> None:
 
 
 def trace_id() -> str:
-    """The trace of the turn that is being answered; empty outside of one."""
+    """Return the trace of the turn that is being answered; empty outside of one."""
     return traces.trace_id(turn_id) if (turn_id := _TURN.get()) else ""

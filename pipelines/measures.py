@@ -1,6 +1,6 @@
-"""What a process counts of its turns. Without the web, which the command line, too, would have to load.
+"""Counters of the turns in a process. Imports no web framework, because the command line loads this module too.
 
-Labels come from closed sets of ours, so that no caller can make series.
+Labels come from fixed sets, so that no caller can create series.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """`GET /metrics` for Prometheus: what the service does, as numbers that name no tenant, person or document.
 
-Open only with the token of `OPORA_METRICS_TOKEN`, which is no tenant's; without that setting the route does not exist.
-Labels come from closed sets of ours, so that no caller can make series. Turns and steps are counted in this process;
+Open only with the token of `OPORA_METRICS_TOKEN`, which belongs to no tenant; without it the route does not exist.
+Labels come from fixed sets, so that no caller can create series. Turns and steps are counted in this process;
 jobs, gaps, deliveries and chats are counted in the database, which replicas share, at most every ten seconds.
 """
 
@@ -36,14 +36,14 @@ PlatformCollector(registry=REGISTRY)
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open route, where there is a token for it."""
+    """Return the open route, where there is a token for it."""
     return (Route("GET", PATH),) if settings.metrics_token.get_secret_value() else ()
 
 
 class _Now(Collector):
-    """What is true at the moment of asking.
+    """Current values at the time of a scrape.
 
-    :param waiting: how many questions are in work or wait.
+    :param waiting: returns the number of running and queued questions.
     """
 
     def __init__(self, waiting: Callable[[], int]) -> None:
@@ -87,7 +87,7 @@ def _gauge(name: str, about: str, value: float) -> Metric:
 
 
 def router(settings: Settings, waiting: Callable[[], int]) -> APIRouter:
-    """The route, for `app`."""
+    """Return the route, for `app`."""
     made, now, token = APIRouter(tags=["health"]), CollectorRegistry(), settings.metrics_token.get_secret_value()
     now.register(_Now(waiting))
 

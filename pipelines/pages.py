@@ -1,7 +1,7 @@
 """Pages of the desk at the gate: the cookie of a session, what it allows, and what browsers must not do.
 
 Threats: another site that sends a form or a request in an operator's name (the browser says where a request comes from,
-and every change carries a token that only a page of the same session knows), a page in somebody else's frame, a script
+and every change carries a token that only a page of the same session knows), a page in a foreign frame, a script
 in a text that a customer wrote (no script but our own file, no markup from strings but through one named policy), a
 page in a shared cache, and a cookie planted by a neighbouring host (the prefix `__Host-`).
 
@@ -30,12 +30,12 @@ COOKIE = "__Host-opora-desk"
 SIGN_IN = "/desk/sign-in"
 CSRF_FIELD = "csrf"
 MAX_FIELDS = 100
-"""Fields of one form; more would be work for whoever reads them."""
+"""Maximum number of fields in a form, to limit the work of its handlers."""
 CSRF_HEADER = "x-csrf-token"
 FIRST_FIELD_BYTES = 1_000
-"""As much of a form with files as holds its first field."""
+"""Size of the beginning of a form with files that contains its first field."""
 SIGNED_IN = "signed_in"
-"""The scope of pages that everybody who has signed in may see."""
+"""The scope of pages for all operators who have signed in."""
 INSTALLATION = "installation"
 """The scope of pages for admins of the installation. No token can carry either of the two."""
 
@@ -56,16 +56,16 @@ class Renderer(Protocol):
     """Makes a page of a template; what is put in is escaped."""
 
     def render(self, template: str, locale: str, values: Mapping[str, object]) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
 
 
 def presented(headers: Headers) -> str:
-    """The secret in the session's cookie, empty where there is none."""
+    """Return the secret in the session's cookie; empty if missing."""
     return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
 
 
 def may(operator: Operator, scope: str) -> bool:
-    """Whether an operator may use a route with this scope."""
+    """Return whether an operator may use a route with this scope."""
     if scope == SIGNED_IN:
         return True
     if scope == INSTALLATION:
@@ -77,8 +77,8 @@ def may(operator: Operator, scope: str) -> bool:
 def check_source(headers: Headers) -> None:
     """Raise `Forbidden` unless a page of this service sent the request. A browser that does not say so is refused."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin", "")
-    ours = site == "same-origin" if site else bool(origin) and urlsplit(origin).netloc == headers.get("host", "")
-    if not ours:
+    same_origin = site == "same-origin" if site else bool(origin) and urlsplit(origin).netloc == headers.get("host", "")
+    if not same_origin:
         raise Forbidden("foreign_request")
 
 
@@ -111,7 +111,7 @@ def to_sign_in(path: str, query: str) -> Response:
 
 
 def signed_in(response: Response, request: Request, operator: Operator) -> Response:
-    """The response, with the cookie of a session of the operator's that begins with it."""
+    """Return the response, with the cookie of a session of the operator's that begins with it."""
     secret = sessions.begin(operator, address=address_of(request), browser=request.headers.get("user-agent", ""))
     seconds = int(LONGEST.total_seconds())
     response.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
@@ -119,13 +119,13 @@ def signed_in(response: Response, request: Request, operator: Operator) -> Respo
 
 
 def without_session(response: Response) -> Response:
-    """The response, which takes the cookie away."""
+    """Return the response, which takes the cookie away."""
     response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return response
 
 
 def local(path: str, otherwise: str) -> str:
-    """A path of the desk to go on to; whatever else somebody has put into the address is not followed."""
+    """Return `path` if it is a safe path of the desk, else `otherwise`. It prevents open redirects."""
     plain = path.startswith("/desk") and not any(ord(character) <= 32 or character == "\\" for character in path)
     parts = urlsplit(path) if plain else urlsplit("")
     return path if plain and not parts.netloc and not parts.scheme and "//" not in parts.path else otherwise
@@ -135,4 +135,4 @@ class PageError(Protocol):
     """Shows an error as a page."""
 
     def __call__(self, error: OporaError) -> Response:
-        """The page, with the error's status."""
+        """Return the page, with the error's status."""

@@ -19,7 +19,7 @@ from tenants.core.errors import CallerError, Invalid, Malformed, OporaError, Rat
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
-"""When to come back after `busy` or `unavailable`: the service frees up within a second, or not soon at all."""
+"""Value of `Retry-After` for `busy` or `unavailable`: the service is free within a second, or not soon."""
 _FIELD_LENGTH = 100
 _OWN_CODES = frozenset({"question_empty", "question_too_long"})
 
@@ -44,7 +44,7 @@ class ProblemException(HTTPException):
 
 
 class TextResponse(Response):
-    """A response that stands for its body where Hayhooks needs a text, as for MCP."""
+    """A response that converts to its body where Hayhooks needs text, as for MCP."""
 
     def __str__(self) -> str:
         return bytes(self.body).decode()
@@ -52,7 +52,7 @@ class TextResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """How to answer this request's sender: the locale, and the id that also stands in the `X-Request-Id` header."""
+    """Context for answering a request: the locale, and the id in the `X-Request-Id` header."""
 
     locale: str = LOCALES[0]
     request_id: str = ""
@@ -64,7 +64,7 @@ caller: ContextVar[Caller] = ContextVar("opora_caller", default=_ANYBODY)
 
 
 def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
-    """The HTTP answer to an error.
+    """Return the HTTP answer to an error.
 
     :param turn_id: the turn that failed, when one had begun.
     """
@@ -92,18 +92,18 @@ def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
 
 
 def explained(error: OporaError) -> tuple[str, str]:
-    """What has happened and what to do about it, in the caller's language."""
+    """Return the title and explanation of an error in the caller's language."""
     locale = caller.get().locale
     return _text("title", locale, error), _text("detail", locale, error)
 
 
 def from_validation(error: ValidationError) -> CallerError:
-    """The typed error behind pydantic's, whose own text names our models and quotes the input."""
+    """Return the typed error behind pydantic's, whose own text names our models and quotes the input."""
     return from_complaints(error.errors(include_url=False, include_input=False))
 
 
 def from_complaints(complaints: Sequence[Mapping[str, Any]]) -> CallerError:
-    """The same, from pydantic's list of what is wrong: each has its `type`, its path `loc` and perhaps a `ctx`."""
+    """Return the typed error for pydantic's list of errors, each with `type`, `loc` and perhaps `ctx`."""
     if any(complaint["type"] == "json_invalid" for complaint in complaints):
         return Malformed()
     fields: list[tuple[str, str]] = []
@@ -115,7 +115,7 @@ def from_complaints(complaints: Sequence[Mapping[str, Any]]) -> CallerError:
 
 
 def locale_of(accept_language: str) -> str:
-    """The first of our locales in an `Accept-Language` header, empty when it names none of them."""
+    """Return the first supported locale in an `Accept-Language` header; empty if there is none."""
     for item in accept_language.split(","):
         tag = item.split(";", 1)[0].strip().lower()[:2]
         if tag in LOCALES:

@@ -7,7 +7,7 @@ _REQUESTED = Event()
 
 announce = _ANNOUNCED.set
 announced = _ANNOUNCED.is_set
-"""Whether new requests are better sent elsewhere; those that come are answered still."""
+"""Return whether new requests should go to another process; requests that arrive are still answered."""
 
 request = _REQUESTED.set
 requested = _REQUESTED.is_set

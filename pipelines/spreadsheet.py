@@ -1,7 +1,7 @@
 """Tables as CSV that a spreadsheet may open.
 
-Threat: a spreadsheet runs a cell that begins like a formula, whoever wrote it (OWASP, "CSV Injection"). Such texts get
-an apostrophe in front, which spreadsheets take for "this is text".
+Threat: a spreadsheet runs a cell that begins like a formula, even in a customer's text (OWASP, "CSV Injection"). Such
+texts get an apostrophe in front, which spreadsheets take for "this is text".
 """
 
 import csv
@@ -14,7 +14,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """The lines of a CSV file, one at a time, its header first."""
+    """Yield the lines of a CSV file, one at a time, its header first."""
     yield _BYTE_ORDER_MARK + _line(names)
     for row in rows:
         yield _line([_harmless(cell) for cell in row])

@@ -21,12 +21,12 @@ DRAFT = "draft"
 
 
 def to_answer(draft: Draft, query: str, documents: Sequence[Document] = ()) -> GeneratedAnswer:
-    """The draft as Haystack's answer; `documents` are its sources."""
+    """Return the draft as Haystack's answer; `documents` are its sources."""
     return GeneratedAnswer(data=draft.text, query=query, documents=list(documents), meta={DRAFT: draft})
 
 
 def to_draft(answer: GeneratedAnswer) -> Draft:
-    """The draft of an answer. One that another component wrote, such as `AnswerBuilder`, is cut at its marks [N]."""
+    """Return the draft of an answer. Parse the marks [N] if another component (`AnswerBuilder`) wrote the answer."""
     draft = answer.meta.get(DRAFT)
     if isinstance(draft, Draft):
         return draft
@@ -38,7 +38,7 @@ def to_draft(answer: GeneratedAnswer) -> Draft:
 
 
 def draft_of_text(text: str, numbered: Mapping[int, Passage]) -> Draft:
-    """A text with marks [N] as a draft; marks that lead nowhere are dropped."""
+    """Return a text with marks [N] as a draft; marks that lead nowhere are dropped."""
     utterances = Utterances()
     claims: list[Claim] = []
     for utterance in (*utterances.add(text), *utterances.finish()):
@@ -52,7 +52,7 @@ def draft_of_text(text: str, numbered: Mapping[int, Passage]) -> Draft:
 
 
 def with_claims(draft: Draft, claims: Iterable[Claim], numbered: Mapping[int, Passage]) -> Draft:
-    """The draft with these claims, its text and its citations made of them."""
+    """Return the draft with these claims, its text and its citations made of them."""
     kept = _with_items(tuple(claims))
     used = sorted({number for claim in kept for number in claim.citations})
     quotes = {number: [claim.quote or claim.text for claim in kept if number in claim.citations] for number in used}
@@ -61,7 +61,7 @@ def with_claims(draft: Draft, claims: Iterable[Claim], numbered: Mapping[int, Pa
 
 
 def rendered(claims: Sequence[Claim], *, grouped: bool = False) -> str:
-    """The claims as a text with marks [N].
+    """Return the claims as a text with marks [N].
 
     :param grouped: set a mark once, behind the last of consecutive claims that share it.
     """
@@ -78,7 +78,7 @@ def rendered(claims: Sequence[Claim], *, grouped: bool = False) -> str:
 
 
 def _with_items(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """The claims without lead-ins that announce nothing, each lead-in citing what the claim behind it cites."""
+    """Return the claims without lead-ins that announce nothing, each lead-in citing what the claim behind it cites."""
     kept: list[Claim] = []
     for claim in reversed(claims):
         if is_lead(claim):
@@ -92,12 +92,12 @@ def _with_items(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
 
 
 def is_lead(claim: Claim) -> bool:
-    """Whether the claim only announces what follows."""
+    """Return whether the claim only announces what follows."""
     return claim.text.rstrip().endswith(":")
 
 
 def _citation(number: int, passage: Passage, quotes: Sequence[str]) -> Citation:
-    """The citation whose excerpt reaches from the first to the last of the quotes, the whole passage without any.
+    """Return a citation whose excerpt spans all quotes; the whole passage if there are no quotes.
 
     The excerpt stops before a sentence that may not be quoted.
     """

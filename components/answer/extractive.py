@@ -75,7 +75,7 @@ class ExtractiveAnswerer(Nested):
         return {"answers": [to_answer(Draft("", (), (), quoted=True, withheld=tuple(withheld)), query)]}
 
     def _cut(self, passage: Passage, spans: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], bool]:
-        """The blocks that fit the limit, and whether any was left out. The first block is always kept."""
+        """Return the blocks that fit the limit, and whether any was left out. The first block is always kept."""
         kept: list[tuple[int, int]] = []
         for block in _blocks(passage, spans):
             if kept and block[-1][1] - kept[0][0] > self.limit:
@@ -85,7 +85,7 @@ class ExtractiveAnswerer(Nested):
 
 
 def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
-    """The sentences as claims, with the white space that stands between them in their source."""
+    """Return the sentences as claims, each with the white space that precedes it in the source."""
     claims = []
     end = spans[0][0] if spans else 0
     for start, stop in spans:
@@ -98,7 +98,7 @@ def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
 
 
 def _about(passage: Passage, query: Query) -> list[tuple[int, int]]:
-    """The sentences to quote: those of the part under the heading that fits best, or the entries about a code."""
+    """Return the sentences to quote: the part under the best matching heading, or the entries about a code."""
     spans = [span for span in passage.sentences if fold(passage.text[slice(*span)].strip("# ")) != fold(passage.title)]
     if query.codes:
         return _entries(passage, spans, frozenset(query.codes))
@@ -119,7 +119,7 @@ def _about(passage: Passage, query: Query) -> list[tuple[int, int]]:
 
 
 def _entries(passage: Passage, spans: Sequence[tuple[int, int]], asked: frozenset[str]) -> list[tuple[int, int]]:
-    """The sentences about the codes asked for: from one that names them up to one that names another code.
+    """Return the sentences about the requested codes: from each mention up to the next mention of another code.
 
     A section whose heading or title alone names the code is about it as a whole.
     """
@@ -136,7 +136,7 @@ def _entries(passage: Passage, spans: Sequence[tuple[int, int]], asked: frozense
 
 
 def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Sentences grouped as they are read: a paragraph; a list, table or code with its lead-in."""
+    """Group sentences into readable blocks: a paragraph; a list, table or code with its lead-in."""
     blocks: list[list[tuple[int, int]]] = []
     for span in spans:
         text = passage.text[slice(*span)]

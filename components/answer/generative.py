@@ -45,7 +45,7 @@ from components.understand.condenser import transcript
 from tenants.accounts import policy
 
 WRITING = "answer"
-"""The step that answers, as calls and degraded turns name it."""
+"""Name of the answering step in calls and degraded turns."""
 
 _MARK = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 _BULLET = re.compile(rf"\A\s*({ITEM})\s+")
@@ -183,7 +183,7 @@ class GenerativeAnswerer(Nested):
                 return draft
 
     def _on_text(self, question: str, passages: Sequence[Passage], locale: str) -> OnText:
-        """What takes the reply as it arrives: such a call ends when its last reader leaves."""
+        """Return the callback for pieces of the reply; a call with one is cancelled when its last reader leaves."""
         rules = policy.current()
         if rules.streaming == "verified":
             return lambda _: None
@@ -199,7 +199,7 @@ class GenerativeAnswerer(Nested):
 
 
 def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
-    """The form as a draft. Citations that lead nowhere are dropped, and so is a sentence that is said twice."""
+    """Convert the form to a draft. Drop invalid citations and repeated sentences."""
     numbered = dict(enumerate(passages, 1))
     missing = tuple(dict.fromkeys(filter(None, (topic.strip().rstrip(".") for topic in form.missing))))[:_MAX_TOPICS]
     options = tuple(dict.fromkeys(filter(None, map(str.strip, form.options))))
@@ -212,7 +212,7 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
         text = _MARK.sub("", sentence.text).strip()
         bullet = _BULLET.match(text)
         body = text[bullet.end() :].strip() if bullet else text
-        # A step may be the same in two lists; a sentence that is said twice is a slip.
+        # Two lists may share a step; any other repeated sentence is a mistake of the model.
         if not body or (body in said and not bullet):
             continue
         cites = tuple(dict.fromkeys(number for number in sentence.cites if number in numbered))

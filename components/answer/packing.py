@@ -1,4 +1,4 @@
-"""Blocks of a prompt: numbered passages and what stands beside them.
+"""Blocks of a prompt: numbered passages, related documents, rejected approaches.
 
 Only sentences that may be quoted are passed on; orders in a document, which ingest has marked, are not among them.
 """
@@ -15,7 +15,7 @@ _RELATED = 600
 
 
 def formatted(number: int, passage: Passage, locale: str) -> str:
-    """A passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below.
+    """Return a passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below.
 
     A line in brackets says that the section has more text before or after the passage.
     """
@@ -31,7 +31,7 @@ def formatted(number: int, passage: Passage, locale: str) -> str:
 
 
 def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passage]:
-    """The first passages that fit into a budget of tokens, at least one."""
+    """Return the first passages that fit into a budget of tokens, at least one."""
     kept: list[Passage] = []
     for passage in passages:
         budget -= count_tokens(formatted(len(kept) + 1, passage, locale))
@@ -42,7 +42,7 @@ def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passa
 
 
 def quotable(passage: Passage) -> str:
-    """The passage's text without the sentences that may not be quoted."""
+    """Return the passage's text without the sentences that may not be quoted."""
     parts: list[str] = []
     quoted_end = 0
     for start, end in passage.sentences:
@@ -67,5 +67,5 @@ def related_lines(related: Iterable[Related], limit: int = 4) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """A name on one line, no longer than names are."""
+    """Return a name on one line, no longer than names are."""
     return " ".join(text.split())[:_HEAD]

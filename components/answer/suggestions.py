@@ -20,7 +20,7 @@ from components.understand.intent import IntentClassifier
 _MAX_LENGTH = 60
 _TRIED = 12
 _RELATED_FROM = 0.02
-"""Least probability that a document answers the question, so that its headings are near to it."""
+"""Least probability that a document answers the question, from which its headings are suggested."""
 _HEADING_LINE = re.compile(rf"^{HEADING}\s+(?P<heading>.+?)\s*#*$", re.MULTILINE)
 
 
@@ -87,7 +87,7 @@ class QuestionSuggester:
 
 
 def _topics(documents: list[Document], draft: Draft) -> Iterator[tuple[Passage, str]]:
-    """The headings of what was found, best first, each once, but those of the answer."""
+    """Yield the headings of what was found, best first, each once, but those of the answer."""
     used = {(one.passage.doc_id, one.passage.heading) for one in draft.citations}
     cited = {doc_id for doc_id, _ in used}
     seen: set[str] = set()

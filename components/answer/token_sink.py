@@ -13,7 +13,7 @@ _SINK: ContextVar[TokenSink | None] = ContextVar("opora_token_sink", default=Non
 
 @contextmanager
 def token_sink(sink: TokenSink | None) -> Iterator[None]:
-    """Send the answers written in this block to `sink`, from whatever thread writes them; None: nowhere."""
+    """Send the answers written in this block to `sink`, from any thread; None discards them."""
     token = _SINK.set(sink)
     try:
         yield
@@ -22,7 +22,7 @@ def token_sink(sink: TokenSink | None) -> Iterator[None]:
 
 
 def is_open() -> bool:
-    """Whether somebody reads the answer of this turn while it is written."""
+    """Return whether a client is reading the answer while it is written."""
     return _SINK.get() is not None
 
 

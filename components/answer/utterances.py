@@ -1,6 +1,6 @@
-"""Text with marks [N] as a language model writes it, cut into what stands under one group of marks, as it comes.
+"""Streaming parser that splits a model's output into utterances: the text that one group of marks [N] supports.
 
-A line without a mark is an utterance too: small models copy steps to the letter and leave out the marks.
+A line without a mark is an utterance too: small models copy steps verbatim and leave out the marks.
 """
 
 import re
@@ -13,7 +13,7 @@ from components.language.sentences import sentence_spans
 _MARK = r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"
 _MARKS = re.compile(rf"\s*{_MARK}")
 _NUMBER = re.compile(r"\d+")
-# A group of marks ends a sentence when a full stop stands on either side, or a capital behind it; a line ends one too.
+# Marks end a sentence if a full stop precedes or follows them, or a capital follows. A line break ends one too.
 _END = re.compile(
     rf"(?:[.!?…][»\"”)*_]*(?:\s*{_MARK})+|(?:\s*{_MARK})+[.!?…;]+|(?:\s*{_MARK})+(?=\s+[A-ZА-ЯЁ]))(?=\s+[^\s\[])"
     r"|\s*\n\s*(?=[^\s\[])"
@@ -27,8 +27,8 @@ _ITEM = re.compile(rf"\s*({ITEM})\s+")
 class Utterance:
     """Sentences under one group of marks.
 
-    `marks` are the numbers of all of them, in order; none where the model has set none. `bullet` stands before them
-    where they are a list's item. `own_line` says that they begin a line.
+    `marks` lists the numbers in order and is empty if the model wrote none. `bullet` is the marker of a list item,
+    empty outside of lists. `own_line` is true if the sentences begin a line.
     """
 
     sentences: tuple[str, ...]
@@ -46,14 +46,14 @@ class Utterances:
         self._own_line = False
 
     def add(self, piece: str) -> Iterator[Utterance]:
-        """The utterances that this piece ends."""
+        """Yield the utterances that this piece ends."""
         self._waiting += piece
         while (end := self._end()) is not None:
             raw, self._waiting = self._waiting[:end], self._waiting[end:]
             yield from self._read(raw)
 
     def finish(self) -> Iterator[Utterance]:
-        """What is left, ended by the end of the text."""
+        """Yield the remaining text at the end of the stream."""
         raw, self._waiting = self._waiting, ""
         yield from self._read(raw)
 
@@ -74,7 +74,7 @@ class Utterances:
         if not text:
             return
         if not marks and text.endswith(":"):
-            # What announces a list stands on what the list stands on.
+            # The lead-in of a list shares the citations of the list.
             self._lead = (text,)
             self._own_line |= own_line
             return
@@ -86,7 +86,7 @@ class Utterances:
 
 
 def _parsed(text: str) -> tuple[str, tuple[str, ...]]:
-    """The bullet of a list's item, and the sentences behind it; code stays in one piece."""
+    """Return the bullet of a list's item, and the sentences behind it; code stays in one piece."""
     if _OPEN_FENCE.match(text):
         return "", (text,)
     match = _ITEM.match(text)

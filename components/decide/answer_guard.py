@@ -1,16 +1,16 @@
-"""What may leave in an answer: the last check on the way out, the same for quoted and for generated text.
+"""Output guard: the last check of an answer, the same for quoted and for generated text.
 
 The threat: a passage or a question that makes a language model say what the knowledge base does not, send the reader to
-somebody else's site, load a picture whose address carries data away, or repeat its instructions; and a model that by
-itself invents a telephone number or changes the language. So what is about to be said is held to four rules:
+a foreign site, load a picture whose address carries data away, or repeat its instructions; and a model that by
+itself invents a telephone number or changes the language. So every answer must follow four rules:
 
 - links lead to the domains that the tenant allows, or else to those of the answer's own sources;
-- personal data are shown only when they stand in the conversation or in what may be quoted of the evidence;
+- personal data are shown only if they occur in the conversation or in quotable sentences of the evidence;
 - nothing of a prompt is repeated;
 - a sentence is in the language of the conversation or of its evidence.
 
-A link or a number makes place for a word that says so. A sentence against one of the last two rules is left out, and an
-answer with no sentence left is none.
+A placeholder replaces a forbidden link or number. A sentence that breaks one of the last two rules is dropped; if no
+sentence is left, there is no answer.
 """
 
 import re
@@ -39,7 +39,7 @@ RULES = ("links", "personal_data", "instructions", "language")
 
 
 class AnswerRules(Nested):
-    """Which rules a pipeline holds its answers to: all, unless it allows what one forbids.
+    """Rules for the answers of a pipeline; all apply unless listed in `allow`.
 
     :param allow: rules that are not applied (`links`, `personal_data`, `instructions`, `language`).
     :param few_letters: a sentence of fewer letters may be a name, a command or a code, which have no language.
@@ -73,11 +73,11 @@ class AnswerGuard:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What has been changed so far, in stable ASCII words for traces and operators."""
+        """Return the kinds of changes made so far as stable ASCII codes for traces and operators."""
         return tuple(self._noted)
 
     def text(self, text: str) -> str:
-        """The text without links that lead elsewhere and without personal data that nobody named."""
+        """Return the text without foreign links and without personal data that the conversation and evidence lack."""
         instead = said_in("outcomes.guard.link_removed", self._turn.locale)
         linked, masked = text, text
         if self._holds("links"):
@@ -89,18 +89,18 @@ class AnswerGuard:
         return masked
 
     def sentence(self, sentence: str) -> str:
-        """A sentence of an answer as it may be shown; empty when it may not."""
+        """Return a sentence of an answer as it may be shown; empty if it may not."""
         repeated, foreign = self.repeats_instructions(sentence), self._is_foreign(sentence)
         self._note("instructions_withheld", when=repeated)
         self._note("foreign_language", when=foreign)
         return "" if repeated or foreign else self.text(sentence)
 
     def repeats_instructions(self, text: str) -> bool:
-        """Whether a text says what only a prompt would."""
+        """Return whether a text says what only a prompt would."""
         return self._holds("instructions") and repeats_instructions(text, self._applied.prompts)
 
     def draft(self, draft: Draft) -> Draft:
-        """The draft as it may be shown; without claims when nothing of it may."""
+        """Return the draft as it may be shown; without claims when nothing of it may."""
         citations = tuple(map(self._citation, draft.citations))
         if self._is_sound(draft):
             return draft if citations == draft.citations else replace(draft, citations=citations)
@@ -108,7 +108,7 @@ class AnswerGuard:
         return replace(draft, text=rendered(claims, grouped=draft.quoted), claims=claims, citations=citations)
 
     def reply(self, reply: Reply) -> Reply:
-        """What is said beside or instead of an answer."""
+        """Apply the rules to the texts shown beside or instead of an answer."""
         reply = replace(reply, articles=tuple(map(self._article, reply.articles)))
         full_text = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
         if self.text(full_text) == full_text:
@@ -126,7 +126,7 @@ class AnswerGuard:
             self._noted[reason] = None
 
     def _is_sound(self, draft: Draft) -> bool:
-        """Whether no rule is broken anywhere: looked for in one text, which takes a tenth of the time."""
+        """Return whether no rule is broken anywhere: looked for in one text, which takes a tenth of the time."""
         parts = (part for claim in draft.claims for part in (claim.text, claim.quote) if part not in draft.text)
         full_text = "\n".join((draft.text, *parts))
         if self.repeats_instructions(full_text) or any(self._is_foreign(claim.text) for claim in draft.claims):
@@ -146,7 +146,7 @@ class AnswerGuard:
         return replace(article, passage=self._linked(article.passage), snippet=snippet)
 
     def _linked(self, passage: Passage) -> Passage:
-        """The passage without its address where an answer may not link to it."""
+        """Return the passage without its address where an answer may not link to it."""
         if passage.url is None or not self._holds("links") or shown_link(passage.url, self._rules):
             return passage
         self._note("link_removed", when=True)
@@ -167,7 +167,7 @@ class AnswerGuard:
 
     @cached_property
     def _known_text(self) -> str:
-        """The conversation and what may be quoted of the evidence. An order in a passage is not of it."""
+        """Return the conversation and what may be quoted of the evidence. An order in a passage is not of it."""
         turn = self._turn
         parts = [turn.question, turn.standalone_question, *(exchange.question for exchange in turn.history)]
         for passage in self._evidence():
@@ -178,7 +178,7 @@ class AnswerGuard:
 
     def _evidence(self) -> Iterator[Passage]:
         yield from self._turn.evidence.passages
-        # A section is quoted whole, the parts of it that no search found included.
+        # A section is quoted completely, including parts that no search found.
         draft = self._turn.draft
         yield from (citation.passage for citation in draft.citations) if draft else ()
         yield from (related.passage for related in self._turn.evidence.related)
@@ -201,7 +201,7 @@ class AnswerGuard:
         return self._written_in(sentence) not in {self._written_in(text) for text in texts}
 
     def _written_in(self, text: str) -> str | None:
-        """The locale whose letters most of a text is written in, `other` for other letters; None for too few.
+        """Return the locale whose letters most of a text is written in, `other` for other letters; None for too few.
 
         Code and addresses have no language: a step may hold a command that is longer than its own words.
         """
@@ -215,7 +215,7 @@ class AnswerGuard:
 
 
 def shown_link(url: str | None, rules: Policy) -> str | None:
-    """The address of a source, when an answer may link to it."""
+    """Return the address of a source, when an answer may link to it."""
     if url is None or host_of(url) is None:
         return None
     return url if not rules.allowed_domains or leads_to(url, _domains(rules)) else None

@@ -57,7 +57,7 @@ def snippet(passage: Passage, query: Query, turn: Turn) -> str:
 
 
 def _distinct(passages: list[Passage], max_articles: int) -> list[Passage]:
-    """The best passage of each document, then of each further section."""
+    """Return the best passage of each document, then of each further section."""
     documents: dict[str, Passage] = {}
     sections: dict[tuple[str, str], Passage] = {}
     for passage in passages:

@@ -11,12 +11,12 @@ from components.models.prompts import FOLDER
 from settings import get_settings
 
 _RUN = 8
-"""Words in a row that no answer has in common with a prompt by chance."""
+"""Length of a run of words that an answer does not share with a prompt by chance."""
 _PLACEHOLDER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 
 
 def repeats_instructions(text: str, folder: str = FOLDER) -> bool:
-    """Whether a text holds some words of a prompt in a row, or what fences off the blocks of this turn's prompts."""
+    """Return whether a text repeats a run of words from a prompt, or the fence of this turn's prompts."""
     if calls.current().fence in text:
         return True
     vocabulary, runs = _prompts(get_settings().pipelines_dir / folder)
@@ -32,7 +32,7 @@ def repeats_instructions(text: str, folder: str = FOLDER) -> bool:
 
 @lru_cache(maxsize=4)
 def _prompts(folder: Path) -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
-    """All words of the prompts in a folder, and all runs of them. What is filled in is no instruction."""
+    """Return all words of the prompts in a folder, and all runs of them. What is filled in is no instruction."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md")))
     parts = [all_words(fold(part)) for text in texts for part in _PLACEHOLDER.split(text)]
     runs = (tuple(part[start : start + _RUN]) for part in parts for start in range(len(part) - _RUN + 1))

@@ -17,7 +17,7 @@ _STATED = 0.7
 
 
 def with_context_citations(draft: Draft, turn: Turn) -> Draft:
-    """The draft with further citations after its own: passages that contradict it, and related documents to read.
+    """Append citations to the draft: passages that contradict it, and related documents to read.
 
     No [N] in the text refers to them. Only a sentence that the draft states can be contradicted; each document is added
     once.
@@ -45,21 +45,21 @@ def source_notices(draft: Draft, turn: Turn) -> Iterator[str]:
 
 
 def rejections(draft: Draft | None, turn: Turn) -> Iterator[str]:
-    """Notices that an approach was rejected and why: one that the draft omits, or that the question asks about."""
+    """Yield notices about rejected approaches that the draft omits or the question asks about."""
     asked_about = (one for one in turn.evidence.rejected if proposed(turn.question, one))
     for approach in dict.fromkeys((*(draft.withheld if draft else ()), *asked_about)):
         yield _rejected(approach, turn.locale)
 
 
 def _other_side(conflict: Conflict, draft: Draft) -> Statement | None:
-    """The side of a conflict that the draft does not state; None if it states neither."""
+    """Return the side of a conflict that the draft does not state; None if it states neither."""
     if _states(draft, conflict.trusted):
         return conflict.other
     return conflict.trusted if _states(draft, conflict.other) else None
 
 
 def _states(draft: Draft, statement: Statement) -> bool:
-    """Whether a claim that cites the document has most of the statement's words."""
+    """Return whether a claim that cites the document has most of the statement's words."""
     cited = {one.index for one in draft.citations if one.passage.doc_id == statement.passage.doc_id}
     stated = frozenset(stems(statement.text))
     return any(

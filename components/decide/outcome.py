@@ -170,7 +170,7 @@ class OutcomeComposer:
     def _decide(self, turn: Turn, rules: Policy, articles: Sequence[Article]) -> tuple[Outcome, Reason | None]:
         draft = turn.draft
         if draft is None and is_degraded(GRADER):
-            # Nobody graded what was found, so nobody may say that the knowledge base has no answer.
+            # The passages were not graded, so do not claim that the knowledge base has no answer.
             return "failed", "pipeline_error"
         if draft is not None and draft.options and self._may_ask_back(turn):
             return "clarify", None
@@ -200,7 +200,7 @@ class OutcomeComposer:
         return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
 
     def _is_vague(self, turn: Turn) -> bool:
-        """Whether the question is a word or two and the evidence is about several things."""
+        """Return whether the question is a word or two and the evidence is about several things."""
         return (
             turn.evidence.adequacy >= self.clarify_from
             and not turn.query.codes
@@ -244,7 +244,7 @@ class OutcomeComposer:
 def _evidence(
     graded: Sequence[Document], accepted: Sequence[Document], adequacy: float, uncovered: Sequence[str]
 ) -> Evidence:
-    """The documents of a turn as its evidence; those of tools first."""
+    """Return the documents of a turn as its evidence; those of tools first."""
     known = {document.id for document in graded}
     documents = [*(document for document in accepted if document.id not in known), *graded]
     passages = tuple(map(to_passage, documents))
@@ -262,7 +262,7 @@ def _verdict(
     *,
     has_answer: bool,
 ) -> Verdict:
-    """The verdict of the step that ended the turn."""
+    """Return the verdict of the step that ended the turn."""
     if absent:
         return Verdict("human", ("code_not_found",))
     if decided is not None and has_answer:
@@ -272,7 +272,7 @@ def _verdict(
 
 
 def partly_answered(turn: Turn, articles: tuple[Article, ...]) -> Turn:
-    """The answered turn with a notice of what its draft leaves open, and articles about that."""
+    """Return the answered turn with a notice of what its draft leaves open, and articles about that."""
     notice = _notice(turn, turn.draft) if turn.draft else None
     return replace(turn, reply=replace(turn.reply, notice=notice, articles=articles))
 
@@ -301,9 +301,9 @@ def _continues(turn: Turn, draft: Draft) -> str:
 
 
 def _fixed_text(turn: Turn, articles: Sequence[Article], topics: str) -> str:
-    """The most specific text available: by unknown code, by risk, by reason, by outcome."""
+    """Return the most specific text available: by unknown code, by risk, by reason, by outcome."""
     if articles:
-        # Who is given something to read need not be told to ask elsewhere.
+        # A visitor with articles to read needs no referral to another contact.
         reason = None if turn.reason in _ABSENT else turn.reason
         outcome_text = text(f"outcomes.{turn.outcome}.{reason or 'default'}", turn.locale)
         return f"{outcome_text} {text('outcomes.articles.' + ('one' if len(articles) == 1 else 'some'), turn.locale)}"
@@ -318,7 +318,7 @@ def _fixed_text(turn: Turn, articles: Sequence[Article], topics: str) -> str:
 
 
 def _handoff(turn: Turn, rules: Policy) -> Mapping[str, str] | None:
-    """The offer that accompanies a handoff: only what the tenant has approved."""
+    """Return the offer that accompanies a handoff: only what the tenant has approved."""
     if turn.outcome not in ("high_stakes", "human_followup"):
         return None
     return {"channel": rules.handoff_channel, "offer": _offer(turn, rules.approved_offers)}
@@ -335,7 +335,7 @@ def _offer(turn: Turn, offers: Mapping[str, str]) -> str:
 
 
 def _calls_person(rules: Policy) -> bool:
-    """Whether a person is called for a question that used up its passes."""
+    """Return whether a person is called for a question that used up its passes."""
     if rules.spent_budget_to_person == "staffed":
         return rules.is_staffed(datetime.now(UTC))
     return rules.spent_budget_to_person == "always"

@@ -90,14 +90,14 @@ class RetryRouter:
         return tuple(Gate(name, score >= least, score, least) for name, (score, least) in scores.items())
 
     def _worth(self, draft: Draft) -> tuple[bool, int, int, int, float]:
-        """The rank of a draft among those of all passes."""
+        """Return the rank of a draft among those of all passes."""
         verified = bool(draft.claims) and draft.factuality_status == "checked"
         passed = sum(gate.passed for gate in self._gates(draft))
         return verified, passed, _WORTH[draft.answerability], draft.quality, draft.factuality
 
 
 def _evaluated(draft: Draft, evaluation: SelfEvaluation) -> Draft:
-    """The draft with its evaluation, which is bounded by what the verifier has dropped since."""
+    """Return the draft with its evaluation, which is bounded by what the verifier has dropped since."""
     answerability = evaluation.answerability
     if answerability == "fully" and draft.missing and not draft.quoted:
         answerability = "partially"

@@ -21,10 +21,10 @@ log = logging.getLogger("opora.embed")
 
 FAILURES = 3
 PAUSE_SECONDS = 30.0
-"""An embedder that failed so many times in a row is not asked for questions for so long; keyword search stands in."""
+"""Pause for an embedder after `FAILURES` failures in a row; meanwhile questions are searched by keywords only."""
 
 CONCURRENT = 32
-"""Questions embedded at once by one embedder; calls that were given up count until they end."""
+"""Questions embedded at once by one embedder; abandoned calls count until they end."""
 
 _AT_ONCE = 512
 _QUESTIONS: TenantLruCache[Dense] = TenantLruCache(512)
@@ -37,20 +37,20 @@ class EmbeddingFailed(TryAgain):
 
 
 def settings_of(embedder: Embedder) -> DenseSettings:
-    """The vector space of an embedder, stored with what it encodes."""
+    """Return the vector space of an embedder, stored with what it encodes."""
     # By way of JSON, so that these are equal to settings that were stored.
     stored = json.loads(json.dumps(embedder.to_dict()))
     return DenseSettings(space=embedder.space, dimensions=embedder.dimensions, embedder=stored)
 
 
 def passage_text(title: str, heading: str, text: str) -> str:
-    """A passage as it is embedded: title and heading path before its text. `heading` is the path below the title."""
+    """Return the text to embed for a passage: title, heading path (below the title) and body."""
     above = ". ".join(part for part in (title, heading) if part)
     return "\n".join(part for part in (above, text) if part)
 
 
 def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]:
-    """The vectors of passages, in their order. Raises `EmbeddingFailed`."""
+    """Return the vectors of passages, in their order. Raises `EmbeddingFailed`."""
     vectors: list[Dense] = []
     try:
         embedder = _embedder(settings.json_form)
@@ -67,7 +67,7 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
 def embed_question(
     text: str, settings: DenseSettings, *, failures: int = FAILURES, pause: float = PAUSE_SECONDS
 ) -> Dense:
-    """The vector of a question, cached for the next pass. Raises `EmbeddingFailed`.
+    """Return the vector of a question, cached for the next pass. Raises `EmbeddingFailed`.
 
     :param failures: consecutive failures after which the embedder is skipped for `pause` seconds.
     """

@@ -48,8 +48,8 @@ class FastEmbedder(Nested):
     :param dimensions: numbers of a vector.
     :param question_prefix: what the model wants before a question, such as `"query: "`.
     :param passage_prefix: what it wants before a passage, such as `"passage: "`.
-    :param file: the ONNX file in the model's folder, such as `onnx/model_int8.onnx`; empty for the one that fastembed
-        knows.
+    :param file: the ONNX file in the model's folder, such as `onnx/model_int8.onnx`; empty for fastembed's
+        default.
     :param pooling: how that file's token vectors become one; only with `file`.
     :param cache_dir: folder of models; empty for that of the settings.
     :param offline: never fetch anything: the model's files must be there.
@@ -90,14 +90,14 @@ class FastEmbedder(Nested):
 
     @property
     def space(self) -> str:
-        """The model and everything that changes its vectors, such as the revision of the file in the folder."""
+        """Return the model and everything that changes its vectors, such as the revision of the file in the folder."""
         file_part = f" {self.file} {self.pooling} {self._revision()}" if self.file else ""
         cut = f" {self.passage_length}" if self.passage_length else ""
         return f"{self.model}{file_part} {self.question_prefix!r} {self.passage_prefix!r}{cut}"
 
     @property
     def available(self) -> bool:
-        """Whether there will be vectors; where the files are required, their absence is a failure to embed."""
+        """Return whether there will be vectors; where the files are required, their absence is a failure to embed."""
         return self.required or bool(self._revision())
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
@@ -120,7 +120,7 @@ class FastEmbedder(Nested):
             return _load(name, folder, self.offline, self.threads)
 
     def _revision(self) -> str:
-        """The revision of the model in the folder; empty when there is none."""
+        """Return the revision of the model in the folder; empty if unknown."""
         repository = Path(models_folder(self.cache_dir)) / f"models--{self.model.replace('/', '--')}"
         try:
             return (repository / "refs" / "main").read_text(encoding="ascii").strip()

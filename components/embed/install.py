@@ -126,7 +126,7 @@ def digest(path: Path) -> str:
 
 
 def _convert(draft: Path) -> None:
-    # From the folder of our modules, where a checkout has them without being installed.
+    # Use the folder of our modules, because a checkout may not be installed.
     command = [sys.executable, "-m", CONVERTER, str(draft)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=_CONVERTER_SECONDS, capture_output=True)  # noqa: S603 - ours
 

@@ -27,7 +27,7 @@ def loading(name: str, folder: str) -> Iterator[None]:
 
 
 def models_folder(cache_dir: str) -> str:
-    """The folder that models are kept in, one sub-folder each as Hugging Face lays them out.
+    """Return the folder that models are kept in, one sub-folder each as Hugging Face lays them out.
 
     :param cache_dir: empty for the folder of the settings.
     """

@@ -17,17 +17,17 @@ class Embedder(Protocol):
 
     @property
     def space(self) -> str:
-        """The name of the vector space: embedders with the same space give the same vectors for the same texts."""
+        """Return the name of the vector space: embedders with the same name give the same vectors for a text."""
 
     @property
     def available(self) -> bool:
-        """Whether vectors will be available. False: the index is built without them, and search uses words only."""
+        """Return whether vectors will be available. If not, the index has none, and search uses words only."""
 
     def to_dict(self) -> Mapping[str, Json]:
-        """For Haystack, and stored with the index: `{type, init_parameters}` without secrets."""
+        """Serialise to `{type, init_parameters}` without secrets, for Haystack and to store with the index."""
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
-        """The vectors of passages, in their order."""
+        """Return the vectors of passages, in their order."""
 
     def question(self, text: str) -> Dense:
-        """The vector of a question."""
+        """Return the vector of a question."""

@@ -29,7 +29,7 @@ class StockEmbedder:
 
     @property
     def space(self) -> str:
-        """The model."""
+        """Return the model."""
         return self.model
 
     @property
@@ -38,7 +38,7 @@ class StockEmbedder:
         return True
 
     def to_dict(self) -> Mapping[str, Json]:
-        """For Haystack: the constructor's arguments, secrets by the name of their environment variable."""
+        """Serialise the constructor's arguments for Haystack, with the names of environment variables for secrets."""
         return default_to_dict(
             self,
             passages_by=component_to_dict(self.passages_by, "passages_by"),
@@ -49,15 +49,15 @@ class StockEmbedder:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> "StockEmbedder":
-        """For Haystack: the embedder that `to_dict` described."""
+        """Restore the embedder from `to_dict`, for Haystack."""
         return default_from_dict(cls, data)
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
-        """The vectors of passages, in their order."""
+        """Return the vectors of passages, in their order."""
         embedded: list[Document] = self.passages_by.run([Document(content=text) for text in texts])["documents"]
         return [document.embedding or () for document in embedded]
 
     def question(self, text: str) -> Dense:
-        """The vector of a question."""
+        """Return the vector of a question."""
         vector: list[float] = self.questions_by.run(text)["embedding"]
         return vector

@@ -14,7 +14,7 @@ from components.turn import Frozen
 
 @dataclass(frozen=True, slots=True)
 class Text(Frozen):
-    """What a chunk is encoded from. `heading` is the path below the title."""
+    """Text to encode for a chunk. `heading` is the path below the title."""
 
     chunk_id: str
     title: str
@@ -24,10 +24,10 @@ class Text(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Analysed(Frozen):
-    """What one chunk is found by.
+    """Search data of one chunk.
 
-    :param packed: its sparse vector: the bytes of its dimensions and of their weights, which are sent and held at a
-        tenth of what a mapping takes.
+    :param packed: its sparse vector: the bytes of its dimensions and of their weights, a tenth of the
+        size of a mapping.
     :param stems: its distinct content stems.
     :param words: its distinct content words, folded.
     """
@@ -38,9 +38,9 @@ class Analysed(Frozen):
 
 
 def analysed(texts: Sequence[Text], encoder: str) -> list[Analysed]:
-    """Each of these chunks analysed.
+    """Analyse these chunks.
 
-    :param encoder: the settings, as they are stored with an index.
+    :param encoder: the encoder settings in their stored JSON form.
     """
     settings = settings_from(encoder)
     results = []

@@ -1,6 +1,6 @@
-"""Files that customers send to people: what they are, found out where that can do no harm.
+"""Type detection for files that customers send to operators, done in a sandbox.
 
-The threat: a file that attacks whoever opens it, or passes for another kind than it is. A worker process reads each one
+The threat: a file that attacks its reader, or pretends to be of another type. A worker process reads each one
 whole, as it would a document; an unreadable file is refused, and a file's name decides nothing.
 """
 
@@ -13,10 +13,10 @@ from components.ingest.sandbox import Answer, Form, Workers
 from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 
 SECONDS = 2.0
-"""For one file: its sender waits for it, and so do those who come after."""
+"""Time limit of one file, for which its sender and later requests wait."""
 
 MAX_STEM_LENGTH = 80
-"""Characters of a name before its ending: with any letters no more bytes than file systems take."""
+"""Maximum length of a name without its extension, so that its UTF-8 bytes fit any file system."""
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
@@ -31,7 +31,7 @@ MEDIA_TYPES = {
     "csv": "text/csv",
     "plain": "text/plain",
 }
-"""Formats that customers may send: what they photograph, scan and write. No page, no program, no archive."""
+"""Formats that customers may send: photos, scans and texts, but no web pages, programs or archives."""
 
 _ENDINGS = {"jpeg": (".jpg", ".jpeg"), "plain": (".txt", ".log", ".md"), "csv": (".csv", ".tsv")}
 
@@ -50,7 +50,7 @@ class AttachmentScanner(Workers):
         super().__init__(workers, SECONDS)
 
     def format_of(self, name: str, data: bytes) -> str:
-        """The format of a file by its content, one of `MEDIA_TYPES`.
+        """Return the format of a file by its content, one of `MEDIA_TYPES`.
 
         :raises UnsupportedMedia: `attachment_unsupported`.
         :raises Invalid: `attachment_unreadable`: damaged, locked, or too much to read.
@@ -68,7 +68,7 @@ class AttachmentScanner(Workers):
 
 
 def download_name(name: str, form: str) -> str:
-    """The name that a file is saved under: no path, nothing that another system reads as more than a letter.
+    """Return the name that a file is saved under: no path, nothing that another system reads as more than a letter.
 
     It ends as its format does, so that the file opens as what it was read as.
     """

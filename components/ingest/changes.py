@@ -74,13 +74,13 @@ class ChangeDetector:
 
 
 def duplicate_error(article: RawArticle | SourceDocument, doc_id: str) -> Refusal:
-    """The refusal of a second document with the same id."""
+    """Return the refusal of a second document with the same id."""
     return Refusal(Invalid("doc_id_duplicate", doc_id=doc_id), article.source, article.line, doc_id)
 
 
 def content_hash(article: RawArticle | SourceDocument, recipe: str) -> str:
-    """SHA-256 of all that a document's chunks are made from. Where it stands in its file is not part of it."""
-    # Whether a document came alone decides what stands in for a missing title.
+    """Return the SHA-256 of all input to a document's chunks. The document's position in its file is not part of it."""
+    # The fallback for a missing title depends on whether the document is alone in its file.
     hashed = [recipe, article.source, article.line > 0]
     if isinstance(article, RawArticle):
         return sha256(json.dumps([*hashed, article.format]).encode() + b"\n" + article.data).hexdigest()

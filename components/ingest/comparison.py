@@ -1,4 +1,4 @@
-"""Contradictions between documents, found while nobody waits for an answer: after an ingest run and once a night."""
+"""Contradictions between documents, found in the background: after an ingest run and once a night."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from tenants.knowledge.documents import DocumentRecord
 log = logging.getLogger("opora.ingest")
 
 AFTER_A_RUN = 300
-"""Passages compared at the end of an ingest run: a second or two. The nightly comparison does the rest."""
+"""Passages compared at the end of an ingest run, which takes a second or two. The nightly run does the rest."""
 A_NIGHT = 5_000
 _NEAREST = 10
 _BATCH = 32
@@ -66,12 +66,12 @@ def _pairs(record: DocumentRecord) -> Iterator[Contradiction]:
         passage = _passage(hit)
         for other in _nearest(collection, hit, passage):
             for kind, span, other_span in islice(contradictions(passage, other), 1):
-                one = Side(passage.chunk_id, passage.doc_id, *span)
-                yield Contradiction(kind, one, Side(other.chunk_id, other.doc_id, *other_span), datetime.now(UTC))
+                side = Side(passage.chunk_id, passage.doc_id, *span)
+                yield Contradiction(kind, side, Side(other.chunk_id, other.doc_id, *other_span), datetime.now(UTC))
 
 
 def _nearest(collection: Collection, hit: Hit, passage: Passage) -> Iterator[Passage]:
-    """The passages of other documents nearest to this one, by words and, where the index has them, by vectors."""
+    """Yield the passages of other documents nearest to this one, by words and, where the index has them, by vectors."""
     words = encode_query(f"{passage.title}\n{passage.heading}\n{passage.text}", settings_from(collection.encoder))
     queries: dict[str, Vector] = {SPARSE: words} if words else {}
     if hit.dense is not None:

@@ -47,7 +47,7 @@ _MAX_DELAY = 10.0
 
 
 _CLOSED = "User-agent: *\nDisallow: /"
-"""For a site whose server fails, or whose rules are too many to read."""
+"""Rules for a site whose server fails or whose rules are too many to read."""
 
 
 class Robots:
@@ -62,7 +62,7 @@ class Robots:
         """Seconds to wait between two pages."""
 
     def allows(self, url: str) -> bool:
-        """Whether a page may be fetched."""
+        """Return whether a page may be fetched."""
         return self._rules.can_fetch(url, AGENT)
 
 
@@ -133,7 +133,7 @@ class Crawl:
         return self._fetched(url, site, robots)
 
     def _fetched(self, url: str, site: str, robots: Robots) -> Response:
-        """A page or a sitemap that the site allows us to fetch."""
+        """Return a page or a sitemap that the site allows us to fetch."""
         if not robots.allows(url):
             raise Invalid("robots_forbid", url=url)
         page = self.fetcher.fetch(url, site=site)

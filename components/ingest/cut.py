@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
 _AROUND = 6
-"""Chunks of a section on either side of a chunk that are read with it, at most."""
+"""Maximum number of chunks of a section to read on either side of a chunk."""
 _SHORT_DOCUMENT = 4
-"""Chunks of a document of which each names all others, so that it can be read whole."""
+"""Maximum number of chunks of a document that is always read completely: each chunk lists all others."""
 NAMELESS = "…"
 """The title of a document all of whose names give orders."""
 
@@ -50,12 +50,12 @@ def cut(document: SourceDocument, sizes: Sizes) -> Cut:
 
 
 def safe_blocks_of(document: SourceDocument) -> tuple[Block, ...]:
-    """The same as `blocks_of`, with headings that give orders as lines of text."""
+    """Return the same as `blocks_of`, with headings that give orders as lines of text."""
     return tuple(_demoted(block) if _orders(block) else block for block in blocks_of(document))
 
 
 def blocks_of(document: SourceDocument) -> tuple[Block, ...]:
-    """The blocks of a document's text, without what is not for readers."""
+    """Return the blocks of a document's text, without what is not for readers."""
     text = clean(document.text)
     if document.markup == "plain":
         return plain_blocks(_untitled(text, document.title))
@@ -63,13 +63,13 @@ def blocks_of(document: SourceDocument) -> tuple[Block, ...]:
 
 
 def _untitled(text: str, title: str) -> str:
-    """A text that opens with its own title, which is shown above it, without it."""
+    """Return a text that opens with its own title, which is shown above it, without it."""
     opening, _, rest = text.strip().partition("\n")
     return rest if rest.strip() and " ".join(opening.split()).casefold() == title.strip().casefold() else text
 
 
 def cut_all(documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
-    """Each of these documents cut."""
+    """Cut these documents."""
     return [cut(document, sizes) for document in documents]
 
 
@@ -78,12 +78,12 @@ def _orders(block: Block) -> bool:
 
 
 def _demoted(heading: Block) -> Block:
-    """A heading that gives orders as a line of text: a chunk's text is looked at by sentence, its heading is shown."""
+    """Turn a heading that gives orders into text: text is checked by sentence, but headings are always shown."""
     return Block("prose", heading.text, page=heading.page)
 
 
 def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
-    """The title, or the first heading, or the file's name, or the document's id: the first that gives no orders."""
+    """Return the title, first heading, file name or id of the document: the first that gives no orders."""
     own_title = inert(clean(document.title).strip())
     # The first heading of an FAQ is one question of many.
     headings = (block.text for block in blocks if block.kind == "heading" and block.text and document.markup != "faq")
@@ -95,7 +95,7 @@ def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
 
 
 def _flags(document: SourceDocument) -> frozenset[str]:
-    """What holds for the document as a whole: what its reader found, what its names and invisible characters say."""
+    """Return the flags of the whole document: from its reader, its names and its invisible characters."""
     declared = document.meta.get("flags")
     all_flags = {str(flag) for flag in declared} if isinstance(declared, list | tuple) else set[str]()
     for name in (document.title, document.source, document.doc_id):
@@ -132,17 +132,17 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
 
 
 def _around(ids: list[str], at: int, bounds: tuple[int, int]) -> "dict[str, Json]":
-    """The chunks to read with a chunk, so that a question needs no other record to find them."""
+    """Return the chunks to read with a chunk, so that a question needs no other record to find them."""
     first, last = bounds if len(ids) > _SHORT_DOCUMENT else (0, len(ids) - 1)
     first, last = max(first, at - _AROUND), min(last, at + _AROUND)
     return {"first": first, "total": len(ids), "ids": [*ids[first : last + 1]]}
 
 
 def chunk_id(doc_id: str, digest: str, occurrence: int) -> str:
-    """The id of a chunk: that of its document, its content, and how many like it stand before it there."""
+    """Return a chunk id derived from its document, its content and the number of equal chunks before it."""
     return str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
 
 
 def chunk_hash(heading: str, text: str) -> str:
-    """SHA-256 over all that a chunk is found by besides its document's title."""
+    """Return the SHA-256 of a chunk's search data, except its document's title."""
     return sha256(f"{heading}\n\n{text}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What a document says about itself and others: edges to other documents, approaches that were rejected.
+"""Relations that a document declares: edges to other documents and rejected approaches.
 
 In front matter or as keys of a JSON Lines article:
 
@@ -26,7 +26,7 @@ _MAX_DECLARED = 100
 
 
 def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
-    """`meta` with its declarations in canonical form: lists of `{doc_id, weight}` and of `{text, reason, date}`.
+    """Return `meta` with its declarations in canonical form: lists of `{doc_id, weight}` and of `{text, reason, date}`.
 
     Raises `Invalid` with the code `metadata_invalid` and the field; a document cannot be tied to itself.
     """
@@ -40,7 +40,7 @@ def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def declared_edges(document: SourceDocument) -> list[Edge]:
-    """The edges that a checked document declares."""
+    """Return the edges that a checked document declares."""
     return [
         Edge(document.doc_id, kind, str(mapping["doc_id"]), float(str(mapping["weight"])), declared=True)
         for kind in _KINDS
@@ -49,7 +49,7 @@ def declared_edges(document: SourceDocument) -> list[Edge]:
 
 
 def declared_rejected(document: SourceDocument) -> list[Rejected]:
-    """The rejected approaches that a checked document declares. Without its own day, an approach has that of its
+    """Return the rejected approaches that a checked document declares. Without its own day, an approach has that of its
     document.
     """
     since = str(document.meta.get("updated_at") or "")

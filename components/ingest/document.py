@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument(Frozen):
-    """One article as it was given.
+    """An article before processing.
 
-    :param doc_id: what a citation of the article names; unique within a tenant.
+    :param doc_id: id shown in citations; unique within a tenant.
     :param title: empty when the source has none; the first heading, then the file name take its place.
     :param source: the file it came from, relative to what was ingested.
-    :param lang: ISO 639-1; empty: told from the letters.
+    :param lang: ISO 639-1; detected from the letters if empty.
     :param meta: everything else that came with it. Known keys (`trust`, `status`, `priority`, `tags`, …) are checked.
     :param markup: how `text` is written; in an `faq` every section is a question with its answer.
     :param line: where it starts in its source, 0 when it is the whole source.

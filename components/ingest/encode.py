@@ -17,7 +17,7 @@ from tenants.index import DENSE, SPARSE
 def embedded(
     texts: Iterable[Text], settings: EncoderSettings, known: Mapping[Text, Dense] = MappingProxyType({})
 ) -> Mapping[Text, Dense]:
-    """The dense vectors of chunks; none where the settings have none. Raises `EmbeddingFailed`.
+    """Return the dense vectors of chunks; none where the settings have none. Raises `EmbeddingFailed`.
 
     :param known: vectors that need not be computed again.
     """
@@ -29,7 +29,7 @@ def embedded(
 
 
 def encoded(text: Text, payload: Mapping[str, Json], analysis: Analysed, dense: Mapping[Text, Dense]) -> Point:
-    """A chunk ready to be stored.
+    """Return a chunk ready to be stored.
 
     :param analysis: its search features.
     :param dense: the result of `embedded`, which includes this chunk.

@@ -57,7 +57,7 @@ class ChunkEnricher:
             "project_key": project_key,
             "tags": tags or [],
         }
-        # An empty word is no word: it stays as it is and matches no filter.
+        # An empty value is left unchanged and matches no filter.
         empty = {name: value for name, value in defaults.items() if value == ""}
         self._defaults = {
             **empty,
@@ -99,7 +99,7 @@ def _described(chunk: Chunk, shared: Mapping[str, Json]) -> Chunk:
 
 
 def language(text: str) -> str:
-    """`ru` or `en`. Technical Russian is full of Latin words, so a quarter of Cyrillic letters makes it Russian."""
+    """Return `ru` or `en`. Technical Russian has many Latin words, so a quarter of Cyrillic letters is enough."""
     sample = text[:_SAMPLE]
     cyrillic, latin = len(_CYRILLIC.findall(sample)), len(_LATIN.findall(sample))
     return "ru" if cyrillic * 3 >= latin else "en"

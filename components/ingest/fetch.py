@@ -51,7 +51,7 @@ class Response(Frozen):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is of the internet: not private, loopback, link-local, multicast, mapped or special."""
+    """Return whether an IP address is public: not private, loopback, link-local, multicast, mapped or special."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address) and ip not in _UNICAST:
         return False
@@ -60,7 +60,7 @@ def is_public(address: str) -> bool:
 
 
 def is_permitted(address: str) -> bool:
-    """Whether a tool or a webhook may be at this address: a public one, or one inside a network named in the
+    """Return whether a tool or a webhook may be at this address: a public one, or one inside a network named in the
     settings.
     """
     networks = filter(None, get_settings().tool_networks.split(","))
@@ -69,7 +69,7 @@ def is_permitted(address: str) -> bool:
 
 
 def canonical(url: str) -> str:
-    """The canonical form of an address: its host in ASCII and lower case, no default port, no fragment.
+    """Return the canonical form of an address: its host in ASCII and lower case, no default port, no fragment.
 
     :raises Invalid: `url_invalid`: not http or https, no host, credentials, or characters that readers disagree about.
     """
@@ -82,7 +82,7 @@ def canonical(url: str) -> str:
 
 
 def same_site(url: str, other_url: str) -> bool:
-    """Whether two canonical addresses are of one host; `www.` and a step up to https make no difference."""
+    """Return whether two canonical addresses are of one host; `www.` and a step up to https make no difference."""
     first, second = urlsplit(url), urlsplit(other_url)
     if (first.hostname or "").removeprefix("www.") != (second.hostname or "").removeprefix("www."):
         return False
@@ -105,7 +105,7 @@ class Fetcher:
         self.largest = largest
 
     def fetch(self, url: str, *, site: str = "") -> Response:
-        """A page, whatever its status.
+        """Return a page, whatever its status.
 
         :param site: a canonical address; redirects that lead to another host are refused.
         :raises CallerError: `url_invalid`, `url_forbidden`, `url_unreachable`, `redirects_too_many`,
@@ -122,8 +122,8 @@ class Fetcher:
         raise Invalid("redirects_too_many", url=url)
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """The response to a POST request. Redirects are not followed, because the headers are meant for this server
-        only.
+        """Send a POST request and return the response. Redirects are not followed, because the headers are for this
+        server only.
 
         :raises CallerError: as `fetch`.
         """
@@ -162,7 +162,7 @@ class Fetcher:
         return self.unpacked(bytes(data), url) if packed else bytes(data)
 
     def unpacked(self, data: bytes, url: str) -> bytes:
-        """The decompressed gzip data. Raises `page_too_large` before the limit is exceeded."""
+        """Return the decompressed gzip data. Raises `page_too_large` before the limit is exceeded."""
         try:
             unpacked = zlib.decompressobj(31).decompress(data, self.largest + 1)
         except zlib.error as broken:
@@ -185,12 +185,12 @@ class Fetcher:
         finally:
             timer.cancel()
             connection.close()
-        # A page that was cut off may look like a whole one.
+        # A truncated page may look complete.
         if connection.was_cut:
             raise TooLarge("page_too_slow", url=url, seconds=round(self.seconds))
 
     def _address(self, url: str, parts: SplitResult) -> str:
-        """An address of the host, once all of its addresses were found to be permitted."""
+        """Return an address of the host, once all of its addresses were found to be permitted."""
         try:
             resolved = socket.getaddrinfo(
                 parts.hostname, parts.port or _PORTS[parts.scheme], type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
@@ -224,7 +224,7 @@ class _Pinned(http.client.HTTPConnection):
             self.sock = self._line = context.wrap_socket(self._line, server_hostname=self.host)
 
     def cut(self) -> None:
-        """Close the connection, at whatever point it is."""
+        """Close the connection in any state."""
         self.was_cut = True
         if self._line is not None:
             with suppress(OSError):

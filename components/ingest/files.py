@@ -31,7 +31,7 @@ class RawArticle(Frozen):
 
 
 def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
-    """The articles of a file, or of all files in a folder in the order of their names.
+    """Yield the articles of a file, or of all files in a folder in the order of their names.
 
     Hidden files and folders are skipped. In a folder, an unusable file is refused and the others continue; a single
     unusable file raises: `path_missing`, `file_unreadable`, `file_unsupported`, `file_too_large`, `file_empty`;
@@ -55,7 +55,7 @@ def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
 
 
 def chosen_articles(folder: Path, names: Sequence[str]) -> Iterator[RawArticle | Refusal]:
-    """The articles of some files of a folder, named by their paths in it. An unusable one is refused."""
+    """Yield the articles of some files of a folder, named by their paths in it. An unusable one is refused."""
     for source in names:
         try:
             yield from _articles(folder / source, source)
@@ -64,9 +64,9 @@ def chosen_articles(folder: Path, names: Sequence[str]) -> Iterator[RawArticle |
 
 
 def count_articles(path: Path, names: Sequence[str] | None = None) -> int:
-    """How many articles to expect, for showing progress; lines count before they are read.
+    """Estimate the number of articles for the progress display. Lines of JSON Lines count unread.
 
-    :param names: of the files of a folder that were chosen; None: all.
+    :param names: chosen files of a folder; all if None.
     """
     if names is not None:
         files = iter([path / name for name in names])
@@ -76,7 +76,7 @@ def count_articles(path: Path, names: Sequence[str] | None = None) -> int:
 
 
 def files_in(folder: Path) -> Iterator[Path]:
-    """The files of a folder and all folders in it, in the order of their names, but for hidden ones."""
+    """Yield the files of a folder and its subfolders in the order of their names, except hidden ones."""
     # Links are not followed: they lead out of the folder that was named, or round in circles.
     for at, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

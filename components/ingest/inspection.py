@@ -21,7 +21,7 @@ class Term(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class InspectedChunk(Frozen):
-    """One chunk.
+    """A chunk, as shown to operators.
 
     :param heading: the path of headings below the title.
     :param page: where it begins in a document that has pages.
@@ -43,9 +43,9 @@ class InspectedChunk(Frozen):
 
 
 def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 20) -> Iterator[InspectedChunk]:
-    """The chunks of one document.
+    """Yield the chunks of one document.
 
-    :param hits: as they are stored, in reading order.
+    :param hits: stored chunks in reading order.
     :param stems: how many chunks of the knowledge base hold each stem.
     """
     previous: Hit | None = None
@@ -71,7 +71,7 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 2
 
 
 def _overlap(previous: Hit, hit: Hit) -> int:
-    """The end of the longest run of sentences that both end the chunk before and begin this one."""
+    """Return the end of the longest run of sentences that both end the chunk before and begin this one."""
     if stored_meta(previous)["heading"] != stored_meta(hit)["heading"]:
         return 0
     earlier, text = str(previous.payload["content"]), str(hit.payload["content"])

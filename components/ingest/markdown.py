@@ -38,11 +38,11 @@ _PAIRED = re.compile(
 """Elements whose names are placeholders as well, so they are markup only if the same paragraph closes them."""
 HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
-"""Written by the readers of paged formats where a page begins."""
+"""Mark that readers of paged formats write at the beginning of a page."""
 ANCHOR = re.compile(r"[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
 """The id of a heading, as Docusaurus, Hugo and Pandoc write it."""
 _BREAK = re.compile(r"</?(?:br|dd|div|dt|h[1-6]|li|ol|p|tr|ul)(?:\s[^<>]*=[^<>]*|\s*)/?>", re.IGNORECASE)
-"""Where a browser begins a new line."""
+"""Tags at which a browser begins a new line."""
 _PREFORMATTED = re.compile(r"\s*<pre\b[^<>]*>(.*)</pre>\s*", re.IGNORECASE | re.DOTALL)
 _IMAGE = re.compile(r"<img\b", re.IGNORECASE)
 _IMAGE_NAMES = re.compile(r"\s(alt|title)=([\"'])((?:(?!\2)[^<>])+)\2", re.IGNORECASE)
@@ -57,7 +57,7 @@ _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 _HARD_BREAK = "\v"
 _SENTENCE_ENDS = frozenset(("", "\n", _HARD_BREAK, *".!?…:;"))
 _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
-"""Left where an image or a tag was taken out."""
+"""Extra spaces left by a removed image or tag."""
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _WRAPPED_FROM = 50
 """A line at least this long that ends in mid-sentence was wrapped by an editor, not ended by its author."""
@@ -65,7 +65,7 @@ _WRAPPED_FROM = 50
 
 @dataclass(frozen=True, slots=True)
 class Block(Frozen):
-    """One block of a document.
+    """A Markdown block of a document.
 
     :param text: the block as shown; for an item with its marker and everything nested in it.
     :param level: of a heading, 1–6.
@@ -88,7 +88,7 @@ def _read_inline(state: StateCore) -> None:
             fairness.yield_to_questions()
             token.children = []
             if not _INLINE_MARKUP.search(token.content):
-                # Half of all texts; the parser would take a quarter of the whole time to read them.
+                # This covers half of all texts, for which the parser would take a quarter of the time.
                 token.children.append(Token("text", "", 0, content=token.content))
                 continue
             crowded = len(_MARK.findall(token.content)) > _CROWDED
@@ -281,7 +281,7 @@ def _visible(part: Token, paired: Container[str]) -> str:
 
 
 def _image_name(image: Token) -> str:
-    """The alternative text of an image, or its title; empty where neither names it."""
+    """Return the alternative text of an image, or its title; empty where neither names it."""
     if image.type == "image":
         names = {"alt": image.content, "title": str(image.attrGet("title") or "")}
     else:
@@ -292,7 +292,7 @@ def _image_name(image: Token) -> str:
 
 
 def _paired(html: str) -> set[str]:
-    """The elements of `_PAIRED` that are opened as well as closed."""
+    """Return the elements of `_PAIRED` that are opened as well as closed."""
     tags = {(match[1], match[2].lower()) for match in _PAIRED.finditer(html)}
     return {name for slash, name in tags if slash and ("", name) in tags}
 

@@ -23,7 +23,7 @@ MAX_METADATA_BYTES = 64_000
 
 
 def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
-    """`meta` with its known keys in their stored form, the unknown ones as they are.
+    """Return `meta` with known keys in their stored form and unknown keys unchanged.
 
     Raises `Invalid` with the code `metadata_invalid` and the field, or `metadata_too_large`.
     """
@@ -32,7 +32,7 @@ def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
     checked: dict[str, Json] = {name: value for name, value in meta.items() if value is not None}
     for name, value in checked.items():
         if not _is_finite(value):
-            # No JSON: a database or an index that was given it would refuse the whole batch.
+            # Not valid JSON: a database or an index would refuse the whole batch.
             raise Invalid("metadata_invalid", field=name)
     for name, accepted in _CLOSED.items():
         if name in checked and checked[name] not in accepted:
@@ -51,7 +51,7 @@ def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
-    """The part of `meta` that every chunk of the document carries: single values and flat lists of modest size.
+    """Return the part of `meta` that every chunk of the document carries: single values and flat lists of modest size.
 
     A nested value, such as a table of contents or what a document declares of others, would be repeated with each chunk
     and cannot be filtered by.
@@ -99,7 +99,7 @@ def _labels(name: str, value: Json) -> list[Json]:
 
 
 def day(name: str, value: Json) -> str:
-    """The ISO 8601 day of a date or a moment, kept in the time zone that it was given in."""
+    """Return the ISO 8601 day of a date or a moment, kept in the time zone that it was given in."""
     try:
         return date.fromisoformat(str(value).strip()[:10]).isoformat()
     except ValueError as malformed:

@@ -1,6 +1,6 @@
-"""What of a document's kept text is in none of its chunks, and why: found again by the rules that leave it out.
+"""Parts of a document's stored text that no chunk contains, with reasons, recomputed by the rules of chunking.
 
-What the reader of a web page, a PDF or an office file has left around the text is not part of the kept text.
+Text that the reader of a web page, a PDF or an office file skips is not part of the stored text.
 """
 
 import re
@@ -19,9 +19,9 @@ from components.turn import Frozen
 Why: TypeAlias = Literal["comment", "script", "picture", "tag", "anchor"]
 
 MOST = 100
-"""Different pieces that are listed."""
+"""Maximum number of distinct pieces to list."""
 MAX_LENGTH = 300_000
-"""Of a text that is read again for this, in characters."""
+"""Maximum length of a text to analyse, in characters."""
 _SHOWN = 200
 
 _CODE = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -30,7 +30,7 @@ _PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^()\n]*\)")
 
 @dataclass(frozen=True, slots=True)
 class Omitted(Frozen):
-    """A piece of the text that is in no chunk, and how often it stands there. A long one is cut short."""
+    """A piece of text that no chunk contains, with its number of occurrences. Long pieces are truncated."""
 
     why: Why
     text: str
@@ -38,7 +38,7 @@ class Omitted(Frozen):
 
 
 def omitted(document: SourceDocument) -> tuple[Omitted, ...] | None:
-    """What was left out, in the order of the text; None for a text that is too long to read again."""
+    """Return the omitted pieces in the order of the text; None if the text is too long to analyse."""
     if len(document.text) > MAX_LENGTH:
         return None
     text = clean(document.text)

@@ -312,7 +312,7 @@ def _mergeable(group: Sequence[Part], part: Part, sizes: Sizes, *, leads_on: boo
     small_before = sum(earlier.tokens for earlier in group) < sizes.fragment
     if not (small_before or (part.tokens < sizes.fragment and not leads_on)):
         return False
-    # Under a code's own heading nothing else may stand: an answer about E20 must not quote E25.
+    # A section about one code takes no other text: an answer about E20 must not quote E25.
     if any(is_code_entry(heading) for earlier in (*group, part) for heading in earlier.path):
         return False
     return _merged([*group, part]).tokens <= sizes.maximum

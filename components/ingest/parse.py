@@ -23,7 +23,7 @@ from tenants.core.errors import CallerError, Invalid
 from tenants.core.json import Json
 
 _ADDRESS = re.compile(r"(?:https?://|[^:\s]*(?:[/?#]|\Z))[^\s\\]*\Z", re.IGNORECASE)
-"""What a citation may link to: a page, or a place on the reader's own site. `javascript:` begins an address as well."""
+"""Addresses that a citation may link to: a web page or a path on the same site. No other schemes (`javascript:`)."""
 
 
 @component
@@ -61,7 +61,7 @@ class ArticleParser:
         return {"revisions": revisions, "refusals": refusals, "pages": pages}
 
     def parse(self, article: RawArticle | SourceDocument) -> SourceDocument | Refusal:
-        """One article as a document, or its refusal.
+        """Return the article as a document, or its refusal.
 
         Codes: `json_invalid`, `doc_id_missing`, `doc_id_invalid`, `text_missing`, `text_too_long`, `field_invalid`,
         `metadata_invalid`, and those of `components.ingest.formats.read` and of the sandbox.
@@ -130,7 +130,7 @@ def _from_file(parsed: Parsed, article: RawArticle) -> SourceDocument:
 
 
 def _from_keys(keys: Mapping[str, Json], body: str | None, article: RawArticle) -> SourceDocument:
-    """A document from an article's keys. `body` is the text of a file; without it the key `text` holds it."""
+    """Return a document from an article's keys. `body` is the text of a file; without it the key `text` holds it."""
     meta = dict(keys)
     doc_id = meta.pop("doc_id", None)
     if isinstance(doc_id, int) and not isinstance(doc_id, bool):

@@ -18,7 +18,7 @@ from weakref import finalize
 from tenants.core.errors import Invalid, TooLarge, TryAgain
 
 MAX_ANSWER_BYTES = 64 * 2**20
-"""Bytes of an answer: the five million characters that a document may have take less, however they are spelt."""
+"""Maximum size of an answer. A document's five million characters take less in any encoding."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SIZE = struct.Struct("!Q")
@@ -135,7 +135,7 @@ class _Worker:
             killer.cancel()
 
     def stop(self) -> None:
-        """Kill the process, whatever it is doing, and release its resources."""
+        """Kill the process immediately and release its resources."""
         self._process.kill()
         for stream in self._pipes():
             with suppress(OSError):

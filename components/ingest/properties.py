@@ -10,19 +10,19 @@ from tenants.core.json import Json
 from tenants.knowledge.documents import DocumentRecord
 
 PROPERTIES = ("title", "status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type")
-"""Each is kept with the record and with every chunk. Only the title is part of what a chunk is found by."""
+"""Properties stored with the record and with every chunk. Only the title is part of a chunk's search data."""
 
 _MAY_BE_EMPTY = frozenset({"project_key", "evidence_tier", "source_type"})
 _MAX_TITLE_LENGTH = 500
 
 
 def properties(meta: Mapping[str, Json]) -> dict[str, Json]:
-    """The properties among a chunk's metadata."""
+    """Return the properties among a chunk's metadata."""
     return {name: meta[name] for name in PROPERTIES}
 
 
 def description(record: DocumentRecord) -> dict[str, Json]:
-    """What a record and each of its document's chunks both say, as the chunks should have it."""
+    """Return the fields that a record shares with its document's chunks, in the form that the chunks store."""
     return {
         "doc_id": record.doc_id,
         "title": record.title,
@@ -41,7 +41,7 @@ def description(record: DocumentRecord) -> dict[str, Json]:
 
 
 def in_force(record: DocumentRecord, overrides: Mapping[str, Json]) -> DocumentRecord:
-    """The record under these overrides."""
+    """Return the record under these overrides."""
     values = {**record.given, **overrides}
     tags = values["tags"]
     return replace(
@@ -59,7 +59,7 @@ def in_force(record: DocumentRecord, overrides: Mapping[str, Json]) -> DocumentR
 
 
 def changed(overrides: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json]:
-    """`overrides` after an operator's changes: None removes an override, so that the source's value applies again.
+    """Apply an operator's changes to `overrides`: None removes an override and restores the source's value.
 
     Raises `Invalid`: `property_unknown`, `metadata_invalid`, each with the field.
     """

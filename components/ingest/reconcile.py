@@ -26,7 +26,7 @@ _DOCUMENTS = 64
 """Documents rewritten at once: some hundred chunks, one flush to the disk."""
 
 Rewrite: TypeAlias = Callable[[Sequence[Revision]], object]
-"""Writes documents by the ingest pipeline, as if they had come anew."""
+"""Writes documents through the ingest pipeline, like new ones."""
 
 
 class FindingsJson(TypedDict):
@@ -67,12 +67,12 @@ class Findings(Frozen):
 
     @property
     def clean(self) -> bool:
-        """Whether there are no inconsistencies."""
+        """Return whether there are no inconsistencies."""
         differs = self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs or self.uploads
         return not differs and self.damage is None
 
     def as_json(self) -> FindingsJson:
-        """The findings for a program."""
+        """Return the findings for a program."""
         return FindingsJson(
             damage=self.damage,
             documents=self.documents,
@@ -155,9 +155,9 @@ def _rewrite(doc_ids: Sequence[str], rewrite: Rewrite) -> None:
 def recount(generation: int | None = None) -> None:
     """Recount the lexicon of the tenant in context from its chunks. There must be no concurrent writer.
 
-    Customers are told that a code is not in the knowledge base because the lexicon lacks it. So it is counted from all
-    the chunks that the records name, or stays as it is: raises `TryAgain` when the index was not read as a whole,
-    `IndexDamaged` when it has less than it should.
+    If the lexicon lacks a code, customers read that the knowledge base does not mention it. So the lexicon is counted
+    from all chunks that the records name, or left unchanged: raises `TryAgain` if the index could not be read
+    completely, `IndexDamaged` if chunks are missing.
 
     :param generation: of `tenants.knowledge.generations`; the one in force when None.
     """
@@ -174,7 +174,7 @@ def _terms(collection: Collection) -> Iterator[ChunkTerms]:
 
 
 def _every_chunk(collection: Collection) -> Iterator[Hit]:
-    """All chunks. A server may end a scroll early without an error; `TryAgain` then."""
+    """Yield all chunks. A server may end a scroll early without an error; `TryAgain` then."""
     seen = 0
     for hit in collection.scan():
         fairness.yield_to_questions()

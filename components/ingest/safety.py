@@ -1,8 +1,8 @@
 """Keeps documents from instructing the assistant, hiding text from readers, and bringing markup into answers.
 
-The threat: whoever can put a page into the knowledge base, or a line into a page, speaks through the assistant to every
-customer, in words that no operator has seen. Nothing is thrown away for it: a suspicious document is found, read and
-shown to operators like any other, with a flag. What is flagged is never quoted, and no markup leaves here alive.
+The threat: an author of a page in the knowledge base, or of one line, speaks through the assistant to every customer,
+in words that no operator has seen. Suspicious documents are not discarded: they are indexed, searched and shown to
+operators like any other, with a flag. Flagged text is never quoted, and all markup is made inert.
 """
 
 import re
@@ -18,7 +18,7 @@ Span = tuple[int, int]
 _SMUGGLED = re.compile("[\U000e0020-\U000e007f]{3}|[\U000e0100-\U000e01ef]{3}|[\u202d\u202e]")
 _UNSEEN = "[\u200b-\u200f\u2060-\u2064\ufeff]"
 _SUSPECT = re.compile(_UNSEEN[:-1] + "\U000e0020-\U000e007f\U000e0100-\U000e01ef\u202d\u202e]")
-"""One of the characters that all of these are about."""
+"""Any character that the patterns above look for."""
 _LONG_UNSEEN = re.compile(f"{_UNSEEN}{{8}}")
 _SPLIT_WORD = re.compile(rf"[^\W\d_]{_UNSEEN}+[^\W\d_]")
 _MAX_SPLIT_WORDS = 5
@@ -40,7 +40,7 @@ _DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]*\]):", re.MULTILINE)
 
 
 def flags(text: str) -> tuple[Flag, ...]:
-    """The flags of a short text as received, such as a title or a file's name."""
+    """Return the flags of a short text as received, such as a title or a file's name."""
     raised: list[Flag] = []
     if any(map(gives_orders, {text, re.sub(r"[_\-./]+", " ", text)})):
         raised.append("injection")
@@ -50,9 +50,9 @@ def flags(text: str) -> tuple[Flag, ...]:
 
 
 def hides_characters(text: str) -> bool:
-    """Whether a text as it was given holds a message, or breaks words up, by characters that nobody sees.
+    """Return whether the original text carries a hidden message or splits words with invisible characters.
 
-    A few of them are usual: they say where a long word may be broken, and programs leave them behind.
+    A few invisible characters are normal: they mark line-break opportunities, and programs leave them behind.
     """
     if text.isascii() or not _SUSPECT.search(text):
         return False
@@ -62,16 +62,16 @@ def hides_characters(text: str) -> bool:
 
 
 def quotable(text: str, sentences: Sequence[Span]) -> tuple[Span, ...]:
-    """The sentences of a chunk that may be quoted: all but those that tell the assistant what to do."""
+    """Return the sentences of a chunk that may be quoted: all but those that tell the assistant what to do."""
     unsafe = orders(text, sentences)
     return tuple(span for place, span in enumerate(sentences) if place not in unsafe)
 
 
 def inert(text: str) -> str:
-    """`text`, outside of code, so that no reader of HTML or Markdown takes any of it for an element or a link.
+    """Defuse HTML elements and Markdown links in `text`, a part of a document outside of code.
 
-    A space after the bracket is enough, and a customer can still read what stood there. Placeholders such as `<name>`
-    stay as they are: they do nothing.
+    A space after the bracket is enough and leaves the text readable. Placeholders such as `<name>` are harmless and
+    stay unchanged.
     """
     if "<" in text:
         text = _TAG.sub("< ", text)

@@ -16,7 +16,7 @@ from components.ingest.process import Processes, program_of
 from tenants.core.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia
 
 SECONDS = 18.0
-"""So that a job over one file, its way here and back included, ends within 20."""
+"""Time limit of a file, so that a job over one file, with all transfers, ends within 20 seconds."""
 
 MEMORY = 512 * 10**6
 
@@ -46,7 +46,7 @@ class Answer(Form, Generic[_Result]):
     result: _Result | None = None
     error: _Fault | None = None
     cause: StrictStr = Field("", max_length=500, pattern=r"^[\w.:> ]*$")
-    """Where a reader failed: for the log, so nothing of the file can be in it."""
+    """Location of a reader's failure, for the log, so it must not contain text of the file."""
 
 
 class _ParsedForm(Form):

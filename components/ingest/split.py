@@ -11,7 +11,7 @@ from components.ingest.text_processes import TEXT_PROCESSES
 from tenants.core.errors import CallerError, InternalFault
 
 VERSION = "8"
-"""Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
+"""Increase it whenever the same text is split or cleaned differently, so that stored documents are split again."""
 
 
 class Split(TypedDict):

@@ -1,4 +1,4 @@
-"""What is stored of a document besides its chunks: its record, and the version it was made from."""
+"""Stored data of a document besides its chunks: its record and its version."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
 def document_record(
     revision: Revision, version: int, source_meta: Mapping[str, Json], overrides: Mapping[str, Json]
 ) -> DocumentRecord:
-    """The record of a document whose chunks are stored.
+    """Return the record of a document whose chunks are stored.
 
     :param version: the number of the version that the chunks were made from.
     :param source_meta: a chunk's metadata from the source, before an operator's overrides.
@@ -53,7 +53,7 @@ def _words(value: Json) -> tuple[str, ...]:
 
 
 def document_version(document: SourceDocument, title: str, number: int) -> DocumentVersion:
-    """A document as one of its versions.
+    """Return a document as one of its versions.
 
     :param title: what it is called where it names no title itself.
     """
@@ -74,7 +74,7 @@ def document_version(document: SourceDocument, title: str, number: int) -> Docum
 
 
 def source_document(version: DocumentVersion) -> SourceDocument:
-    """The document that was stored as a version."""
+    """Return the document that was stored as a version."""
     return SourceDocument(
         doc_id=version.doc_id,
         title=version.title,

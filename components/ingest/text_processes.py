@@ -23,7 +23,7 @@ from tenants.core.errors import CallerError, Invalid, TryAgain
 from tenants.work.seats import Seats
 
 _AT_HAND = 20_000
-"""Characters that are worked on here: some ten chunks, as many milliseconds as a worker takes to begin."""
+"""Characters processed in this process: about ten chunks, which take as long as starting a worker."""
 
 _AT_ONCE = 50_000
 """Characters of documents in one request."""
@@ -139,4 +139,4 @@ def _groups(documents: Sequence[SourceDocument]) -> Iterator[list[SourceDocument
 
 
 TEXT_PROCESSES = TextProcesses()
-"""Those of this process, for all tenants."""
+"""The processes of this service process, shared by all tenants."""

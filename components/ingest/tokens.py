@@ -8,7 +8,7 @@ _TOKEN = re.compile(r"\w{1,4}|[^\w\s]")
 
 @lru_cache(maxsize=1_024)
 def count_tokens(text: str) -> int:
-    """About how many tokens a multilingual subword tokenizer makes of `text`.
+    """Estimate the number of tokens of `text` in a multilingual subword tokenizer.
 
     Four characters of a word or one punctuation mark are a token. White space is free, so the count of texts joined by
     white space is the sum of their counts. Cached, because a text is measured several times on its way to a chunk.

@@ -62,7 +62,7 @@ def _store(hits: Sequence[Hit], target: Collection) -> int:
 
 
 def _shared(source: Collection, target: Collection) -> bool:
-    """Whether both have the same space of dense vectors."""
+    """Return whether both have the same space of dense vectors."""
     space, other_space = settings_from(source.encoder).dense, settings_from(target.encoder).dense
     return space is not None and other_space is not None and space.space == other_space.space
 

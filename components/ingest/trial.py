@@ -19,7 +19,7 @@ from tenants.knowledge.trial import TrialDocument, WrittenChunks
 
 
 def on_trial(revision: Revision, first: EncoderSettings) -> TrialDocument:
-    """The document, ready for `tenants.knowledge.trial.including`. Raises `EmbeddingFailed`.
+    """Return the document, ready for `tenants.knowledge.trial.including`. Raises `EmbeddingFailed`.
 
     :param revision: with its chunks, enriched.
     :param first: how chunks are encoded where the tenant has none yet.

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 from tenants.core.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
 
 MAX_PIXELS = 60_000_000
-"""Of a picture: more than telephones take, and it fits into a worker's memory once it is unpacked."""
+"""Maximum pixels of a picture: more than phones take, and its unpacked form fits into a worker's memory."""
 
 _MAX_TEXT_LENGTH = 5_000_000
 _FRAMES = 6
@@ -34,9 +34,9 @@ _SIZE = struct.Struct("!Q")
 _NICENESS = 10
 _IDLE_SECONDS = 60.0
 _GROWN = 0.5
-"""Share of its memory that a worker may hold on to and still serve another request."""
+"""Share of its memory that a worker may retain and still serve another request."""
 _BETWEEN_COLLECTIONS = 100_000
-"""A text becomes many small objects that go with it; looking among them for cycles takes a tenth of the time."""
+"""A text becomes many small objects with its lifetime; searching them for cycles takes a tenth of the time."""
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}
 _PACKED = frozenset({"pdf", "docx", "xlsx"})
 _WRITTEN = frozenset({"plain", "markdown", "csv"})
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def answer(request: str, data: bytes, memory: int) -> bytes:
-    """Return the answer to a request as JSON, whatever it brings this process to raise."""
+    """Return the answer to a request as JSON; report any exception in it."""
     verb, _, name = request.partition(" ")
     cause = ""
     refused: CallerError
@@ -63,7 +63,7 @@ def answer(request: str, data: bytes, memory: int) -> bytes:
     except RecursionError:
         refused = Invalid("file_too_deep")
     except Exception as failure:
-        # Readers raise whatever their libraries do, and to a person it all means the same.
+        # Readers raise any error of their libraries; for users they all mean the same.
         refused = Invalid("file_damaged")
         cause = _place(failure)
     fault = {"kind": type(refused).__name__, "code": refused.code, "params": refused.params}

@@ -41,7 +41,7 @@ _STORED_AT_ONCE = 512
 """Chunks of one flush to the disk, whose vectors are held until then: 20 kB each."""
 
 _MAX_PREPARED = 1024
-"""Chunks of one batch that are analysed ahead: 20 to 40 kB each. Only a huge document has more."""
+"""Chunks of one batch that are analysed in advance: 20 to 40 kB each. Only a huge document has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ _NOTHING = PreparedChunks()
 
 @dataclass(frozen=True, slots=True)
 class WriteCounts(Frozen):
-    """What one batch changed. `chunks_written` were encoded; `chunks_unchanged` were not."""
+    """Changes made by one batch. `chunks_written` counts encoded chunks, `chunks_unchanged` the reused ones."""
 
     added: int = 0
     updated: int = 0
@@ -73,7 +73,7 @@ class ChunkWriter:
 
     :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that has
         some keeps the settings that these were encoded by until its index is rebuilt.
-    :param embedder: what makes the dense vectors that are part of them; without one that is available there are none.
+    :param embedder: embedder for dense vectors; without an available embedder, chunks have no dense vectors.
     """
 
     def __init__(self, encoder: dict[str, Json] | None = None, embedder: Embedder | None = None) -> None:
@@ -111,10 +111,10 @@ class ChunkWriter:
 
 @dataclass(frozen=True, slots=True)
 class FinalRevision:
-    """A revision as it is stored.
+    """A revision in its stored form.
 
-    :param record: what is to be known of it once its chunks are stored.
-    :param version: what to keep of its text; None when the version in force is the same.
+    :param record: document record to store after its chunks.
+    :param version: version to store; None if the current version is the same.
     """
 
     revision: Revision
@@ -171,9 +171,9 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prep
 
 
 def finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[FinalRevision]:
-    """Revisions as they are stored, operators' overrides included.
+    """Return the revisions in their stored form, with the operators' overrides applied.
 
-    :param records: of those documents that the tenant has.
+    :param records: records of the documents that the tenant already has.
     """
     hashes = versions.hashes(list(records))
     settled = []
@@ -184,7 +184,7 @@ def finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecor
         version = document_version(revision.document, revision.title, number + 1)
         same = record is not None and version.content_hash == hashes.get(record.doc_id)
         overrides = _overrides(revision, records)
-        # A document that is only processed anew has not changed today.
+        # A document that is only processed again has not changed today.
         day = {"updated_at": record.updated_at} if record and same else {}
         final = replace(revision, chunks=_described_as(revision, {**overrides, **day}))
         source_meta = revision.chunks[0].meta
@@ -199,13 +199,13 @@ def finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecor
 
 
 def _overrides(revision: Revision, records: Mapping[str, DocumentRecord]) -> Mapping[str, Json]:
-    """The operator's overrides of the document."""
+    """Return the operator's overrides of the document."""
     record = records.get(revision.document.doc_id)
     return record.overrides if record else {}
 
 
 def _described_as(revision: Revision, overrides: Mapping[str, Json]) -> tuple[Chunk, ...]:
-    """Its chunks, with `own` in place of what the source says of them."""
+    """Return the chunks with `own` instead of the source's metadata."""
     if not overrides:
         return revision.chunks
     return tuple(replace(chunk, meta={**chunk.meta, **overrides}) for chunk in revision.chunks)
@@ -238,8 +238,10 @@ def redescribe(records: Iterable[DocumentRecord], prepared: PreparedChunks = _NO
 
 
 def reembedded(records: Iterable[DocumentRecord]) -> PreparedChunks:
-    """The dense vectors that `redescribe` will want. Whoever asks before writing the records finds a model that fails
-    while nothing has changed yet."""
+    """Compute the dense vectors that `redescribe` needs.
+
+    Call it before you write the records, so that a failing model leaves everything unchanged.
+    """
     collection = open_collection()
     settings = settings_from(collection.encoder)
     if settings.dense is None:
@@ -249,7 +251,7 @@ def reembedded(records: Iterable[DocumentRecord]) -> PreparedChunks:
 
 
 def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
-    """The stored chunks of documents, each with the metadata that its record gives it."""
+    """Return the stored chunks of documents, each with the metadata that its record gives it."""
     owners = {chunk_id: record for record in records for chunk_id in record.chunk_ids}
     return [(hit, {**stored_meta(hit), **description(owners[hit.id])}) for hit in collection.fetch(list(owners))]
 
@@ -278,7 +280,7 @@ def remove_documents(doc_ids: Iterable[str]) -> int:
 
 
 def _differs(chunk: Chunk, hit: Hit | None) -> bool:
-    """Whether the stored vectors, if any, are of another text. The id covers all of it but the title."""
+    """Return whether the stored vectors, if any, are of another text. The id covers all of it but the title."""
     if hit is None:
         return True
     meta = hit.payload["meta"]
@@ -313,10 +315,10 @@ def _store(
 
 
 def text_of(chunk: Chunk) -> Text:
-    """What a chunk is encoded from."""
+    """Return the text to encode for a chunk."""
     return Text(chunk.chunk_id, str(chunk.meta["title"]), chunk.heading, chunk.text)
 
 
 def payload_of(chunk: Chunk) -> dict[str, Json]:
-    """What is stored with its vectors."""
+    """Return the payload to store with the vectors of a chunk."""
     return {"id": chunk.chunk_id, "content": chunk.text, "meta": dict(chunk.meta)}

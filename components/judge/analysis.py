@@ -12,7 +12,7 @@ from components.turn import Passage
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: its offsets, its content stems with the place of their first occurrence, its length, its codes.
+    """A sentence: its offsets, its content stems with the place of their first occurrence, its length, its codes.
 
     Thousands of these are cached, so it holds no words.
     """
@@ -26,7 +26,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a judge looks at in a passage.
+    """Features of a passage that judges use.
 
     `head` are the stems of title and heading, `stems` those of body and head together, `families` the same by their
     first five letters, `codes` the identifiers it is about: those in body and heading, and the title's only one. A
@@ -41,7 +41,7 @@ class Analysis:
 
 
 def analyse(passage: Passage) -> Analysis:
-    """The analysis of a passage, cached by its text."""
+    """Return the analysis of a passage, cached by its text."""
     return _analyse(passage.title, passage.heading, passage.text, passage.sentences)
 
 

@@ -29,13 +29,13 @@ def coverage(weights: Mapping[str, float], text: str) -> float:
 
 
 def negated(text: str) -> bool:
-    """Whether the text contains a negation."""
+    """Return whether the text contains a negation."""
     text_words = _WORD.findall(fold(text).replace("’", "'"))
     return any(word in NEGATIONS or word.endswith("n't") for word in text_words)
 
 
 def proposed(sentence: str, approach: RejectedApproach) -> bool:
-    """Whether a sentence tells people to do what was rejected: it holds three quarters of the approach's words.
+    """Return whether a sentence tells people to do what was rejected: it holds three quarters of the approach's words.
 
     A sentence that is negated and an approach that is not: the sentence advises against it.
     """

@@ -22,7 +22,7 @@ _COUNT = 4
 
 
 def is_quoted(claim: str, passage: Passage) -> bool:
-    """Whether the passage holds the claim's very words: "E2" is no quotation from "E20", nor 1 from 1,5 or 1 200."""
+    """Return whether the passage contains the claim verbatim: "E2" does not quote "E20", nor 1 quote 1,5 or 1 200."""
     text = _flat(passage.text)
     return any(_holds(text, _flat(said)) for said in dict.fromkeys((claim, _ITEM.sub("", claim))))
 
@@ -42,7 +42,7 @@ def _holds(text: str, said: str) -> bool:
 
 
 def is_invented(claim: str, sources: Sequence[str]) -> bool:
-    """Whether the claim holds an identifier or a number that none of the sources holds.
+    """Return whether the claim holds an identifier or a number that none of the sources holds.
 
     :param sources: the question and the texts that were shown to the writer.
     """
@@ -56,7 +56,7 @@ def is_invented(claim: str, sources: Sequence[str]) -> bool:
 
 
 def rejected_by(claim: Claim, approaches: Iterable[RejectedApproach]) -> RejectedApproach | None:
-    """The rejected approach that the claim proposes; None when it proposes none."""
+    """Return the rejected approach that the claim proposes; None if it proposes none."""
     return next((approach for approach in approaches if proposed(claim.text, approach)), None)
 
 

@@ -26,7 +26,7 @@ from components.turn import ConflictKind, Passage
 
 Span: TypeAlias = tuple[int, int]
 Pair: TypeAlias = tuple[ConflictKind, Span, Span]
-"""What differs, and where the two sentences are in their passages."""
+"""Kind of difference, and the spans of the two sentences in their passages."""
 
 _LEAST_WORDS = 2
 """Content words that two sentences must have in common; `_LEAST_NEGATED` if only a negation differs."""
@@ -75,7 +75,7 @@ _CONDITIONAL = frozenset("если когда кроме иначе if when unle
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence taken apart: `topic` are its content stems without figures, `facts` its values by kind and unit."""
+    """A parsed sentence: `topic` are its content stems without figures, `facts` its values by kind and unit."""
 
     topic: frozenset[str]
     facts: Mapping[tuple[str, str], tuple[str, ...]]
@@ -108,7 +108,7 @@ def _kind(one: _Statement, other: _Statement) -> ConflictKind | None:
 
 
 def _agree(topic: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether each stem is among the others, itself or as a related word."""
+    """Return whether each stem is among the others, itself or as a related word."""
     kin, other_kin = families(topic), families(other)
     return all(relatives(stem, other_kin) for stem in topic - other) and all(
         relatives(stem, kin) for stem in other - topic
@@ -116,12 +116,12 @@ def _agree(topic: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _differ(values: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether one of equally many values differs in its place."""
+    """Return whether one of equally many values differs in its place."""
     return len(values) == len(others) and sum(one != other for one, other in zip(values, others, strict=True)) == 1
 
 
 def _same_subject(passage: Passage, other: Passage) -> bool:
-    """Whether titles and headings allow that both passages speak of the same thing.
+    """Return whether titles and headings allow that both passages speak of the same thing.
 
     They do not if each names something that the other passage never mentions, or if one names a name so.
     """
@@ -130,7 +130,7 @@ def _same_subject(passage: Passage, other: Passage) -> bool:
 
 
 def _unmentioned(passage: Passage, other: Passage) -> dict[str, bool]:
-    """The stems of title and headings that the other passage lacks, and whether each belongs to a name."""
+    """Return the stems of title and headings that the other passage lacks, and whether each belongs to a name."""
     return {
         word.stem: (word.start > 0 and word.text[0].isupper()) or any(map(str.isdigit, word.text))
         for part in (passage.title, *passage.heading.split(HEADING_SEPARATOR))
@@ -141,7 +141,7 @@ def _unmentioned(passage: Passage, other: Passage) -> dict[str, bool]:
 
 @lru_cache(maxsize=4_000)
 def _read(text: str) -> _Statement | None:
-    """The sentence taken apart; None for anything but a full sentence, such as a heading, a table or a question."""
+    """Parse a sentence; return None for anything but a full sentence, such as a heading, table or question."""
     if not _PROSE.match(text):
         return None
     text = _ORDINAL.sub(" ", text).strip()
@@ -164,7 +164,7 @@ def _read(text: str) -> _Statement | None:
 
 
 def _fact(match: re.Match[str], text: str) -> tuple[tuple[str, str], str]:
-    """What a figure states: its kind and unit, and its value."""
+    """Return the kind and unit of a figure, and its value."""
     for kind in ("telephone", "day", "date", "time"):
         if match[kind]:
             value = re.sub(r"\D", "", match[kind])[-10:] if kind == "telephone" else " ".join(match[kind].split())

@@ -63,7 +63,7 @@ class RetrievalEvaluator:
 
 
 def checked_passes(passes: Mapping[Quality, int] | None) -> dict[Quality, int]:
-    """The passes by quality, defaults included.
+    """Return the passes by quality, defaults included.
 
     :raises ValueError: a quality is unknown.
     """

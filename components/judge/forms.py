@@ -44,7 +44,7 @@ class ClaimsForm(Form):
 
 
 class EvaluationForm(Form):
-    """How far an answer answers, whether it is about the question, how good it is, and what it leaves open."""
+    """Evaluation of an answer: completeness, relevance, quality, and open points."""
 
     why: str
     answerability: Literal["fully", "partially", "cannot"]

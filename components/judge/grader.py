@@ -1,4 +1,4 @@
-"""Which documents are evidence, and is there enough of it?"""
+"""Grading of documents as evidence for a question."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,9 +24,9 @@ class DocGrader:
     """Grade every document YES or NO, and say how far the accepted ones answer together.
 
     The local judge says YES from `threshold` upwards, by the probability that the ranker left in `meta["relevance"]`;
-    adequacy is the highest of these. The best document is accepted whenever another one is. For the qualities in
+    adequacy is the highest of these. If any document is accepted, so is the best one. For the qualities in
     `model_for` a model grades what the local judge accepted, all in one call; documents that it has graded in an
-    earlier pass keep their grade. If the model fails, the local grades stand and the turn is degraded (`grader`).
+    earlier pass keep their grade. If the model fails, the local grades apply and the turn is degraded (`grader`).
 
     Identifiers are exact: if the query names codes and no accepted document holds any of them, adequacy is 0.
 
@@ -99,13 +99,13 @@ class DocGrader:
 
 
 def lacks_codes(query: Query, passages: Sequence[Passage]) -> bool:
-    """Whether the query names codes, and the passages hold none of them."""
+    """Return whether the query names codes, and the passages hold none of them."""
     held = frozenset().union(*(analyse(passage).codes for passage in passages))
     return 0 < len(query.codes) <= STRICT_CODES and not held & frozenset(query.codes)
 
 
 def open_words(query: Query, passages: Sequence[Passage]) -> list[str]:
-    """The codes, then the content words of the query that none of the passages holds."""
+    """Return the codes, then the content words of the query that none of the passages holds."""
     analyses = [analyse(passage) for passage in passages]
     strict = query.codes if len(query.codes) <= STRICT_CODES else ()
     absent_codes = [code for code in strict if not any(code in analysis.codes for analysis in analyses)]

@@ -30,7 +30,7 @@ _CONFIDENCE: Mapping[str, float] = {"fully": 0.87, "partially": 0.48, "cannot": 
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """What a model makes of documents together: the chunk ids that answer, how far (0..1), and what is missing."""
+    """A model's grades of documents: answering chunk ids, adequacy of all together (0..1), missing topics."""
 
     answering: frozenset[str]
     adequacy: float
@@ -135,12 +135,12 @@ def _numbered(passages: Mapping[int, Passage], locale: str) -> str:
 
 
 def _marked(claim: Claim) -> str:
-    """The claim on one line with its marks."""
+    """Return the claim on one line with its marks."""
     return f"{' '.join(claim.text.split())} {''.join(f'[{n}]' for n in claim.citations)}"
 
 
 def _quote(quote: str, claim: Claim, passages: Mapping[int, Passage]) -> str:
-    """The quote where a cited passage holds it, else nothing."""
+    """Return the quote where a cited passage holds it, else nothing."""
     said = _flat(quote)
     return quote.strip() if said and any(said in _flat(passages[n].text) for n in claim.citations) else ""
 

@@ -1,4 +1,4 @@
-"""How likely each candidate is to answer a query: a logistic regression over a few visible signals.
+"""Probability that a candidate answers a query: a logistic regression over a few visible signals.
 
 Each signal counts by itself and by its lead over the mean of the query's own candidates, which holds on help centres
 that the fit never saw. The weights are data, `relevance.json`: one set with the cosines of an encoder, one by words
@@ -36,19 +36,19 @@ SIGNALS = (COSINE, "cover", "depth", "about")
 included; the same by how often (BM25, saturated); the share of title and innermost heading that the query names."""
 
 CANDIDATES = 10
-"""The leads are over the mean of so many candidates, the best by search."""
+"""Number of best search results whose mean the leads refer to."""
 FEWEST = 8
-"""The fewest that the fit saw of a query."""
+"""Least number of candidates per query in the training data."""
 
 STRICT_CODES = 3
-"""More codes than this are a pasted log, of which no document holds every one."""
+"""Number of codes above which the query is a pasted log, whose codes no document contains completely."""
 
 _NAMES_CODE = 2.0
-"""Log-odds for a passage that names the very code: identifiers are exact, and no fit has seen enough of them."""
+"""Log-odds for a passage with the exact code, set by hand: the training data has too few codes."""
 
 _K1, _B = 1.2, 0.75
 _FUNCTION = 3.0
-"""Weight of a function word that the fit has not seen."""
+"""Weight of a function word that is missing in the training data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RelevanceScore:
 
 
 def is_fitted(space: str) -> bool:
-    """Whether the weights hold for the cosines of an encoder: those of another one lie in another range."""
+    """Return whether the weights hold for the cosines of an encoder: those of another one lie in another range."""
     encoder: str = _models()["encoder"]
     return encoder in space
 
@@ -144,7 +144,7 @@ def _models() -> Mapping[str, Any]:
 
 
 def _weights(query: Query) -> dict[str, float]:
-    """The query's words with their rarity: content stems in the tenant's index, function words as in the fit.
+    """Return the query's words with their rarity: content stems in the tenant's index, function words as in the fit.
 
     Function words count because "как" and "можно" in a heading tell a guide from a definition.
     """
@@ -155,11 +155,11 @@ def _weights(query: Query) -> dict[str, float]:
 
 @lru_cache(maxsize=3_000)
 def _read(above: str, text: str) -> Counter[str]:
-    """How often each stem occurs in a passage, its title and headings included."""
+    """Count the stems of a passage, its title and headings included."""
     return Counter(analyse_word(word)[0] for word in all_words(f"{above}\n{text}"))
 
 
 @lru_cache(maxsize=3_000)
 def _head(above: str) -> frozenset[str]:
-    """The content stems of a title and the innermost heading."""
+    """Return the content stems of a title and the innermost heading."""
     return frozenset(stems(above))

@@ -1,4 +1,4 @@
-"""How good is the answer to this question?"""
+"""Quality, completeness and relevance of an answer to a question."""
 
 import re
 from dataclasses import replace
@@ -83,6 +83,6 @@ class SelfEvaluator:
 
 
 def _about(passage: Passage) -> tuple[str, ...]:
-    """The codes that a section is about. A title of several codes is that of a list, whose sections have their own."""
+    """Return the codes that a section is about. A title with several codes is ignored: it belongs to a list."""
     titled = codes(passage.title)
     return (*codes(passage.heading), *(titled if len(titled) == 1 else ()))

@@ -13,11 +13,11 @@ _CODES_SHARE = 0.6
 _MAX_STEMS = 15
 
 _FEWEST_CHUNKS = 1_000
-"""A smaller knowledge base counts as this large: with three articles, their very topic would look common."""
+"""Minimum size assumed for a knowledge base: with three articles, their own topic would look common."""
 
 
 def read_query(text: str) -> Query:
-    """The query with the weights of its stems, for the tenant in context."""
+    """Return the query with the weights of its stems, for the tenant in context."""
     terms = lexicon.current()
     weights = {stem: rarity(terms, stem) for stem in stems(text)}
     codes = strict_codes(text)
@@ -30,7 +30,7 @@ def strict_codes(text: str) -> tuple[str, ...]:
 
 
 def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[str, float]:
-    """The weights with at least `_CODES_SHARE` of their sum on the codes: "E20" matters more than "on the display"."""
+    """Raise codes to at least `_CODES_SHARE` of all weight: "E20" matters more than "on the display"."""
     named = {code.lower() for code in codes} & weights.keys()
     share = sum(weights[stem] for stem in named)
     rest = sum(weights.values()) - share

@@ -22,9 +22,9 @@ class FactVerifier:
     """Check the claims of an answer and drop those that nothing supports, before anyone sees them.
 
     A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
-    call; without a model only quotations stand. A claim is dropped unseen if it cites nothing, names an identifier or a
-    number that no source holds, or proposes a rejected approach. If the model fails, the claims stay, factuality is 0
-    with the status `failed`, and the turn is degraded (`verifier`).
+    call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, names an
+    identifier or a number that no source holds, or proposes a rejected approach. If the model fails, the claims stay,
+    factuality is 0 with the status `failed`, and the turn is degraded (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
     :param max_claims: claims put before the model at most; the rest is dropped.
@@ -103,7 +103,7 @@ class FactVerifier:
         quality: Quality,
         complexity: Complexity,
     ) -> list[Claim]:
-        """The claims with their status: quotations and lead-ins at once, the others by the model."""
+        """Return the claims with their status: quotations and lead-ins at once, the others by the model."""
         known = {
             place: replace(claim, status="supported", quote="" if is_lead(claim) else claim.text)
             for place, claim in enumerate(claims)
@@ -119,6 +119,6 @@ class FactVerifier:
 
 
 def _sources(question: str, documents: Sequence[Document] | None, draft: Draft) -> list[str]:
-    """The texts that a claim may take numbers and identifiers from."""
+    """Return the texts that a claim may take numbers and identifiers from."""
     passages = (*to_passages(documents or ()), *(citation.passage for citation in draft.citations))
     return [question, *(f"{passage.title}\n{passage.heading}\n{passage.text}" for passage in passages)]

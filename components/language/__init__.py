@@ -1,1 +1,1 @@
-"""Russian and English text. Imports nothing of ours, so that every room can use it."""
+"""Russian and English text processing. Imports no other package of the project, so that any of them can use it."""

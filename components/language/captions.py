@@ -3,7 +3,7 @@
 import re
 
 HEADING_SEPARATOR = " › "
-"""Between the headings that a passage stands under, outermost first."""
+"""Separator in the heading path of a passage, outermost heading first."""
 
 _RESOLUTION = re.compile(
     r"(?:ответ|решение(?: проблемы)?|(?:способ\w* )?(?:устранени|исправлени|решени)\w*|что делать|как исправить|"
@@ -15,10 +15,10 @@ _RESOLUTION = re.compile(
 
 
 def innermost(heading: str) -> str:
-    """The last heading of a path."""
+    """Return the last heading of a path."""
     return heading.rpartition(HEADING_SEPARATOR)[2]
 
 
 def is_resolution(caption: str) -> bool:
-    """Whether a caption announces the solution of the problem, or the answer to the question, stated before it."""
+    """Return whether a caption announces the solution or answer to the problem or question before it."""
     return bool(_RESOLUTION.fullmatch(caption.strip().lstrip("# ")))

@@ -26,7 +26,7 @@ _MIN_LETTERS = 2
 
 @lru_cache(maxsize=20_000)
 def is_word(word: str) -> bool:
-    """Whether a word, in any of its forms, is in the dictionaries."""
+    """Return whether a word, in any of its forms, is in the dictionaries."""
     stem, stop = analyse(fold(word))
     bits = _filter()
     return stop or all(bits[place >> 3] >> (place & 7) & 1 for place in _places(stem, len(bits) * 8))
@@ -39,7 +39,7 @@ def _filter() -> bytes:
 
 
 def _places(stem: str, size: int) -> Iterator[int]:
-    """The bits of a stem (Kirsch and Mitzenmacher 2006: two hashes make all)."""
+    """Yield the bits of a stem (Kirsch and Mitzenmacher 2006: two hashes make all)."""
     encoded = stem.encode()
     first, step = zlib.crc32(encoded), zlib.crc32(encoded[::-1]) | 1
     for number in range(_HASHES):
@@ -47,7 +47,7 @@ def _places(stem: str, size: int) -> Iterator[int]:
 
 
 def bloom_filter(stems: Iterable[str]) -> npt.NDArray[np.uint8]:
-    """The bits of the filter that holds these stems."""
+    """Return the bits of the filter that holds these stems."""
     distinct = set(stems)
     size = -(-len(distinct) * _BITS_PER_STEM // 8)
     bits: npt.NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)
@@ -58,7 +58,7 @@ def bloom_filter(stems: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 
 def forms(dictionary: Path) -> Iterator[str]:
-    """Every form of every word of a Hunspell dictionary, one affix at a time."""
+    """Yield every form of every word of a Hunspell dictionary, one affix at a time."""
     affixes: dict[str, list[tuple[bool, str, str, re.Pattern[str]]]] = {}
     for line in dictionary.with_suffix(".aff").read_text(encoding="utf-8").splitlines():
         fields = line.split()

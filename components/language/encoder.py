@@ -80,7 +80,7 @@ def _saturated(
 
 
 def _run_starts(ordered: _Dimensions) -> npt.NDArray[np.intp]:
-    """Where each run of equal numbers begins: `numpy.unique` takes half as long again."""
+    """Return the start of each run of equal numbers. `numpy.unique` takes half as long again."""
     return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else np.arange(0)
 
 

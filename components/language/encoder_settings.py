@@ -1,4 +1,4 @@
-"""How texts become vectors, as data: what a pipeline's YAML sets and what is kept with every index."""
+"""Encoder settings as data: set in a pipeline's YAML and stored with every index."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ PARTS: tuple[PartName, ...] = ("stems", "grams", "headings")
 """Parts of the sparse vector: content stems, character n-grams of words, stems of title and heading path."""
 
 VERSION = "3"
-"""Raised whenever the same text encodes differently under the same settings."""
+"""Increase it whenever the same text encodes differently with the same settings."""
 
 
 class PartSettings(BaseModel):
@@ -39,8 +39,8 @@ class DenseSettings(BaseModel):
 
     :param space: its name. Vectors of the same name can be compared, whatever makes them.
     :param dimensions: numbers of a vector.
-    :param embedder: what makes them, as Haystack serialises it: what encoded the passages of an index encodes the
-        questions to it, for as long as it is searched.
+    :param embedder: the serialised component that makes them. The embedder that encoded the passages of an index also
+        encodes the questions to it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +51,7 @@ class DenseSettings(BaseModel):
 
     @cached_property
     def json_form(self) -> str:
-        """The settings as they are stored."""
+        """Return the settings in their stored form."""
         return self.model_dump_json()
 
 
@@ -89,7 +89,7 @@ class EncoderSettings(BaseModel):
     @field_validator("parts")
     @classmethod
     def _each_once(cls, parts: Mapping[PartName, PartSettings]) -> Mapping[PartName, PartSettings]:
-        """All parts, in one order, so that equal settings have one JSON form."""
+        """Return all parts, in one order, so that equal settings have one JSON form."""
         if parts.keys() != set(PARTS):
             raise ValueError(f"exactly the parts {', '.join(PARTS)} are needed")
         return {name: parts[name] for name in PARTS}
@@ -101,7 +101,7 @@ class EncoderSettings(BaseModel):
 
     @cached_property
     def json_form(self) -> str:
-        """The settings as they are stored; `settings_from` reads them back."""
+        """Return the settings in their stored form; `settings_from` reads it."""
         return self.model_dump_json()
 
     @cached_property
@@ -111,7 +111,7 @@ class EncoderSettings(BaseModel):
 
 
 STANDARD = EncoderSettings()
-"""The settings where nobody set any."""
+"""Default settings."""
 
 
 @lru_cache(maxsize=64)

@@ -1,10 +1,10 @@
-"""Numbers as they are written in Russian and in English."""
+"""Russian and English number formats."""
 
 _SPACE = "\u00a0"
 
 
 def number(value: float, digits: int | None = 0, *, locale: str) -> str:
-    """`12 345,6` or `12,345.6`. Russian leaves four digits together.
+    """Return `12 345,6` or `12,345.6`. Russian leaves four digits together.
 
     :param digits: after the decimal mark; as many as the value has when None.
     """
@@ -18,7 +18,7 @@ def number(value: float, digits: int | None = 0, *, locale: str) -> str:
 
 
 def percent(share: float | None, digits: int = 0, *, locale: str) -> str:
-    """`34 %` or `34%`; a dash where there is nothing to take a share of."""
+    """Return `34 %` or `34%`; a dash where there is nothing to take a share of."""
     if share is None:
         return "–"
     written = number(100 * share, digits, locale=locale)

@@ -1,4 +1,4 @@
-"""Codes and numbers: what must match to the letter or not at all."""
+"""Identifiers in text: codes and numbers, which must match exactly."""
 
 import re
 from collections.abc import Container
@@ -18,8 +18,8 @@ _ANNOUNCED = re.compile(
     rf"(?:([{_LETTERS}]{{1,3}})\s+)?(\d{{1,6}})(?![\d.,%]*[%\d])(?!\w)",
     re.IGNORECASE,
 )
-# Addresses, paths and file names have codes of their own, which say nothing about the matter: "www-01.ibm.com". Each
-# starts where its word does, so that a word of a thousand letters is read once.
+# Addresses, paths and file names contain codes without meaning: "www-01.ibm.com". Each match starts at the start of a
+# word, so that a word of a thousand letters is read once.
 _ADDRESS = re.compile(
     r"\b(?:[a-z]{2,}://|www[.\d-])\S+|(?:(?<![\w-])[\w-]*+)?[\\/][\w.-]++[\\/]\S*|(?<!\S)\S*[\w-]\.(?:[a-z]{2,4})\b(?![.-]?\w)",
     re.IGNORECASE | re.ASCII,
@@ -47,10 +47,10 @@ _CYRILLIC = re.compile(r"[А-Яа-яЁё]")
 
 
 def codes(text: str) -> tuple[str, ...]:
-    """The identifiers in `text` in canonical form (`E20` for `е20`, `Е-20`, `ошибка E 20`), in order, each once.
+    """Return the identifiers in `text` in canonical form (`E20` for `е20`, `Е-20`, `ошибка E 20`), in order, each once.
 
     An identifier is a run of Latin letters (or Cyrillic ones drawn like them) followed by digits, or a number that a
-    word such as "код" or "error" announces. Versions are none, and neither is a part of an address or a file name.
+    word such as "код" or "error" announces. Versions, addresses and file names do not count.
     """
     text = _ADDRESS.sub(" ", text)
     found: dict[str, None] = {}
@@ -73,13 +73,13 @@ def codes(text: str) -> tuple[str, ...]:
 
 
 def shape(code: str) -> str:
-    """How a code is built: its letters, how many digits, its last letters, as in "1.2.0" of E20."""
+    """Return the structure of a code: number of letters, digits and last letters, such as "1.2.0" for E20."""
     found = _SHAPE.match(code)
     return ".".join(str(len(part)) for part in found.groups()) if found else ""
 
 
 def shapes(text: str) -> frozenset[str]:
-    """The shapes of the codes that `text` explains or announces: "E20 — water does not drain", "код E20"."""
+    """Return the shapes of the codes that `text` explains or announces: "E20 — water does not drain", "код E20"."""
     text = _ADDRESS.sub(" ", text)
     written = (match[1] for pattern in (_DEFINED, _ANNOUNCED_CODE) for match in pattern.finditer(text))
     # Capitals as written: "eth0: up" explains no code.
@@ -87,7 +87,7 @@ def shapes(text: str) -> frozenset[str]:
 
 
 def codes_asked(question: str, known: Container[str]) -> tuple[str, ...]:
-    """The codes that a question asks about: announced as such ("ошибка E401"), or built like a known one.
+    """Return the codes that a question asks about: announced as such ("ошибка E401"), or built like a known one.
 
     A digit more or less makes no difference: where E20 is a code, E401 is taken for one too.
 
@@ -103,7 +103,7 @@ def _is_like(code: str, known: Container[str]) -> bool:
 
 
 def numbers(text: str, within: str = "") -> tuple[str, ...]:
-    """The numbers in `text` in order, canonical: no thousands separators, a decimal point, no leading zeros.
+    """Return the numbers in `text` in order, canonical: no thousands separators, a decimal point, no leading zeros.
 
     :param text: what to read.
     :param within: what `text` was taken from or is compared with. Its letters, or else those of `text`, say whether

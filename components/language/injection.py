@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def plain(text: str) -> str:
-    """`text` without disguise: folded, one space, one script a word, letters set apart joined."""
+    """Return `text` without disguise: folded, one space, one script a word, letters set apart joined."""
     folded = _SPACES.sub(" ", fold(clean(text)))
     joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match.group()), folded)
     if not _TWO_SCRIPTS.search(joined):
@@ -35,13 +35,13 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def patterns() -> Mapping[str, re.Pattern[str]]:
-    """The patterns of instructions in plain text, by category."""
+    """Return the patterns of instructions in plain text, by category."""
     stored = read_yaml(PATTERNS)
     return {category: re.compile(joined) for category, joined in alternatives(stored)}
 
 
 def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """The parts of a document's text that instruct the assistant, as indices into `spans`.
+    """Return the parts of a document's text that instruct the assistant, as indices into `spans`.
 
     :param spans: (start, end) character offsets into `text`, in order. Of an order that begins in one and ends in the
         next, both are named.
@@ -59,7 +59,7 @@ def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
 
 @lru_cache(maxsize=4_096)
 def gives_orders(text: str) -> bool:
-    """Whether a short text of a document, such as its title, instructs the assistant.
+    """Return whether a short text of a document, such as its title, instructs the assistant.
 
     Cached, because documents share headings, folders and parts of names.
     """
@@ -82,7 +82,7 @@ def _for_documents() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
 
 
 def any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """A pattern that finds any of some hundred words, in half the time of a plain alternation.
+    """Return a pattern that finds any of some hundred words, in half the time of a plain alternation.
 
     Words that begin alike share their beginning, so that at each place of a text only what can follow is tried.
     """
@@ -102,7 +102,7 @@ def _alternatives(tree: _Tree) -> str:
 
 
 def alternatives(stored: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, str]]:
-    """The `patterns` of a file, those of a category in one, its `words` put in."""
+    """Yield the `patterns` of a file, those of a category in one, its `words` put in."""
     for category, forms in stored["patterns"].items():
         joined = "|".join(f"(?:{form})" for form in forms)
         for name, choice in stored["words"].items():

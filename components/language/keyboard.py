@@ -40,7 +40,7 @@ class _Reading:
 
 
 def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
-    """`text` with words typed in the wrong layout repaired, or None when there are none.
+    """Return `text` with words typed in the wrong layout repaired, or None if there are no such words.
 
     Both directions, word by word: a phrase may mix words, codes and names that are right already. A word is read
     anew when the other layout makes a likelier word of it, by letter pairs, frequent words and `vocabulary`.
@@ -71,7 +71,7 @@ def _one_layout(token: str, script: re.Pattern[str]) -> bool:
 def _readings(
     match: re.Match[str], table: dict[int, int], vocabulary: Vocabulary, *, shouted: bool
 ) -> Iterator[_Reading]:
-    """The token read in the other layout; a mark at either end may be a letter there or a mark after all."""
+    """Yield the token read in the other layout; a mark at either end may be a letter there or a mark after all."""
     token = match.group()
     to_russian = table is _TO_CYRILLIC
     bare_start = len(token) - len(token.lstrip(_OPENING))
@@ -102,12 +102,12 @@ def _readings(
 
 
 def _is_code(word: str) -> bool:
-    """Whether `word` can be a code on a display: Latin letters, never a lonely Y, and digits."""
+    """Return whether `word` can be a code on a display: Latin letters, never a lonely Y, and digits."""
     return word.isascii() and any(map(str.isdigit, word)) and not word.lower().startswith("y")
 
 
 def _familiarity(word: str, vocabulary: Vocabulary) -> float:
-    """How much likelier `word` is for being known. A short word says little by that."""
+    """Return the bonus for a known word. It is smaller for a short word."""
     return _KNOWN_WORD_BONUS * min(1.0, len(word) / 3) if word and vocabulary.knows(word) else 0.0
 
 

@@ -1,8 +1,8 @@
-"""How likely a run of letters is a word of a language: letter-pair statistics and the most frequent words.
+"""Statistics of letter pairs and frequent words, to estimate whether letters form a word of a language.
 
-The tables in `letters.json` are counts of ours, made by `python -m components.language.letters RU_TEXT EN_TEXT` from
-any two plain texts. A pair's cost is the negative natural logarithm of its probability in steps of 0.4, one letter a
-step (`A` 0.0, `B` 0.4, …); a space stands for the beginning and the end of a word.
+The tables in `letters.json` were counted by `python -m components.language.letters RU_TEXT EN_TEXT`, which takes any
+two plain texts. A pair's cost is the negative natural logarithm of its probability in steps of 0.4, one letter a
+step (`A` 0.0, `B` 0.4, …); a space marks the beginning and the end of a word.
 """
 
 import json
@@ -43,13 +43,13 @@ class Letters:
         return sum(map(self.costs.get, map(add, padded, padded[1:]), repeat(UNKNOWN_PAIR)))
 
     def mean_cost(self, word: str) -> float:
-        """Cost per letter pair: about 2.5 for words of the language, 4 and more for what is none."""
+        """Return the cost per letter pair: about 2.5 for words of the language, 4 or more for anything else."""
         return self.cost(word) / (len(word) + 1)
 
 
 @lru_cache(maxsize=2)
 def letters(language: Language) -> Letters:
-    """The statistics of a language, read once."""
+    """Return the statistics of a language, read once."""
     table = json.loads(_FILE.read_text(encoding="utf-8"))[language]
     symbols = " " + ALPHABETS[language]
     costs = {
@@ -61,7 +61,7 @@ def letters(language: Language) -> Letters:
 
 
 def switched(gains: Sequence[float], votes: Sequence[float], *, threshold: float = 6.0) -> list[bool]:
-    """Which words of one text to read differently, given what each alone gains (nats) from the other reading.
+    """Return for each word whether to use its other reading, given the gain (in nats) of each word alone.
 
     A person types a whole phrase in one layout or alphabet, so the other words' votes count too: they carry a doubtful
     word either way, but cannot outweigh a clear one.
@@ -74,12 +74,12 @@ def switched(gains: Sequence[float], votes: Sequence[float], *, threshold: float
 
 
 def is_shouted(text: str) -> bool:
-    """Whether several words are written in capitals, so that a word in capitals is no abbreviation."""
+    """Return whether several words are written in capitals, so that a word in capitals is no abbreviation."""
     return text.isupper() and len(text.split()) > 1
 
 
 def count(text: str, language: Language, *, frequent: int = 4000) -> dict[str, list[str] | str]:
-    """The table of a language from a text in it, as `letters.json` holds it."""
+    """Return the table of a language from a text in it, as `letters.json` holds it."""
     alphabet = ALPHABETS[language]
     runs = Counter(re.findall(f"[{alphabet}]+", fold(text)))
     pairs: defaultdict[str, float] = defaultdict(float)

@@ -37,9 +37,9 @@ _OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
 
 @lru_cache(maxsize=4_096)
 def host_of(address: str) -> str | None:
-    """The host that an address leads to, in ASCII and lower case, without a leading `www.`.
+    """Return the host of an address, in ASCII and lower case, without a leading `www.`.
 
-    None when it is not of http or https, names somebody to log in as, or is written so that programs disagree about it.
+    None if the scheme is not http or https, the address contains a user name, or programs parse it differently.
     """
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
@@ -55,38 +55,39 @@ def host_of(address: str) -> str | None:
 
 
 def leads_to(address: str, domains: frozenset[str]) -> bool:
-    """Whether an address is of one of the domains or below it; never for one that `host_of` does not know."""
+    """Return whether an address belongs to one of the domains or a subdomain; False if `host_of` returns None."""
     labels = (host_of(address) or "").split(".")
     return any(".".join(labels[start:]) in domains for start in range(len(labels)))
 
 
 def disarmed(address: str) -> str:
-    """An address that can be read and not followed, as security bulletins write them: `https:[//]evil[.]example/x`."""
+    """Defang an address, as security bulletins do, so that it stays readable: `https:[//]evil[.]example/x`."""
     opening, slashes, rest = address.partition("//") if "//" in address else ("", "", address)
     host = re.split("[/?#]", rest, maxsplit=1)[0]
     return f"{opening}{'[//]' if slashes else ''}{host.replace('.', '[.]')}{rest[len(host) :]}"
 
 
 def rearmed(text: str) -> str:
-    """The text with its `disarmed` addresses as they were, to be compared with where they come from; never shown."""
+    """Restore `disarmed` addresses in a text for comparison with the source; never show the result."""
     return text.replace("[//]", "//").replace("[.]", ".")
 
 
 @lru_cache(maxsize=256)
 def code_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the blocks and spans of code stand in a Markdown text. Kept, because a text is looked at several times."""
+    """Return the spans of code blocks and inline code in a Markdown text. Cached: a text is scanned several times."""
     return tuple(match.span() for match in _CODE.finditer(text)) if "`" in text or "~~~" in text else ()
 
 
 def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: str) -> str:
-    """The text without the links that are not welcome. Idempotent; a text that has none comes back as it is.
+    """Remove links that are not allowed. Idempotent; other text is unchanged.
 
-    Of a Markdown link its label stays, of an address in brackets the words before it, of a picture nothing; an address
-    makes place for `instead`. In code an address can be part of a command, so it stays there to be read, `disarmed`.
+    A Markdown link is reduced to its label, an address in brackets to the words before it; a picture is removed, and
+    `instead` replaces an address. In code, where an address can be part of a command, it stays readable, but
+    `disarmed`.
 
     :param is_welcome: whether an address may be linked to.
-    :param is_known: whether something that only looks like an address, a host's bare name or `s3://bucket`, may be
-        said.
+    :param is_known: whether to keep text that only looks like an address: a bare host name or
+        `s3://bucket`.
     """
     if _HINT.search(text) is None:
         return text

@@ -1,10 +1,10 @@
-"""How lists, headings and code are marked in Markdown-like text: patterns for what a line starts with."""
+"""Patterns for list, heading and code markers at the start of a line in Markdown-like text."""
 
 ORDINAL = r"\d{1,3}[.)]"
 """The number of a list item."""
 
 ITEM = rf"(?:[-*+•–—]|{ORDINAL})"
-"""What stands before a list item."""
+"""The marker of a list item."""
 
 HEADING = r"#{1,6}"
 FENCE = r"(?:```|~~~)"

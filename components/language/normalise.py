@@ -17,7 +17,7 @@ LATIN_LOOKALIKES = str.maketrans("ABEKMHOPCTYXaeopcyxk", "АВЕКМНОРСТУ
 
 
 def clean(text: str) -> str:
-    """Text as it is stored and quoted: composed Unicode, nothing invisible, plain spaces and `\\n` line breaks.
+    """Normalise text for storing and quoting: NFC, no invisible characters, plain spaces and `\\n` line breaks.
 
     Idempotent. A decomposed `й` (и + breve) becomes one letter; soft hyphens and zero-width characters, which split
     words for a search engine and hide text from a reader, are dropped.

@@ -1,8 +1,8 @@
 """Replaces personal data in a text by its kind: `[email]`, `[phone]`, `[card]`, `[passport]`, `[inn]`, `[snils]`.
 
-Masked is what has the form of personal data and, where that form has a check digit, passes it; a form that an order
-number can have too is masked only where the words before it say so. A product's codes, order numbers, prices, dates and
-a company's toll-free number (8-800) stay: without them nobody could see what was asked.
+Text is masked if it has the form of personal data and, where that form has a check digit, passes it; a form that an
+order number can have too is masked only if the preceding words name the kind. Product codes, order numbers, prices,
+dates and toll-free numbers (8-800) are kept, because the question would be unreadable without them.
 
 Check digits: cards ISO/IEC 7812 (Luhn); INN and SNILS as the tax and pension authorities publish them.
 """
@@ -17,7 +17,7 @@ _AHEAD, _BEHIND = r"(?<![\w+-])", r"(?![\w-]*\d)"
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 _DIGITS = re.compile(r"[0-9][0-9 \t\u00a0\u2011\u2013()№N./_-]{7}")
-"""What any of the numbers below needs; texts without it are the rule, and pass quickly."""
+"""Quick check that any number below requires; most texts fail it."""
 
 _CARD = re.compile(
     rf"{_AHEAD}(?:\d{{4}}({_CARD_GAP})\d{{4}}\1\d{{4}}\1\d{{1,7}}|\d{{4}}({_CARD_GAP})\d{{6}}\2\d{{5}}){_BEHIND}"
@@ -55,7 +55,7 @@ _INN_12 = (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
 
 
 def mask(text: str) -> str:
-    """The text without personal data. Idempotent; a text that has none is returned unchanged."""
+    """Return the text without personal data. Idempotent; a text that has none is returned unchanged."""
     if "@" in text:
         text = _EMAIL.sub("[email]", text)
     if _DIGITS.search(text) is None and not any(word in text for word in _SERIES):
@@ -71,9 +71,9 @@ def mask(text: str) -> str:
 
 
 def mask_news(text: str, known_text: Callable[[], str]) -> str:
-    """The text without personal data, but for those that stand, however they are written, in another one.
+    """Mask personal data except values that, in any notation, occur in another text.
 
-    :param known: gives the other text; asked only where there is something to mask.
+    :param known_text: returns the other text; called only if there is something to mask.
     """
     masked = mask(text)
     if masked == text:
@@ -101,7 +101,7 @@ def _stands_in(item: str, name: str, known: str, numbers: str) -> bool:
 
 
 def without_masks(text: str) -> str:
-    """A masked text without the masks, for asking the question again."""
+    """Return a masked text without the masks, for asking the question again."""
     return _MASK.sub("", text)
 
 

@@ -45,7 +45,7 @@ class Recovered:
 
 
 def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
-    """The repaired `question`, or None when every word is known or no better reading exists.
+    """Return the repaired `question`, or None if every word is known or no better reading exists.
 
     One kind of repair at a time: a layout or an alphabet spells the very keys that were pressed, while each corrected
     word is a guess.
@@ -61,12 +61,12 @@ def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
 
 
 def unknown_words(question: str, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The words of `question` that are neither frequent ones nor the knowledge base's, in order."""
+    """Return the words of `question` that are neither frequent ones nor the knowledge base's, in order."""
     return tuple(word.text for word in words(question) if not vocabulary.knows(word.text))
 
 
 def vocabulary_of(words: Mapping[str, int], stems: Collection[str] | None = None) -> Vocabulary:
-    """The vocabulary over these very mappings, the same object again while they are in use.
+    """Return the vocabulary over these very mappings, the same object again while they are in use.
 
     :param words: folded word to the number of passages that hold it, unchanged while it is in use.
     :param stems: the stems of those words; found when not given.
@@ -79,12 +79,12 @@ def vocabulary_of(words: Mapping[str, int], stems: Collection[str] | None = None
     return vocabulary
 
 
-# The vocabularies of the tenants asked lately. A list of their own mappings: nothing of one tenant can reach another.
+# Vocabularies of recently served tenants. It references each tenant's own mappings, so tenants share no data.
 _recent: deque[Vocabulary] = deque(maxlen=16)
 
 
 def repair_layout(question: str) -> str:
-    """The question with its keyboard layout or alphabet put right, where its letters alone show the mistake."""
+    """Correct the keyboard layout or alphabet of a question where its letters alone show the mistake."""
     question_words = words(question)
     frequent = sum(is_frequent(word.text) for word in question_words)
     if len(question) > _MAX_LENGTH or frequent >= _RECOVERED_FROM * len(question_words):

@@ -11,7 +11,7 @@ Families: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 def families(stems: Iterable[str]) -> Families:
-    """`stems` by their first five letters, shorter ones left out: they have no relatives."""
+    """Return `stems` by their first five letters, shorter ones left out: they have no relatives."""
     stems_by_prefix: dict[str, list[str]] = {}
     for stem in stems:
         if len(stem) >= _PREFIX:

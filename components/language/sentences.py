@@ -6,13 +6,13 @@ from razdel import sentenize
 
 from components.language.marks import FENCE, HEADING, ITEM
 
-# Lines that are units of their own: list items, headings, table rows, quotes.
+# Lines that are separate units: list items, headings, table rows, quotes.
 _OWN_LINE = re.compile(rf"\s*(?:{ITEM}\s|{HEADING}\s|\||>)")
 _FENCE = re.compile(rf"\s*{FENCE}")
 
 
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the sentences of `text` are, as (start, end) offsets in order, without surrounding white space.
+    """Return the (start, end) offsets of the sentences of `text` in order, without surrounding white space.
 
     A list item, heading, table row or fenced code block is one unit; elsewhere lines that follow each other are one
     paragraph, split by the rules of razdel. The spans never overlap and leave out nothing but white space.

@@ -20,7 +20,7 @@ _UNSEEN = 1.0  # price of a right word that the knowledge base happens not to us
 
 
 class Speller:
-    """Corrects typing errors against given words: `spelling` over a vocabulary of its own.
+    """Corrects typing errors by the given words: `spelling` with a custom vocabulary.
 
     :param words: folded word to the number of passages that hold it; kept, not copied.
     :param stems: the stems of those words; found when not given.
@@ -30,12 +30,12 @@ class Speller:
         self._vocabulary = Vocabulary(words, stems)
 
     def correct(self, text: str) -> str | None:
-        """`text` with its misspelt words corrected, or None when there is nothing to correct."""
+        """Return `text` with its misspelt words corrected, or None if there is nothing to correct."""
         return spelling(text, self._vocabulary)
 
 
 def spelling(text: str, vocabulary: Vocabulary) -> str | None:
-    """`text` with its misspelt words put right, or None when there is nothing to correct.
+    """Return `text` with its misspelt words corrected, or None if there is nothing to correct.
 
     At most one error in words of 4 to 7 letters, two from 8 on. Codes, numbers, abbreviations, and words that the
     vocabulary or a dictionary holds in any form are left alone.
@@ -50,7 +50,7 @@ def spelling(text: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _intended(word: str, vocabulary: Vocabulary) -> str | None:
-    """The intended word for the folded `word`, or None when it is correct or too far from any known word.
+    """Return the intended word for the folded `word`, or None if it is correct or too far from any known word.
 
     A noisy channel: the likeliest known word with its errors against the likelihood that `word` is a right one, which
     its letters tell.
@@ -73,13 +73,13 @@ def _intended(word: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _turned_round(word: str, other: str) -> bool:
-    """Whether one word negates the other: `немедленно` is no slip for `медленно`, nor `unavailable` for `available`."""
+    """Return whether one word negates the other, such as `немедленно`, which is no misspelt `медленно`."""
     longer, shorter = sorted((word, other), key=len, reverse=True)
     return any(longer == prefix + shorter for prefix in _NEGATING)
 
 
 def _like(typed: str, word: str) -> str:
-    """`word` in the letter case of `typed`."""
+    """Return `word` in the letter case of `typed`."""
     if len(typed) > 1 and typed.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if typed[:1].isupper() else word

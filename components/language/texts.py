@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent / "locales"
 
 
 def text(key: str, locale: str, **params: str | int | float) -> str:
-    """The text at `area.path.to.key`, its `{placeholders}` filled.
+    """Return the text at `area.path.to.key`, its `{placeholders}` filled.
 
     :param locale: `ru` or `en`; anything else, or a key missing there, falls back to Russian, then English.
     :raises KeyError: no locale has the key, or a placeholder has no value.
@@ -30,12 +30,12 @@ def text(key: str, locale: str, **params: str | int | float) -> str:
 
 
 def keys(prefix: str) -> tuple[str, ...]:
-    """Every key that starts with `prefix`, in file order, over all locales."""
+    """Return every key that starts with `prefix`, in file order, over all locales."""
     return tuple(dict.fromkeys(key for locale in LOCALES for key in _texts(locale) if key.startswith(prefix)))
 
 
 def day(iso: str, locale: str) -> str:
-    """An ISO 8601 day in the locale's form: `05.03.2024` in Russian, `5 March 2024` in English; other text
+    """Return an ISO 8601 day in the locale's form: `05.03.2024` in Russian, `5 March 2024` in English; other text
     unchanged.
     """
     try:
@@ -46,7 +46,7 @@ def day(iso: str, locale: str) -> str:
 
 
 def terminal_locale() -> str:
-    """The locale that the environment names; English for an unsupported language, Russian when none is named."""
+    """Return the locale that the environment names; English for an unsupported language, Russian when none is named."""
     locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
     language = locale[:2].lower()
     if language in LOCALES:

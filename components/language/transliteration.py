@@ -83,7 +83,7 @@ _SHOUT = re.compile(r"[A-Z]{2,}")
 
 # Nats. Set on the development questions of the benchmark sets, clean and transliterated by program.
 _KNOWN_WORD_BONUS = 10.0
-_ALONE = 3.0  # the most that a short word, or a reading that nobody knows, gains: nothing without its neighbours
+_ALONE = 3.0  # maximum gain of a short word or an unknown reading; too little without its neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class _Reading:
 
 
 def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 3) -> tuple[str, ...]:
-    """`text` with its words in Latin letters that mean Russian ones read as Russian, the likeliest reading first.
+    """Return `text` with Russian words in Latin letters transliterated, likeliest reading first.
 
-    Empty when there are none. Names, codes, addresses and English words stay as they are. Readings are judged by
+    Empty if no word can be read so. Names, codes, addresses and English words stay unchanged. Readings are ranked by
     `vocabulary`, frequent words and letter pairs; ё is written as е.
     """
     readings = [_reading(match, vocabulary, shouted=is_shouted(text)) for match in _TOKEN.finditer(text)]
@@ -135,7 +135,7 @@ def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> 
 
 
 def _bonus(word: str, vocabulary: Vocabulary) -> float:
-    """What being known is worth to a reading: more in this very form than by its stem, more for a frequent word."""
+    """Return the bonus for a known reading: higher for an exact form than for a stem, and for frequent words."""
     if is_frequent(word):
         worth = _KNOWN_WORD_BONUS + 3.0
     elif frequency := vocabulary.frequency(word):
@@ -147,7 +147,7 @@ def _bonus(word: str, vocabulary: Vocabulary) -> float:
 
 @lru_cache(maxsize=8192)
 def _candidates(typed: str) -> tuple[tuple[str, float], ...]:
-    """The likeliest Russian readings of a word with their costs: a beam search over its spellings by letter pairs."""
+    """Return the likeliest Russian readings of a word with their costs, by a beam search with letter pairs."""
     pair = letters("ru").costs
     beams: list[list[tuple[float, str]]] = [[] for _ in range(len(typed) + 1)]
     beams[0] = [(0.0, " ")]
@@ -171,7 +171,7 @@ def _candidates(typed: str) -> tuple[tuple[str, float], ...]:
 
 
 def _like(typed: str, word: str) -> str:
-    """`word` in the letter case of `typed`."""
+    """Return `word` in the letter case of `typed`."""
     if len(typed) > 1 and typed.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if typed[:1].isupper() else word

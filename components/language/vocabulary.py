@@ -33,18 +33,18 @@ class Vocabulary:
 
     @cached_property
     def stems(self) -> Collection[str]:
-        """The stems of the words."""
+        """Return the stems of the words."""
         if self._stems is not None:
             return self._stems
         return frozenset(analyse(word)[0] for word in self.words)
 
     @cached_property
     def families(self) -> Families:
-        """The stems by their beginnings."""
+        """Return the stems by their beginnings."""
         return families(self.stems)
 
     def holds(self, word: str) -> bool:
-        """Whether the knowledge base itself uses `word`, in this or another form."""
+        """Return whether the knowledge base itself uses `word`, in this or another form."""
         folded = fold(one_script(word))
         if folded in self.words:
             return True
@@ -52,21 +52,21 @@ class Vocabulary:
         return (len(stem) >= _MIN_STEM or stem[-1:].isdigit()) and stem in self.stems
 
     def knows(self, word: str) -> bool:
-        """Whether `word` is one of the knowledge base's, or a frequent word of Russian or English."""
+        """Return whether `word` is one of the knowledge base's, or a frequent word of Russian or English."""
         return is_frequent(word) or self.holds(word)
 
     def frequency(self, word: str) -> int:
-        """How many passages hold exactly this folded word."""
+        """Return the number of passages that contain exactly this folded word."""
         return self.words.get(word, 0)
 
     @cached_property
     def mass(self) -> int:
-        """The frequencies of all words together, at least 1."""
+        """Return the frequencies of all words together, at least 1."""
         return max(1, sum(self.words.values()))
 
     def near(self, word: str, errors: int) -> Iterator[tuple[str, int]]:
-        """The words at most `errors` typing errors from a folded word, with their number: Damerau-Levenshtein distance
-        in its restricted form, a transposition counting one.
+        """Return the words within `errors` typing errors of a folded word, with their distances: the restricted
+        Damerau-Levenshtein distance, in which a transposition counts one.
 
         Words of about the same length are compared by their letter sets all at once; each error takes at most one
         letter away and brings at most one. The distance is measured for the few that are left.
@@ -86,7 +86,7 @@ class Vocabulary:
 
     @cached_property
     def _index(self) -> tuple[list[str], npt.NDArray[np.uint64], list[int]]:
-        """Words in the order of their length, their letter sets, and where each length starts."""
+        """Return the words by length, their letter sets, and the start of each length."""
         words = sorted(filter(str.isalpha, self.words), key=len)
         sets = np.fromiter(map(_letter_set, words), dtype=np.uint64, count=len(words))
         lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
@@ -102,10 +102,10 @@ def _letter_set(word: str) -> int:
 
 
 def is_frequent(word: str) -> bool:
-    """Whether `word` is a frequent one of Russian or English in general."""
+    """Return whether `word` is a frequent one of Russian or English in general."""
     folded = fold(word)
     return folded in STOP_WORDS or folded in letters("ru").frequent or folded in letters("en").frequent
 
 
 EMPTY = Vocabulary({}, frozenset())
-"""The vocabulary of nobody: frequent words alone are known."""
+"""The empty vocabulary: only frequent words are known."""

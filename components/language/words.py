@@ -41,7 +41,7 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word: its characters as written, its offsets, its stem, and whether it is a function word."""
+    """A word: its characters as written, its offsets, its stem, and whether it is a function word."""
 
     text: str
     start: int
@@ -52,7 +52,7 @@ class Word:
 
 @lru_cache(maxsize=200_000)
 def analyse(word: str) -> tuple[str, bool]:
-    """The stem of one word as written, and whether it is a function word. Cached: a language reuses its words."""
+    """Return the stem of a word, and whether it is a function word. Cached: a language reuses its words."""
     word = one_script(word)
     folded = fold(word)
     if folded in STOP_WORDS:
@@ -64,7 +64,7 @@ def analyse(word: str) -> tuple[str, bool]:
 
 
 def one_script(word: str) -> str:
-    """A word that mixes Cyrillic and Latin look-alikes, in the script that it means; a code in Latin."""
+    """Return a word that mixes Cyrillic and Latin look-alikes, in the script that it means; a code in Latin."""
     if _LOOKALIKE_CODE.match(word):
         return word.translate(CYRILLIC_LOOKALIKES)
     if word.isascii() or not (_CYRILLIC.search(word) and _LATIN.search(word)):
@@ -76,7 +76,7 @@ def one_script(word: str) -> str:
 
 
 def words(text: str) -> list[Word]:
-    """Every word of `text` in order. Parts of a hyphenated word are words; `10.5` is one."""
+    """Return every word of `text` in order. Parts of a hyphenated word are words; `10.5` is one."""
     result = []
     for match in _WORD.finditer(text):
         stem, stop = analyse(match.group())
@@ -85,23 +85,23 @@ def words(text: str) -> list[Word]:
 
 
 def all_words(text: str) -> list[str]:
-    """Every word of `text` in order as written."""
+    """Return every word of `text` in order as written."""
     return _WORD.findall(text)
 
 
 def stems(text: str) -> list[str]:
-    """The content stems of `text` in order, function words left out."""
+    """Return the content stems of `text` in order, function words left out."""
     analysed = (analyse(word) for word in _WORD.findall(text))
     return [stem for stem, stop in analysed if not stop]
 
 
 def content_words(text: str) -> list[str]:
-    """The content words of `text` in order as written, function words left out."""
+    """Return the content words of `text` in order as written, function words left out."""
     return [word for word in _WORD.findall(text) if not analyse(word)[1]]
 
 
 def content_terms(texts: Iterable[Iterable[str]]) -> tuple[frozenset[str], frozenset[str]]:
-    """The distinct content stems, and the distinct content words folded, of texts given as their words."""
+    """Return the distinct content stems, and the distinct content words folded, of texts given as their words."""
     distinct = {word for text_words in texts for word in text_words}
     terms = {terms for terms in map(_terms, distinct) if terms is not None}
     return frozenset(stem for stem, _ in terms), frozenset(word for _, word in terms)
@@ -109,6 +109,6 @@ def content_terms(texts: Iterable[Iterable[str]]) -> tuple[frozenset[str], froze
 
 @lru_cache(maxsize=200_000)
 def _terms(word: str) -> tuple[str, str] | None:
-    """The stem of a content word, and the word folded; None for a function word."""
+    """Return the stem of a content word, and the word folded; None for a function word."""
     stem, stop = analyse(word)
     return None if stop else (stem, fold(word))

@@ -26,7 +26,7 @@ was nearly over, or other calls had taken the seats.
 _MAX_WAIT = 3_600.0
 _POLL_SECONDS = 0.25
 _LOCAL_SECONDS = 0.05
-"""A model in this process needs less, and computes in the turn's own seat."""
+"""Calls of a model in this process take less time and use the turn's own seat."""
 
 T = TypeVar("T")
 

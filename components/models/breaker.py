@@ -14,7 +14,7 @@ from time import monotonic
 from components.models.failures import ModelFailed
 
 _IDLE_SECONDS = 300.0
-"""Ollama unloads a model after as long without a call, by default."""
+"""Default idle time after which Ollama unloads a model."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are refused, except for a trial."""
+        """Return whether calls are refused, except for a trial."""
         return self._opened_at is not None
 
     @contextmanager

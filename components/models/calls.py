@@ -28,7 +28,7 @@ CallOutcome: TypeAlias = Literal[
 ]
 
 NOT_ATTEMPTED: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_circuit", "busy"})
-"""Outcomes of calls that never reached a provider, or that nobody waited for: they say nothing about it."""
+"""Outcomes that tell nothing about the provider: the call never reached it, or the caller had stopped waiting."""
 
 
 def tier_of(quality: Quality, complexity: Complexity) -> Tier:
@@ -40,10 +40,10 @@ def tier_of(quality: Quality, complexity: Complexity) -> Tier:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One finished call of a language model.
+    """A finished call of a language model.
 
     `step` is the calling step, `prompt` the name and version of the prompt (`answer.ru@1a2b3c4d`), `started` seconds of
-    the monotonic clock. Tokens are the provider's count, 0 when it reports none; `cost_usd` is None without a price.
+    the monotonic clock. Tokens are the provider's count, 0 if not reported; `cost_usd` is None without a price.
     `caller` is the step of the pipeline that was running, as traces label it; empty outside of one. `request` is the
     text of all messages that were sent.
     """
@@ -79,7 +79,7 @@ class Calls:
 
     @property
     def finished(self) -> tuple[Call, ...]:
-        """The calls so far, in the order in which they ended."""
+        """Return the calls so far, in the order in which they ended."""
         with self._lock:
             return tuple(self._finished)
 
@@ -89,7 +89,7 @@ class Calls:
             self._finished.append(call)
 
     def remaining(self) -> float:
-        """Seconds left for the turn; below 0 when there are none."""
+        """Return the seconds left for the turn; negative after the deadline."""
         return self.deadline - monotonic()
 
 
@@ -98,12 +98,12 @@ _CALLER: ContextVar[str] = ContextVar("opora_caller", default="")
 
 
 def current() -> Calls:
-    """The calls of the current turn; new, unbounded ones outside a turn."""
+    """Return the calls of the current turn; new, unbounded ones outside a turn."""
     return _CURRENT.get() or Calls()
 
 
 def caller() -> str:
-    """The step of the pipeline that is running here; empty outside of one."""
+    """Return the step of the pipeline that is running here; empty outside of one."""
     return _CALLER.get()
 
 

@@ -1,4 +1,4 @@
-"""One call of one language model: admitted, seated, bounded in time, recorded."""
+"""A single call of a language model, with admission control, a time limit and a record."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("opora.models")
 
 OnText: TypeAlias = Callable[[str], None]
-"""Called with each piece of a reply as it arrives, in a thread of its own but in the caller's context."""
+"""Callback for each piece of a reply. It runs in a separate thread with the caller's context."""
 
 _WARM_UP_LOCK = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked, as `ChatModels.ask` describes it."""
+    """Arguments of a call, as described for `ChatModels.ask`."""
 
     messages: Sequence[ChatMessage]
     step: str
@@ -181,7 +181,7 @@ class _Listener:
 
 
 def _is_spent() -> bool:
-    """Whether the daily budget is spent; true when that cannot be determined."""
+    """Return whether the daily budget is spent; true when that cannot be determined."""
     try:
         return spending.is_spent()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The ways in which calling a model can fail, whatever the provider."""
+"""Failures of model calls, independent of the provider."""
 
 import json
 

@@ -1,13 +1,13 @@
-"""Prompts: files that authors of a pipeline edit, versioned by what they say. What is put into them is data.
+"""Prompts: files that authors of a pipeline edit, versioned by their content. Inserted values are data.
 
 A prompt `answer` is `answer.ru.md` and `answer.en.md` in the folder that `ChatModels` names: the system message, then
 messages under lines `--- user` and `--- assistant`. The last one is the user's and is filled in; those before it
 are example turns, from which small models learn more than from rules. A file without such a line is the user's message
 alone. Places to fill are Jinja expressions in its sandbox, so a prompt computes nothing.
 
-Text that somebody else has written, a question as well as a document, stands in blocks whose fence is drawn by lot for
-each turn, so that no text can close its block and go on as an instruction. The fence is named in the last message only:
-what stands before it is the same from turn to turn, so that servers which cache prompts read it once.
+Untrusted text, a question as well as a document, goes into blocks with a random fence for each turn, so that no text
+can close its block and continue as an instruction. Only the last message names the fence: the messages before it are
+the same in every turn, so that servers can cache them as a prefix.
 """
 
 import re
@@ -56,7 +56,7 @@ class Prompt:
 
     @property
     def label(self) -> str:
-        """How traces and records name it: `answer.ru@1a2b3c4d`."""
+        """Return the label for traces and records, such as `answer.ru@1a2b3c4d`."""
         return f"{self.name}.{self.language}@{self.version}"
 
     def messages(self, **values: object) -> list[ChatMessage]:
@@ -66,7 +66,7 @@ class Prompt:
 
 @lru_cache(maxsize=128)
 def _parts(text: str) -> tuple[tuple[str, Template], ...]:
-    """The messages of a prompt, compiled once: that takes longer than anything else about them."""
+    """Return the messages of a prompt, compiled once: that takes longer than anything else about them."""
     first, *rest = _ROLE.split(text)
     written = [("system", first), *zip(rest[::2], rest[1::2], strict=True)] if rest else [("user", text)]
     if written[-1][0] != "user":
@@ -75,10 +75,10 @@ def _parts(text: str) -> tuple[tuple[str, Template], ...]:
 
 
 def prompt(name: str, locale: str, folder: str = FOLDER) -> Prompt:
-    """The prompt in this language, or in the other when there is no such file.
+    """Return the prompt in this language, or in the other one if the file is missing.
 
-    :param folder: where it is, below the folder of pipelines.
-    :raises FileNotFoundError: there is none at all.
+    :param folder: folder of the prompt, below the folder of pipelines.
+    :raises FileNotFoundError: neither language has a file.
     """
     place = get_settings().pipelines_dir / folder
     for language in dict.fromkeys((locale, *LANGUAGES)):
@@ -94,7 +94,7 @@ def _read(path: Path, changed: int, name: str, language: str) -> Prompt:  # noqa
 
 
 def block(name: str, lines: Sequence[str] | str) -> str:
-    """Text that is data: `<passages id="1a2b3c4d">`, the lines, and an end with the same id; empty for no lines."""
+    """Fence data: `<passages id="1a2b3c4d">`, the lines, and an end with the same id; empty for no lines."""
     if not lines:
         return ""
     body = lines if isinstance(lines, str) else "\n\n".join(lines)

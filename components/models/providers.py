@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 SCHEMA = "{schema}"
-"""Stands for the schema in the arguments that an author writes."""
+"""Placeholder for the schema in the arguments that an author writes."""
 
 
 @runtime_checkable
@@ -23,16 +23,16 @@ class Generator(Protocol):
         streaming_callback: Callable[[StreamingChunk], None] | None = None,
         generation_kwargs: dict[str, object] | None = None,
     ) -> dict[str, list[ChatMessage]]:
-        """The model's replies."""
+        """Return the model's replies."""
 
 
 def provider(generator: Generator) -> str:
-    """The provider's name for people: `ollama`, `openai`, …"""
+    """Return the provider's name for people: `ollama`, `openai`, …"""
     return type(generator).__name__.removesuffix("ChatGenerator").lower()
 
 
 def address(generator: Generator) -> str:
-    """The server's address, empty where the generator has none."""
+    """Return the server's address; empty if the generator has none."""
     for name in ("url", "api_base_url"):
         if isinstance(url := getattr(generator, name, None), str):
             return url
@@ -47,7 +47,7 @@ def prepared(
     streamed: bool,
     schema_arguments: Mapping[str, object] | None = None,
 ) -> tuple[Generator, dict[str, object]]:
-    """The generator to call and its `generation_kwargs` for one call.
+    """Return the generator to call and its `generation_kwargs` for one call.
 
     A schema goes where `schema_arguments` say; else into the generator's `response_format`, if it has one; else into
     `generation_kwargs` as OpenAI defines it, which vLLM, OpenRouter, Mistral and most other servers accept as well.
@@ -59,7 +59,7 @@ def prepared(
     arguments: dict[str, object] = {"temperature": temperature}
     called = generator
     if streamed and _is_openai(generator):
-        # Without it a streamed reply comes without its token counts; with it a whole one is refused.
+        # Streamed replies need it for token counts; servers reject it for other replies.
         arguments["stream_options"] = {"include_usage": True}
     if schema is not None:
         if schema_arguments is not None:
@@ -89,7 +89,7 @@ def _is_openai(generator: Generator) -> bool:
 
 
 def is_complete(reply: ChatMessage) -> bool:
-    """Whether the reply is complete: not cut off by a broken connection or a token limit."""
+    """Return whether the reply is complete: not cut off by a broken connection or a token limit."""
     reason = reply.meta.get("finish_reason", "stop")
     return bool(reason) and reason not in ("length", "content_filter")
 

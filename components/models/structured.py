@@ -21,7 +21,7 @@ from components.models.prompts import Prompt
 
 _MAX_FAULTS = 5
 _MAX_REPAIRED = 8_000
-"""Characters of a reply that json-repair is given: `["["[…` costs it quadratic time, a second for as many."""
+"""Maximum length for json-repair, which takes quadratic time for `["["[…`: a second for this length."""
 
 _OPENING = re.compile(r"""\{\s*["']""")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -55,7 +55,7 @@ class Form(BaseModel):
 
 Filled = TypeVar("Filled", bound=Form)
 Faults = Callable[[Filled], Iterable[str]]
-"""What is wrong with a form that keeps to its schema, in words for the model."""
+"""Check of a form beyond its schema; returns the errors in words for the model."""
 
 
 def fill(
@@ -110,7 +110,7 @@ def parsed(form: type[Filled], text: str) -> Filled:
 
 
 def json_object(text: str) -> object:
-    """Return the first JSON object in a text, whatever surrounds it; None without one."""
+    """Return the first JSON object in a text, ignoring surrounding text; None if there is no object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ def json_object(text: str) -> object:
         import json_repair  # a tenth of a second, only for models that need it
 
         try:
-            # From where an object opens: json-repair takes any brace in the words before it for one.
+            # Start at the object: json-repair takes any brace in the text before it for one.
             start = _OPENING.search(text)
             value = json_repair.loads(text[start.start() if start else 0 :])
         except (ValueError, RecursionError):

@@ -29,14 +29,14 @@ class TenantLruCache(Generic[T]):
         self._lock = Lock()
 
     def key(self, *request: object) -> bytes:
-        """The key of a result for the tenant in context.
+        """Return the key of a result for the tenant in context.
 
         :param request: everything that the result depends on; two requests are the same when their `repr` is.
         """
         return sha256(repr((context.current().tenant_id, *request)).encode("utf-8", "surrogatepass")).digest()
 
     def get(self, key: bytes) -> T | None:
-        """The result stored under this key, or None."""
+        """Return the result stored under this key, or None."""
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
@@ -83,7 +83,7 @@ class SearchCache:
         self._results: TenantLruCache[SearchResult] = TenantLruCache(max_size)
 
     def get_or_search(self, collection: Versioned, request: object, search: Callable[[], SearchResult]) -> SearchResult:
-        """The cached result, else that of `search`.
+        """Return the cached result, else that of `search`.
 
         :param request: everything that the result depends on besides the chunks.
         """

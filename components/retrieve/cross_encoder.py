@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 class FastCrossEncoder:
     """Scores documents by reading each together with the question. Scores are log-odds, as the model gives them.
 
-    All that name the same model share it. Choose one that was trained on the tenant's language: an English one orders
-    Russian passages worse than none.
+    Components with the same model share it. Choose a model trained on the tenant's language: on Russian passages an
+    English model is worse than no reranking.
 
-    :param model: name, one that fastembed knows, such as `BAAI/bge-reranker-v2-m3-int8`, or any other with `file`.
-    :param file: the ONNX file in the model's folder, such as `onnx/model_int8.onnx`; empty for the one that fastembed
-        knows.
+    :param model: name of a model in fastembed, such as `BAAI/bge-reranker-v2-m3-int8`, or of any other with `file`.
+    :param file: the ONNX file in the model's folder, such as `onnx/model_int8.onnx`; empty for fastembed's
+        default.
     :param cache_dir: folder of models; empty for `models` in the data folder.
     :param offline: never fetch anything: the model's files must be there.
     :param threads: of one computation; None for one to each core.
@@ -72,7 +72,7 @@ def _load(name: str, folder: str, offline: bool, threads: int | None) -> "TextCr
 
 @lru_cache(maxsize=64)
 def _registered(model: str, file: str) -> str:
-    """Make a model known to fastembed, under a name that stands for the file too."""
+    """Register a model in fastembed, under a name that includes the file."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 

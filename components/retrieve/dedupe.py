@@ -75,7 +75,7 @@ def _numbers(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=8_192)
 def fingerprint(text: str) -> int:
-    """The 64-bit SimHash of a text's words. Kept by text, because a question looks at twenty."""
+    """Return the 64-bit SimHash of a text's words. Kept by text, because a question looks at twenty."""
     words = [_hash(word) for word in fold(text).split()]
     if not words:
         return 0

@@ -15,7 +15,7 @@ from components.turn import Passage
 from tenants.index import open_collection
 
 _MAX_REPEATED = 12
-"""Sentences that a chunk repeats of the one before it, at most."""
+"""Maximum number of sentences that a chunk repeats from the previous one."""
 _WORD = re.compile(r"\w+")
 _STEP = re.compile(r"^(\d{1,3})[.)] ", re.MULTILINE)
 
@@ -82,8 +82,8 @@ class SectionExpander:
                 continue
             chunks = sections[document.id]
             in_full = self.whole is None or len(expanded) < self.whole
-            most = (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens,) * 2
-            fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in most))
+            limits = (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens,) * 2
+            fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits))
             section = joined(document, fitting)
             cost = count_tokens(section.content or "")
             if cost > left and expanded:
@@ -94,7 +94,7 @@ class SectionExpander:
         return {"documents": expanded}
 
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
-        """The chunks of each document's section in reading order, in one read of the index."""
+        """Return the chunks of each document's section in reading order, in one read of the index."""
         wanted = {document.id: self._ids(document) for document in documents}
         known = {document.id: document for document in documents}
         missing = {chunk_id for ids in wanted.values() for chunk_id in ids} - known.keys()
@@ -105,7 +105,7 @@ class SectionExpander:
         return {hit: tuple(known[chunk_id] for chunk_id in ids if chunk_id in known) for hit, ids in wanted.items()}
 
     def _ids(self, document: Document) -> Sequence[str]:
-        """The ids of the chunks to read with a chunk, its own included."""
+        """Return the ids of the chunks to read with a chunk, its own included."""
         around = document.meta.get("around")
         if not around:
             return (document.id,)
@@ -120,7 +120,7 @@ class SectionExpander:
 def _fitting(
     hit: Document, chunks: Sequence[Document], section_tokens: int, procedure_tokens: int
 ) -> Sequence[Document]:
-    """Return the procedure around the hit, or the hit alone, and as much of the section beside it as fits."""
+    """Return the procedure around the hit, or the hit alone, and as much of the rest of the section as fits."""
     costs = [count_tokens(chunk.content or "") for chunk in chunks]
     at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
     start, end = _procedure([chunk.content or "" for chunk in chunks], at)
@@ -137,11 +137,11 @@ def _fitting(
 
 
 def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
-    """The range of the chunks that hold the steps of one procedure; of the chunk alone where it is part of none."""
+    """Return the range of chunks with the steps of one procedure; only the chunk itself outside a procedure."""
     steps = [int(match[1]) if (match := _STEP.search(text)) else 0 for text in texts]
 
     def goes_on(place: int) -> bool:
-        """Whether a chunk begins with a step that is not the first, or is a part of one."""
+        """Return whether a chunk begins with a step that is not the first, or is a part of one."""
         return steps[place] > 1 or (steps[place] == 0 and place + 1 < len(steps) and steps[place + 1] > 1)
 
     start, end = at, at + 1
@@ -153,9 +153,9 @@ def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def joined(hit: Document, chunks: Sequence[Document]) -> Document:
-    """Consecutive chunks as one document with the hit's metadata; what a chunk repeats of the one before is dropped.
+    """Join consecutive chunks into one document with the hit's metadata; drop their overlaps.
 
-    Headings of small sections that differ from the first one stand above their text.
+    A small section keeps its heading above its text if the heading differs from the first one.
     """
     section = to_passage(hit).section
     if len(chunks) == 1 and section is None:
@@ -195,7 +195,7 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
 
 
 def _common(headings: Sequence[str], separator: str = HEADING_SEPARATOR) -> str:
-    """The path that all headings share; the first heading where they share none."""
+    """Return the path that all headings share; the first heading where they share none."""
     distinct = [heading for heading, _ in groupby(headings)]
     if len(set(distinct)) == 1:
         return distinct[0]

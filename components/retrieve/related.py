@@ -1,4 +1,4 @@
-"""What a tenant has related to the evidence: documents one edge away, rejected approaches, contradictions."""
+"""Context related to the evidence: documents one edge away, rejected approaches, contradictions."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
@@ -82,7 +82,7 @@ class EvidenceContext:
         }
 
     def _conflicts(self, documents: Sequence[Document], known: Relations, *, anywhere: bool) -> list[Conflict]:
-        """The contradictions of the evidence, each with the sentences of both sides.
+        """Return the contradictions of the evidence, each with the sentences of both sides.
 
         Costs one look-up of their chunks if there are any.
 
@@ -108,7 +108,7 @@ class EvidenceContext:
         return conflicts
 
     def _rejected(self, query: Query, known: Relations) -> list[RejectedApproach]:
-        """The rejected approaches that cover enough of the question, best first."""
+        """Return the rejected approaches that cover enough of the question, best first."""
         approaches = [
             RejectedApproach(
                 entry.rejected_id,
@@ -126,7 +126,7 @@ class EvidenceContext:
     def _related(
         self, query: str, evidence: Sequence[Passage], known: Relations, filters: dict[str, Any] | None
     ) -> list[Related]:
-        """The best passage of each document one edge away, heaviest edge first; none of an archived document.
+        """Return the best passage of each document one edge away, heaviest edge first; none of an archived document.
 
         Costs one search, narrowed to these documents, and at most one query of the records.
         """
@@ -139,9 +139,9 @@ class EvidenceContext:
         ]
 
     def _strongest_edges(self, evidence: Sequence[Passage], known: Relations) -> dict[str, Edge]:
-        """The heaviest edge to each related document; that of the better passage on a tie.
+        """Return the heaviest edge to each related document; on a tie, the edge of the better passage.
 
-        A document of the evidence itself needs no mention, but one that supersedes another does.
+        Documents of the evidence are omitted unless they supersede another one.
         """
         doc_ids = dict.fromkeys(passage.doc_id for passage in evidence)
         strongest: dict[str, Edge] = {}
@@ -157,7 +157,7 @@ class EvidenceContext:
         return {other: strongest[other] for other in heaviest}
 
     def _best(self, query: str, doc_ids: tuple[str, ...], filters: dict[str, Any] | None) -> dict[str, Passage]:
-        """The best passage of each document for the query; the first one where nothing filters and none matches."""
+        """Return each document's best passage for the query; its first one if nothing filters and none matches."""
         within = {"field": "meta.doc_id", "operator": "in", "value": list(doc_ids)}
         conditions = [*(filters or {}).get("conditions", ()), within]
         allowed = [set(one["value"]) for one in conditions if one["field"] == "meta.doc_id"]
@@ -174,12 +174,12 @@ class EvidenceContext:
 
 
 def _chunk_ids(document: Document) -> Sequence[str]:
-    """The chunks that a document holds: those of its section, or its own alone."""
+    """Return the chunks that a document holds: those of its section, or its own alone."""
     return document.meta.get("chunk_ids") or (document.id,)
 
 
 def _statement(side: Side, chunk: Passage, owners: Mapping[str, Document]) -> Statement:
-    """The sentence in the document of the evidence that holds it, else in its chunk."""
+    """Return the sentence in the document of the evidence that holds it, else in its chunk."""
     stated = chunk.text[side.start : side.end]
     if side.chunk_id in owners:
         passage = to_passage(owners[side.chunk_id])
@@ -192,7 +192,7 @@ def _statement(side: Side, chunk: Passage, owners: Mapping[str, Document]) -> St
 def _trusted_first(
     documents: list[Document], conflicts: Sequence[Conflict], successors: Mapping[str, str]
 ) -> list[Document]:
-    """The documents, each moved before one that it supersedes or that contradicts it and is less trusted."""
+    """Move each document before the documents that it supersedes, or contradicts with higher trust."""
     ordered = list(documents)
     pairs = [(conflict.trusted.passage.doc_id, conflict.other.passage.doc_id) for conflict in conflicts]
     pairs += [(newer, older) for older, newer in successors.items()]
@@ -204,7 +204,7 @@ def _trusted_first(
 
 
 def _first_passages(doc_ids: Collection[str]) -> Iterator[Passage]:
-    """The first passage of each document."""
+    """Yield the first passage of each document."""
     if doc_ids:
         stored = records.find(sorted(doc_ids)).values()
         for hit in open_collection().fetch([record.chunk_ids[0] for record in stored if record.chunk_ids]):

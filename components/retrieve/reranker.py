@@ -65,7 +65,7 @@ def precedence(passage: Passage) -> tuple[float, str]:
 
 
 def trust_of(passage: Passage) -> float:
-    """What the status, trust and priority of a source add to the score of its passages."""
+    """Return the score bonus for the status, trust and priority of a passage's source."""
     return (
         _TRUST_BONUS[passage.trust]
         - _STATUS_PENALTY[passage.status]

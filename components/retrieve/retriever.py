@@ -34,8 +34,8 @@ class TenantRetriever(Nested):
     """Find passages of the tenant in context, by words and by meaning.
 
     The hits of each vector are scaled and added up by their shares; a passage found by several queries keeps its best
-    score. The parts of the score stay visible in `meta["scores"]`. A document that another one supersedes says so in
-    its status.
+    score. The parts of the score stay visible in `meta["scores"]`. A superseded document has
+    the status `superseded`.
 
     An index that holds dense vectors is searched with the embedder that encoded it, so switching models changes nothing
     here. `meta["scores"]["cosine"]` is then the cosine (-1..1) of `query` and passage for every passage, whichever
@@ -155,10 +155,10 @@ class TenantRetriever(Nested):
 
 @dataclass(frozen=True, slots=True)
 class _SearchRequest:
-    """How a text is searched.
+    """Parameters of a search.
 
     :param shares: of the vectors in the fused score.
-    :param vectors: what to search by.
+    :param vectors: query vectors by name.
     :param question: the dense vector of the turn's own question; None in a search by words.
     :param complete: whether these are all the vectors of the index.
     """
@@ -217,7 +217,7 @@ _UPDATED = "meta.updated_at"
 
 
 def haystack_filters(filters: Filters) -> dict[str, Any] | None:
-    """The filters of a request as any Haystack retriever takes them; None when nothing is filtered."""
+    """Return the filters of a request as any Haystack retriever takes them; None if nothing is filtered."""
     conditions: list[dict[str, Any]] = [
         {"field": path, "operator": "in", "value": list(values)}
         for name, path in _FIELDS.items()
@@ -230,7 +230,7 @@ def haystack_filters(filters: Filters) -> dict[str, Any] | None:
 
 
 def to_conditions(filters: Mapping[str, Any] | None) -> Conditions | None:
-    """A filter of `haystack_filters` as conditions on stored metadata; None when nothing is filtered.
+    """Return a filter of `haystack_filters` as conditions on stored metadata; None if nothing is filtered.
 
     :raises ValueError: the filter holds anything but `in`, `>=` and `<=` joined by AND.
     """

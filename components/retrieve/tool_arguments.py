@@ -23,13 +23,13 @@ class Lookup(Frozen):
 
 
 def is_part(tool: Tool, name: str) -> bool:
-    """Whether an argument is a part of the question rather than the whole of it."""
+    """Return whether an argument is a part of the question rather than the whole of it."""
     schema = tool.parameters.properties[name]
     return schema.type != "string" or schema.pattern is not None or schema.enum is not None
 
 
 def extract_arguments(tool: Tool, question: str) -> Mapping[str, Json] | None:
-    """The arguments found in the question; None when a required one is missing."""
+    """Return the arguments found in the question; None if a required one is missing."""
     arguments = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
     if any(arguments[name] is None for name in tool.parameters.required):
         return None
@@ -50,7 +50,7 @@ def _argument(schema: Property, question: str) -> str | int | float | None:
 
 
 def coerced(schema: Property, text: str) -> str | int | float | None:
-    """The text converted to the type of the schema; None when it is not of that type."""
+    """Return the text converted to the type of the schema; None if it is not of that type."""
     if schema.type == "string":
         return text
     try:

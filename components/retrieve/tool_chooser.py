@@ -21,7 +21,7 @@ class ArgumentForm(Form):
 
 
 class ToolForm(Form):
-    """One tool by name, empty for none, and what to ask it."""
+    """A tool by name, empty if no tool fits, and its arguments."""
 
     tool: str
     arguments: tuple[ArgumentForm, ...]
@@ -40,7 +40,7 @@ class LlmToolChooser(Nested):
         self.models = models
 
     def choose(self, question: str, tools: Sequence[Tool], locale: str) -> Sequence[Lookup]:
-        """What to look up for the question; nothing when no tool fits.
+        """Return the lookups for the question; empty if no tool fits.
 
         :raises ModelFailed: no model answered.
         """
@@ -70,7 +70,7 @@ class LlmToolChooser(Nested):
 
 
 def _checked_value(schema: Property, text: str, question: str) -> str | int | float | None:
-    """The value when it fits the schema and stands in the question."""
+    """Return the value if it fits the schema and occurs in the question."""
     if schema.enum is not None:
         return text if text in schema.enum else None
     if fold(text.strip()) not in fold(question) or not text.strip():

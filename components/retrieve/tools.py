@@ -7,7 +7,7 @@ it are not quoted.
 
 The threat: an address that leads into the installation's own network, an endless answer, a tool or a resolver that
 hangs, a secret that shows up in an answer. Addresses are checked as those of web pages are (`components.ingest.fetch`),
-size and time are bounded, a tool that keeps failing is left alone for a while, and its headers reach nobody else.
+size and time are bounded, a tool that keeps failing is paused, and its headers are sent to no other host.
 """
 
 import json
@@ -47,7 +47,7 @@ from tenants.knowledge import tools
 from tenants.knowledge.tools import ORIGIN, Tool
 
 STEP = "tools"
-"""The name under which a turn says that a tool did not work."""
+"""Name of the step in degraded turns after a tool has failed."""
 
 _MAX_BYTES = 100_000
 _MAX_LENGTH = 4_000
@@ -57,7 +57,7 @@ _FIELD = re.compile(r"\{([\w.]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Trial(Frozen):
-    """A tool's answer to a sample question; `fault` is the code of why there is none, empty where there is one."""
+    """A tool's answer to a sample question; `fault` is an error code, empty on success."""
 
     arguments: Mapping[str, Json]
     text: str
@@ -127,11 +127,11 @@ class ToolSearch(Nested):
         return {"documents": found, "adequacy": adequacy}
 
     def may_answer(self, question: str, query: str) -> bool:
-        """Whether a tool may answer when no passage does."""
+        """Return whether a tool may answer when no passage does."""
         return bool(self._matching(question, query) or (self.chooser is not None and tools.offered()))
 
     def _matching(self, question: str, query: str) -> Sequence[Lookup]:
-        """The tools that match the question, best first. Reads a few records at most every other second."""
+        """Return the tools that match the question, best first. Reads a few records at most every other second."""
         offered = tools.offered()
         if not offered:
             return ()
@@ -175,7 +175,7 @@ class ToolSearch(Nested):
         return Lookup(tool, arguments, fit) if topic and fit >= self.min_fit else None
 
     def _document(self, lookup: Lookup, query: str) -> Document | None:
-        """The tool's answer; None if it has none.
+        """Return the tool's answer; None if it has none.
 
         :raises ModelFailed: the tool does not work.
         """
@@ -208,7 +208,7 @@ def try_tool(tool: Tool, question: str) -> Trial:
 
 
 def _names_unseen(lookup: Lookup, documents: Sequence[Document]) -> bool:
-    """Whether the question names something that the evidence does not mention."""
+    """Return whether the question names something that the evidence does not mention."""
     schemas = lookup.tool.parameters.properties
     named = [str(value) for name, value in lookup.arguments.items() if schemas[name].pattern is not None]
     texts = "\n".join(document.content or "" for document in documents)
@@ -216,7 +216,7 @@ def _names_unseen(lookup: Lookup, documents: Sequence[Document]) -> bool:
 
 
 def _text_of(lookup: Lookup) -> str:
-    """The tool's answer as text; empty when it has none."""
+    """Return the tool's answer as text; empty if it has none."""
     tool = lookup.tool
     body = json.dumps(lookup.arguments, ensure_ascii=False).encode()
     fetcher = Fetcher(permitted=is_permitted, seconds=tool.timeout_seconds, largest=_MAX_BYTES)
@@ -233,7 +233,7 @@ def _text_of(lookup: Lookup) -> str:
 
 
 def _as_text(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
-    """A JSON answer as text: by the tool's own template, else a line for each field."""
+    """Return a JSON answer as text: by the tool's own template, else a line for each field."""
     if not answer:
         return ""
     fields = dict(list(_fields(answer))[:_MAX_LINES])

@@ -1,4 +1,4 @@
-"""How much work a question is. Chooses effort and model tier only: every question takes the same path."""
+"""Complexity of a question. It affects only effort and model tier: every question takes the same path."""
 
 import re
 
@@ -32,7 +32,7 @@ class ComplexityClassifier:
 
     @component.output_types(query=str, complexity=Complexity)
     def run(self, query: str, question: str = "") -> dict[str, str]:
-        """Return the `query` unchanged, so that this step can stand inside the loop, and its `complexity`.
+        """Return the `complexity` of the query, and the `query` unchanged, so that this step fits into the loop.
 
         :param question: the customer's words, which decide if they are given.
         """

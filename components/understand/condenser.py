@@ -27,7 +27,7 @@ class LlmCondenser(Nested):
         self.models = models
 
     def condense(self, question: str, history: Sequence[Exchange], locale: str) -> str:
-        """Return the standalone question; empty if the message stands alone already.
+        """Return the standalone question; empty if the message is already self-contained.
 
         :raises ModelFailed: no model returned a valid form.
         """
@@ -44,7 +44,7 @@ class LlmCondenser(Nested):
 
 
 def transcript(history: Sequence[Exchange]) -> list[str]:
-    """The conversation as lines: the customer's questions and a person's replies."""
+    """Return the conversation as lines: the customer's questions and a person's replies."""
     lines = []
     for exchange in history:
         lines.append(f"- {exchange.question}")

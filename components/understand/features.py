@@ -1,4 +1,4 @@
-"""What the intent classifier sees of a message: hashed stems, stem pairs and character runs.
+"""Features of a message for the intent classifier: hashed stems, stem pairs and character n-grams.
 
 Hashing needs no stored vocabulary, so the model file is one small matrix.
 """
@@ -16,23 +16,23 @@ from components.language.words import words
 
 DIMENSIONS = 1 << 15
 MAX_LENGTH = 400
-"""Characters that are looked at. What a message wants is said early; a pasted log only dilutes it."""
+"""Maximum length of the text to classify. The intent shows early; a pasted log only dilutes it."""
 _CHARACTERS = 4
 _NUMBER = re.compile(r"[\W_]*(?:\[[a-z]+\]|(?<![^\W_])[^\W\d_]{0,8}[-_]?\d[\w.-]*|[*•#xXхХ]{3,}\w*)")
-"""One, with what stands before it: `12345`, `AB-12`, `[card]`, `****1234`."""
+"""A number with its prefix: `12345`, `AB-12`, `[card]`, `****1234`."""
 _NUMBERS = 2
 _SPACE = re.compile(r"\W+")
 
 
 def indices(text: str) -> npt.NDArray[np.int64]:
-    """The distinct dimensions (0 to `DIMENSIONS` - 1) that `text` switches on, ascending."""
+    """Return the distinct dimensions (0 to `DIMENSIONS` - 1) that `text` switches on, ascending."""
     hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(_with_few_numbers(clean(text)))}
     return np.fromiter(sorted(hashed), dtype=np.int64, count=len(hashed))
 
 
 def _with_few_numbers(text: str) -> str:
-    """The start of the text with the first of its numbers, codes and masks: any more say nothing about what is wanted,
-    and a cancellation of twenty orders is one."""
+    """Return the start of the text with only its first numbers, codes and masks: further ones do not change the intent,
+    such as the cancellation of twenty orders."""
     ends = [match.end() for match in islice(_NUMBER.finditer(text), _NUMBERS)]
     if len(ends) == _NUMBERS:
         text = text[: ends[-1]] + _NUMBER.sub("", text[ends[-1] :])

@@ -66,12 +66,12 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
 
 
 def _has_topic(exchange: Exchange) -> bool:
-    """Whether a turn was about something; a plea without a topic is clarified without options."""
+    """Return whether a turn was about something; a plea without a topic is clarified without options."""
     return exchange.outcome in _TOPICAL and (exchange.outcome != "clarify" or bool(exchange.options))
 
 
 def _topic(question: str, previous: str, max_words: int) -> list[str]:
-    """The content words of the previous question that this one omits.
+    """Return the content words of the previous question that this one omits.
 
     Its codes are left out if this question has its own, or names anything and does not go on ("and if that fails?"): an
     answer must be about every code, and "where is that filter?" is about the filter.
@@ -90,8 +90,8 @@ def _topic(question: str, previous: str, max_words: int) -> list[str]:
 def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     """Return whether a question leans on the conversation.
 
-    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится
-    ремонт?"): the knowledge base has to tell.
+    A question that names a single thing may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"): only
+    the knowledge base can tell.
     """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
@@ -106,7 +106,7 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
 
 
 def named(question: str) -> frozenset[str]:
-    """The stems of the things that a question names."""
+    """Return the stems of the things that a question names."""
     return frozenset(word.stem for word in words(question) if _is_informative(word))
 
 
@@ -115,7 +115,7 @@ def _is_informative(word: Word) -> bool:
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> str | None:
-    """The option that a reply picks: by number, by ordinal, or by words that only one option has."""
+    """Return the option that a reply picks: by number, by ordinal, or by words that only one option has."""
     if not options:
         return None
     if number := _NUMBER.match(reply):

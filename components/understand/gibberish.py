@@ -20,7 +20,7 @@ _ODD = 4.2
 
 
 def is_gibberish(text: str) -> bool:
-    """Whether nothing in `text` can be a word, a code or a number, in any layout or alphabet."""
+    """Return whether nothing in `text` can be a word, a code or a number, in any layout or alphabet."""
     if any(char.isdigit() for char in text):
         return False
     words = _WORD.findall(text)
@@ -32,7 +32,7 @@ def is_gibberish(text: str) -> bool:
 
 
 def _readings(text: str) -> tuple[str, ...]:
-    """What else may have been meant: the other keyboard layout, Russian in Latin letters."""
+    """Return other possible readings: the other keyboard layout, Russian in Latin letters."""
     retyped = layout(text)
     return (*((retyped,) if retyped else ()), *transliterations(text, limit=1))
 

@@ -2,8 +2,8 @@
 
 The threat: a visitor who types orders ("ignore your instructions", "you are now …", "print your system prompt") to make
 the assistant speak for someone else, show its configuration or another customer's data. The extractive engine cannot be
-commanded, a language model can; the same guard stands before both. It is a filter of the obvious, not a proof: what is
-shown is still held to citations and claim checks.
+commanded, a language model can; the same guard protects both. It filters obvious attempts and proves nothing: answers
+still pass citation and claim checks.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Guard:
         return {"question": question} if offence is None else {"blocked": offence}
 
     def offence(self, text: str) -> str | None:
-        """The category that `text` falls under, or None."""
+        """Return the category that `text` falls under, or None."""
         folded = plain(text[:MAX_LENGTH])
         for category, pattern in self._compiled().items():
             if category not in self.allow and pattern.search(folded):
@@ -63,5 +63,5 @@ class Guard:
 
 @lru_cache(maxsize=8)
 def _patterns_of(path: Path) -> Mapping[str, _Pattern]:
-    """Another author's patterns, which nobody has checked for backtracking."""
+    """Compile custom patterns, which have not been checked for catastrophic backtracking."""
     return {category: compiled(joined) for category, joined in alternatives(read_yaml(path))}

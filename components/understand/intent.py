@@ -1,4 +1,4 @@
-"""What the visitor wants: an answer from the knowledge base, a person, or nothing that a document could give."""
+"""Intent of the visitor: an answer from the knowledge base, a person, or a message that no document can answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class IntentModel:
             self.digest = str(stored["digest"])
 
     def probabilities(self, text: str) -> dict[str, float]:
-        """The probability of each label; they add up to 1."""
+        """Return the probability of each label; they add up to 1."""
         active = indices(text)
         scores = self._biases.astype(np.float64)
         if len(active):
@@ -85,7 +85,7 @@ class IntentModel:
         return dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
 
     def read(self, text: str) -> Reading:
-        """The likeliest intent other than a question, with its probability, likeliest risk class and kind."""
+        """Return the likeliest intent other than a question, with its probability, likeliest risk class and kind."""
         probabilities = self.probabilities(text)
         labels: dict[Intent, list[str]] = {}
         for label in probabilities:
@@ -103,12 +103,12 @@ _UNCLEAR: frozenset[Intent] = frozenset({"answerable", "nonsense", "irrelevant",
 
 @component
 class IntentClassifier(Nested):
-    """Lets through what a document could answer and settles the rest.
+    """Passes questions that a document could answer and settles all others.
 
-    In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
-    wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
-    little by itself is read in full. A plea that names nothing is settled too, with the intent `answerable`. A message
-    that names a code is neither a plea nor off topic.
+    In doubt a message is answerable: another intent needs at least its threshold of probability. A wrong keyboard
+    layout and Russian in Latin letters are repaired first. A follow-up that says little by itself is completed from
+    the conversation. A plea that names nothing is settled too, with the intent `answerable`. A message that names a
+    code is neither a plea nor off topic.
 
     A message that is off topic by a lower probability is let through with that `doubt`: it is off topic if the
     knowledge base has nothing for it.
@@ -149,7 +149,7 @@ class IntentClassifier(Nested):
         return {"question": question, **({"doubt": likeliest} if is_doubtful else {})}
 
     def _read(self, question: str) -> Reading | None:
-        """What the question wants when that is no answer, else None."""
+        """Return the intent if it settles the question; None if a document could answer it."""
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
             return Reading("nonsense", 1.0, kind="nonsense")
         reading = self._loaded().read(repair_layout(question))

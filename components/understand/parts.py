@@ -10,7 +10,7 @@ from components.understand.followup import named
 
 _MAX_PARTS = 3
 _MAX_WORDS = 40
-"""A longer message is a story about one matter."""
+"""Number of words above which a message is a story about one matter."""
 _REACH = 3
 """Words after a conjunction among which a question word shows that another question begins."""
 _JOINING = frozenset("и а and also or но but".split())
@@ -21,7 +21,7 @@ _ASKING = frozenset(
     """.split()
 )
 _AUXILIARY = frozenset("can could does do did is are will would should".split())
-"""Words that ask only at the beginning of a clause."""
+"""Words that form a question only at the beginning of a clause."""
 _SIDE = r"[\s«\"“]*(?P<{}>[^?!.;]+?)[\s»\"”]*"
 _COMPARISONS = tuple(
     re.compile(pattern.format(a=_SIDE.format("a"), b=_SIDE.format("b")), re.IGNORECASE)
@@ -78,7 +78,7 @@ def parts_of(question: str) -> tuple[str, ...]:
 
 
 def _clauses(text: str) -> list[str]:
-    """The sentences of a text, each cut before a conjunction that begins another question."""
+    """Return the sentences of a text, each cut before a conjunction that begins another question."""
     clauses = []
     for start, end in sentence_spans(text):
         sentence = text[start:end]
@@ -93,7 +93,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
-    """Whether a question word follows the conjunction at a place, and a whole question comes before it."""
+    """Return whether a question word follows the conjunction at a place, and a whole question comes before it."""
     if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in _ASKING:
         return False
     following = [fold(word.text) for word in found[place + 1 : place + 1 + _REACH]]

@@ -63,7 +63,7 @@ class LlmQueryWriter(Nested):
 
 
 def _adds_no_code(text: str, question: str) -> bool:
-    """Whether every code and number in what was written is one of the question's."""
+    """Return whether every code and number in what was written is one of the question's."""
     allowed = {*codes(question), *numbers(question, question)}
     return {*codes(text), *numbers(text, question)} <= allowed
 

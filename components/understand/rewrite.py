@@ -14,7 +14,7 @@ REWRITER = "rewriter"
 
 @component
 class QueryRewriter:
-    """Turn what is missing into search queries, or report that there is nothing to search for.
+    """Turn missing topics into search queries, or report that no search is needed.
 
     Without a writer the missing topics are the queries. With one, a model words them as a help article would. If the
     model fails, the topics themselves are searched and the turn is degraded (`rewriter`).

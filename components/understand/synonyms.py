@@ -12,12 +12,12 @@ _FILE = Path(__file__).with_name("synonyms.yaml")
 
 @lru_cache(maxsize=1)
 def common_synonyms() -> tuple[tuple[str, ...], ...]:
-    """The groups that hold for any tenant, of all languages."""
+    """Return the groups that hold for any tenant, of all languages."""
     return tuple(tuple(group) for groups in read_yaml(_FILE).values() for group in groups)
 
 
 def with_known_synonyms(question: str, groups: Sequence[Sequence[str]], known_stems: Container[str]) -> str:
-    """The question with words that the knowledge base lacks replaced by synonyms that it has.
+    """Return the question with words that the knowledge base lacks replaced by synonyms that it has.
 
     "Стиралка не сливает" becomes "стиральная машина не сливает" where the articles know only the latter. A word that
     they know stays: they may mean something by it.
@@ -39,7 +39,7 @@ def with_known_synonyms(question: str, groups: Sequence[Sequence[str]], known_st
 
 
 def _replaced(question: str, term: Sequence[str], synonym: str) -> str:
-    """The question with each run of words that has these stems replaced."""
+    """Return the question with each run of words that has these stems replaced."""
     content = [word for word in words(question) if not word.stop]
     for start in range(len(content) - len(term), -1, -1):
         run = content[start : start + len(term)]

@@ -18,11 +18,11 @@ _STRENGTH = 100.0
 _TOPIC = 0.1
 """Weight of a single word as a message against a template."""
 _ANSWERABLE = 3.0
-"""What `answerable` weighs against each other label: a wrong refusal costs more than a wrong search."""
+"""Weight of `answerable` against other labels: a wrong refusal costs more than a wrong search."""
 
 
 def train(learned: list[Utterance]) -> dict[str, npt.NDArray[np.generic]]:
-    """The arrays of a model file: `labels`, `weights` (labels x dimensions, int8), `scales`, `biases`, `digest`."""
+    """Return the model file: `labels`, `weights` (labels x dimensions, int8), `scales`, `biases`, `digest`."""
     texts, labels, weights = [], [], []
     for utterance in [*learned, *topics(learned)]:
         # People leave the question mark out, so both ways are learnt.
@@ -43,9 +43,9 @@ def train(learned: list[Utterance]) -> dict[str, npt.NDArray[np.generic]]:
 
 
 def topics(learned: list[Utterance]) -> list[Utterance]:
-    """Each content word of several labels as a message of its own: "card" alone is a topic, not an alarm.
+    """Return each content word of several labels as a separate message: "card" alone is a topic, not an alarm.
 
-    Words that are a whole message of some other label ("operator") stay what they are.
+    Words that are a whole message of some other label ("operator") keep their label.
     """
     labels: dict[str, set[str]] = {}
     spellings: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""One standalone search query from a question as it was typed, with the conversation before it."""
+"""A standalone search query from a question and the conversation before it."""
 
 import re
 from collections.abc import Iterable
@@ -96,7 +96,7 @@ class QueryTransformer:
         return {**result, "query": search, "variants": variants}
 
     def _completed(self, typed: str, history: list[Exchange], locale: str) -> str:
-        """The question completed from the conversation; empty if it stands alone."""
+        """Return the question completed from the conversation; empty if it needs no context."""
         if not history:
             return ""
         if self.condenser is not None:
@@ -110,7 +110,7 @@ class QueryTransformer:
         return "" if self._stands_alone(typed, completed) else completed
 
     def _stands_alone(self, typed: str, completed: str) -> bool:
-        """Whether the knowledge base answers the question as typed, or has its very topic as a heading."""
+        """Return whether the knowledge base answers the question as typed, or has its very topic as a heading."""
         alone = self.probe.best(typed)
         if alone is None:
             return False
@@ -123,7 +123,7 @@ class QueryTransformer:
 
 
 def _absent_codes(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """The codes if no passage can hold any of them, spelt as one word or in parts ("E-20").
+    """Return the codes if no passage can hold any of them, spelt as one word or in parts ("E-20").
 
     Only complete counts prove absence. While an ingest run changes the index, the search decides.
     """

@@ -16,7 +16,7 @@ _MAX_VARIANTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One message to learn from. Those of one `template` are variants of each other and weigh 1 together."""
+    """A labelled message for training. Messages of one `template` are variants and weigh 1 together."""
 
     text: str
     label: str
@@ -25,7 +25,7 @@ class Utterance:
 
 
 def expand(template: str) -> list[str]:
-    """The sentences that a template with `{a|b|c}` choices stands for: all, or `_MOST` spread evenly over them."""
+    """Expand a template with `{a|b|c}` choices: all sentences, or `_MAX_VARIANTS` of them spread evenly."""
     pieces = _CHOICE.split(template)
     choices = [piece.split("|") if i % 2 else [piece] for i, piece in enumerate(pieces)]
     combined = ["".join(parts) for parts in itertools.product(*choices)]
@@ -39,7 +39,7 @@ def expand(template: str) -> list[str]:
 
 
 def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
-    """Every utterance of every language, in file order."""
+    """Yield every utterance of every language, in file order."""
     for path in sorted(folder.glob("*.yaml")):
         for label, templates in read_yaml(path).items():
             for template in templates:
@@ -49,7 +49,7 @@ def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
 
 
 def digest(folder: Path = FOLDER) -> str:
-    """A fingerprint of the utterance files, kept in the model so that a stale one is noticed."""
+    """Return a fingerprint of the utterance files, kept in the model so that a stale one is noticed."""
     fingerprint = hashlib.sha256()
     for path in sorted(folder.glob("*.yaml")):
         fingerprint.update(path.read_bytes())

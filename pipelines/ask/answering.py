@@ -44,7 +44,7 @@ def answer_of(
     calls: Sequence[Call] = (),
     links: HelpLinks | None = None,
 ) -> TurnAnswer:
-    """The contract object of a finished turn.
+    """Return the contract object of a finished turn.
 
     :param turn: a turn whose `outcome` is decided.
     :param trace_id: the id of the turn's trace, when it is traced.
@@ -214,7 +214,7 @@ def _meta(
 
 
 def _writer(turn: turns.Turn, completed: Sequence[Call]) -> Call | None:
-    """The call that wrote the answer; None for a quoted answer and for a turn without an answer."""
+    """Return the call that wrote the answer; None for a quoted answer and for a turn without an answer."""
     if turn.outcome not in SHOWN or turn.draft is None or turn.draft.quoted:
         return None
     return next((call for call in reversed(completed) if call.step == WRITING), None)

@@ -62,12 +62,12 @@ class AskFilters(_Request):
         return None if value is None else date.fromisoformat(value).isoformat()
 
     def to_turn(self) -> turns.Filters:
-        """The same filters as the pipeline carries them."""
+        """Return the same filters as the pipeline carries them."""
         return turns.Filters(**self.model_dump())
 
 
 class AskRequest(_Request):
-    """One question. The tenant is not a field: it comes only from the token."""
+    """A question. The tenant is not a field: it comes only from the token."""
 
     question: str
     session_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:~-]{1,128}$")] | None = None
@@ -156,7 +156,7 @@ class ConflictPart(_Part):
 
 
 class BesidePart(_Part):
-    """What the answering step had besides its evidence."""
+    """Further input of the answering step besides its evidence."""
 
     related: tuple[RelatedPart, ...]
     rejected: tuple[RejectedPart, ...]
@@ -274,7 +274,7 @@ class QueryPart(_Part):
 
 
 class Meta(_Part):
-    """How the answer was produced. Times are wall-clock milliseconds."""
+    """Details of how the answer was produced. Times are wall-clock milliseconds."""
 
     provider: str
     model: str
@@ -323,5 +323,5 @@ class TurnAnswer(_Part):
 
     @cached_property
     def encoded(self) -> str:
-        """The object as JSON text, encoded once for both the visitor and the audit."""
+        """Return the object as JSON text, encoded once for both the visitor and the audit."""
         return self.model_dump_json()

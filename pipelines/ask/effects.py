@@ -1,4 +1,4 @@
-"""What follows a finished turn, in order: a conversation at the desk, memory, the record with its gaps, a trace.
+"""Effects of a finished turn, in order: a conversation at the desk, memory, the record with its gaps, a trace.
 
 A turn that belongs to a chat begins no other and is not remembered: the chat stores its answer, or hands over.
 
@@ -42,7 +42,7 @@ HANDED_OVER = frozenset({"high_stakes", "human_followup"})
 """Outcomes that go to a person at once. Others only offer one."""
 
 OFFERED = Handoff(status="offered")
-"""What a turn that failed leads to: a person can be asked for."""
+"""Handoff of a failed turn: the customer can ask for a person."""
 
 ANONYMOUS = "anonymous"
 ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
@@ -53,9 +53,9 @@ ClientState: TypeAlias = Literal["awaited", "abandoned", "given_up"]
 
 
 class Attempt:
-    """One attempt at answering, shared by the turn and its waiting clients. Thread-safe.
+    """An attempt to answer, shared by the turn and its waiting clients. Thread-safe.
 
-    `stop` is set when no client waits any more: it cancels the model calls.
+    `stop` is set when no client is waiting any longer: it cancels the model calls.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class EndedTurn:
 
     @cached_property
     def answer(self) -> TurnAnswer:
-        """The answer for the client."""
+        """Return the answer for the client."""
         return answer_of(
             self.turn,
             trace_id=self.trace_id,
@@ -122,7 +122,7 @@ class EndedTurn:
 Effect: TypeAlias = Callable[[EndedTurn], EndedTurn]
 
 Settle: TypeAlias = Callable[[EndedTurn], EndedTurn | None]
-"""Stores what a chat makes of a turn. None: the chat has moved on, so nothing is to come of the turn."""
+"""Callback that stores a turn's result in its chat. It returns None if the chat has moved on: discard the turn."""
 
 
 class Effects:
@@ -136,11 +136,11 @@ class Effects:
         self.sender = sender
 
     def apply(self, ended: EndedTurn, client: ClientState, settle: Settle | None = None) -> TurnAnswer:
-        """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer,
-        but for the record: what is not recorded must not be shown.
+        """Apply all effects that still apply and return the answer. A failing effect does not prevent the answer,
+        except the record: an answer that is not recorded must not be shown.
 
-        :param settle: in place of a ticket and a memory of the turn's own. Where it fails there is no answer: one that
-            is not stored in its chat must not be shown.
+        :param settle: replaces the ticket and the memory of the turn. If it fails there is no answer, because an
+            answer must not be shown without being stored in its chat.
         """
         if settle is not None and client == "awaited":
             try:
@@ -157,7 +157,7 @@ class Effects:
         if client == "awaited":
             own: tuple[Effect, ...] = () if in_chat else (_hand_over, _remember)
             return (*own, self._record_with_gaps, self._trace)
-        # Nobody reads the answer, so it has no effects. The caller that gave up has recorded the turn.
+        # The answer has no reader, so it has no effects. The caller that gave up has recorded the turn.
         return (self.record,) if client == "abandoned" else ()
 
     def record(self, ended: EndedTurn, *, gaps: bool = False) -> EndedTurn:
@@ -270,16 +270,16 @@ def _begin_conversation(ended: EndedTurn) -> EndedTurn:
 
 
 def _author(request: AskRequest) -> Tenant:
-    """The tenant and subject under which the turn's data is stored."""
+    """Return the tenant and subject under which the turn's data is stored."""
     caller = current()
     return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
 
 
 def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str | None = None) -> tuple[Turn, Handoff]:
-    """The turn with its reply naming the ticket, which must be stored before that is shown.
+    """Add the ticket to the turn's reply. Store the ticket before you show the reply.
 
-    :param hours: when people answer; None where nobody has said.
-    :param contact: how to reach the customer; None where they read the answer in their chat.
+    :param hours: business hours; None if not set.
+    :param contact: contact of the customer; None if they read the answer in their chat.
     """
     turn, offer = _with_offer(turn)
     now = staffing(hours, turn.locale)
@@ -307,7 +307,7 @@ def _announcement(address: str, contact: str | None) -> str:
 
 
 def unverified(turn: Turn) -> str:
-    """The answer that was not good enough to be shown, for operators; empty when there was none."""
+    """Return the answer that was not good enough to be shown, for operators; empty if there was none."""
     draft = turn.draft
     return draft.text if draft else ""
 
@@ -318,7 +318,7 @@ def _with_offer(turn: Turn) -> tuple[Turn, str | None]:
 
 
 def _add(turn: Turn, key: str, **params: str) -> Turn:
-    """The turn with a sentence about the handoff appended to its reply."""
+    """Return the turn with a sentence about the handoff appended to its reply."""
     sentence = text(f"outcomes.handoff.{key}", turn.locale, **params)
     joined = f"{turn.reply.text}\n\n{sentence}".strip()
     return replace(turn, reply=replace(turn.reply, text=joined))

@@ -106,13 +106,13 @@ class AskEngine:
 
 
 def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:
-    """The retrieval passes that the pipeline allows by quality."""
+    """Return the retrieval passes that the pipeline allows by quality."""
     budgets = [one.passes for _, one in pipeline.walk() if hasattr(one, "passes")]
     return {quality: max((budget[quality] for budget in budgets), default=PASSES[quality]) for quality in PASSES}
 
 
 def _closable(holder: object) -> Iterator[Closable]:
-    """The parts of our components that need closing: models, rankers, embedders."""
+    """Yield the parts of our components that need closing: models, rankers, embedders."""
     if type(holder).__module__.startswith("components."):
         for part in getattr(holder, "__dict__", {}).values():
             if isinstance(part, Closable):
@@ -122,5 +122,5 @@ def _closable(holder: object) -> Iterator[Closable]:
 
 
 def _digest(definition: object) -> str:
-    """A digest of the behaviour that a pipeline file defines, independent of comments and layout."""
+    """Return a digest of the behaviour that a pipeline file defines, independent of comments and layout."""
     return sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]

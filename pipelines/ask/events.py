@@ -1,8 +1,8 @@
 """The events of a streamed turn, in order: the same facts as the `turn.v1` object, as they become certain.
 
 `accepted` · after the relevance gate, `stage`s and `sources-early` · `token`s of an answer that is being
-written, each sentence once it is checked · `notice`, which stands above the answer · the `token`s that are left, which
-all joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself · `done`. A turn
+written, each sentence once it is checked · `notice`, shown above the answer · the remaining `token`s; all of them
+joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself · `done`. A turn
 that is refused has `accepted`, `result` and `done` alone. `revise` gives the text that replaces all tokens so far, when
 the answer as a whole ended up otherwise; `retract` takes back the answer, or the early sources, when there is none.
 `error` ends a stream that has no result.
@@ -49,7 +49,7 @@ _SENTENCE = re.compile(r".+?(?:\[\d+\]\s*|\n+|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `number` counts from 1 within a stream."""
+    """A stream event. `number` counts from 1 within a stream."""
 
     number: int
     name: EventName
@@ -75,7 +75,7 @@ class Narrator:
         self._buffered: list[NamedEvent] = []
 
     def piece(self, text: str, *, provisional: bool) -> Iterator[NamedEvent]:
-        """The events of the next piece of an answer."""
+        """Yield the events of the next piece of an answer."""
         if not self.sources_sent or (self.text and self._text_pass != self._pass):
             return
         self._text_pass = self._pass
@@ -83,7 +83,7 @@ class Narrator:
         yield "token", {"text": text, "provisional": provisional}
 
     def step(self, name: str, outputs: Outputs) -> Iterator[NamedEvent]:
-        """The events of a finished step."""
+        """Yield the events of a finished step."""
         self._pass = outputs.get("attempt", self._pass)
         stage: NamedEvent = ("stage", {"node": name, "iteration": self._pass})
         if self.sources_sent:
@@ -96,7 +96,7 @@ class Narrator:
             yield "sources-early", {"citations": _early_citations(outputs["enough"]), "provisional": True}
 
     def end(self, answer: TurnAnswer) -> Iterator[NamedEvent]:
-        """The events of the finished answer, up to `result`."""
+        """Yield the events of the finished answer, up to `result`."""
         if answer.outcome in SHOWN:
             if answer.answer.notice:
                 yield "notice", {"text": answer.answer.notice}
@@ -114,7 +114,7 @@ class Narrator:
         yield "result", answer.model_dump(mode="json")
 
     def _remaining_text(self, answer: TurnAnswer) -> Iterator[NamedEvent]:
-        """The events that complete or replace the text sent so far."""
+        """Yield the events that complete or replace the text sent so far."""
         final = answer.answer.text
         if final.startswith(self.text):
             for piece in _SENTENCE.findall(final[len(self.text) :]):
@@ -124,7 +124,7 @@ class Narrator:
 
 
 def _early_citations(documents: Sequence[Document]) -> list[dict[str, object]]:
-    """The documents that an answer may cite, best first."""
+    """Return the documents that an answer may cite, best first."""
     rules, links = policy.current(), help_links.of_caller()
     return [
         {

@@ -13,7 +13,7 @@ from tenants.desk.feedback import Feedback
 
 
 def cases(judged: Iterable[Feedback]) -> Iterator[dict[str, object]]:
-    """One case for each turn, in the order given. For the tenant in context."""
+    """Yield one case per turn, in the given order. For the tenant in context."""
     by_turn: dict[str, list[Feedback]] = {}
     for verdict in judged:
         by_turn.setdefault(verdict.turn_id, []).append(verdict)
@@ -44,7 +44,7 @@ def _case(turn_id: str, verdicts: Iterable[Feedback], content: Mapping[str, obje
 
 
 def _cited(citations: object) -> list[str]:
-    """The distinct documents that the answer cites."""
+    """Return the distinct documents that the answer cites."""
     listed = map(_object, citations) if isinstance(citations, list) else ()
     return list(dict.fromkeys(str(citation["doc_id"]) for citation in listed if citation["cited"]))
 

@@ -19,7 +19,7 @@ from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.published import Listed
 
 FOUND = 10
-"""Articles of a search."""
+"""Maximum number of search results."""
 
 _READ_CACHE = 200
 """Articles kept in memory, of all tenants together."""
@@ -112,8 +112,8 @@ class HelpCentre:
         return sections
 
     def _found(self, passage: Passage, nearest: str) -> Found:
-        """A passage with the section that its sentence is in: one of several small sections has no heading of its
-        own."""
+        """Return a passage with the section of its sentence, because merged small sections have no separate
+        heading."""
         heading, place = passage.heading, anchor(passage.heading)
         record = published.get(passage.doc_id)
         words = nearest.removesuffix("…").strip()

@@ -32,7 +32,7 @@ class HelpLinks:
     base: str
 
     def to(self, passage: Passage, quoted: str = "") -> str | None:
-        """The page of a passage at its section; None for a document that is not published.
+        """Return the page of a passage at its section; None for a document that is not published.
 
         :param quoted: a sentence of the passage, which tells its section where the passage holds several small ones.
         """
@@ -62,7 +62,7 @@ def of_caller() -> HelpLinks | None:
 
 
 def _heading_above(quoted: str, text: str) -> str:
-    """The last line above a sentence that looks like a heading: sections that were merged have theirs in the text.
+    """Return the last heading-like line above a sentence: merged sections have their headings in the text.
 
     A wrong guess is harmless: browsers then show the page from its top.
     """
@@ -76,7 +76,7 @@ def _heading_above(quoted: str, text: str) -> str:
 
 
 def path_of(site: str) -> str:
-    """The path of a site's help centre."""
+    """Return the path of a site's help centre."""
     return f"/help/{site}"
 
 
@@ -88,5 +88,5 @@ def article_key(doc_id: str) -> str:
 
 
 def anchor(heading: str) -> str:
-    """The id of a section on its article's page, which stays as long as its headings do."""
+    """Return the id of a section on its article's page, which stays as long as its headings do."""
     return "-".join(_WORDS.findall(heading.casefold()))[:_MAX_ANCHOR]

@@ -17,7 +17,7 @@ Format: TypeAlias = Literal["jsonl", "csv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEDIA_TYPES: Mapping[Format, str] = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 DAYS = 28
-"""What is shown when nobody chooses."""
+"""Default period in days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Insight:
 
 
 def insight(first: date | None = None, last: date | None = None, days: int = DAYS) -> Insight:
-    """The figures from one day to another, or of that many days until today. Raises `Invalid`, `period_invalid`."""
+    """Return the figures between two days, or of the last `days` days. Raises `Invalid` (`period_invalid`)."""
     now = datetime.now(UTC)
     span = period.chosen(first, last, days, now)
     return Insight(span, now, chats.figures(span, now), turns.figures(span))
 
 
 def as_json(shown: Insight) -> dict[str, object]:
-    """The figures as `insight.v1`. A rate is a share of the chats that have ended, null where none has."""
+    """Return the figures as `insight.v1`. A rate is a share of the ended chats, null if there are none."""
     figures = shown.chats
     by_part = {
         f"by_{part}": {key: _tally(tally) for key, tally in sorted(tallies.items())}
@@ -65,14 +65,14 @@ def as_json(shown: Insight) -> dict[str, object]:
 
 
 def exported(kind: Format, first: date | None = None, last: date | None = None, days: int = DAYS) -> Iterator[str]:
-    """The chats of a period line by line, without their customers. Raises as `insight` does, before the first line."""
+    """Yield the chats of a period line by line, without customers. Raises like `insight`, before the first line."""
     now = datetime.now(UTC)
     span = period.chosen(first, last, days, now)
     return in_lines(kind, [one.name for one in fields(ChatLine)], map(_line, chats.lines(span, now)))
 
 
 def checked(name: str) -> Format:
-    """The format of this name. Raises `Invalid`, `format_unknown`."""
+    """Return the format of this name. Raises `Invalid`, `format_unknown`."""
     for one in FORMATS:
         if one == name:
             return one

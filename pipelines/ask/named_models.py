@@ -31,7 +31,7 @@ Fault: TypeAlias = CallOutcome | Literal["key_missing", "files_missing", "unavai
 Description: TypeAlias = Mapping[str, Any]
 
 TEST_SECONDS = 8.0
-"""Most of them that a test takes: somebody watches it."""
+"""Time limit of a test, short because a person waits for it."""
 
 _MODELS = "components.models.chat.ChatModels"
 _RERANKER = "components.retrieve.model_reranker.ModelReranker"
@@ -64,13 +64,13 @@ class Profile:
 
     @property
     def has_language_model(self) -> bool:
-        """Whether answers are written by one."""
+        """Return whether answers are written by one."""
         return any(one.kind == "chat" for one in self.models)
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """How one small call of a model went; no `fault` where it answered."""
+    """Result of a small call of a model; `fault` is None on success."""
 
     model: NamedModel
     milliseconds: int
@@ -78,12 +78,12 @@ class Tested:
 
 
 def listed() -> tuple[Profile, ...]:
-    """All profiles of the installation."""
+    """Return all profiles of the installation."""
     return tuple(map(profile, get_settings().profiles))
 
 
 def profile(name: str) -> Profile:
-    """One of them. Raises `NotFound`, `profile_unknown`."""
+    """Return a profile. Raises `NotFound` (`profile_unknown`)."""
     if name not in (names := get_settings().profiles):
         raise NotFound("profile_unknown", name=name, names=", ".join(names))
     path = profiles.path_of(name)
@@ -96,9 +96,9 @@ def profile(name: str) -> Profile:
 
 
 def tested(named: Profile) -> tuple[Tested, ...]:
-    """One small call of each model, all at once, through the components that turns use. Takes `TEST_SECONDS` at most.
+    """Test all models at once with a small call each, through the components of turns. Takes `TEST_SECONDS` at most.
 
-    Call inside a tenant's context: what the calls cost counts.
+    Call it in a tenant's context: the cost of the calls is recorded.
     """
     if not named.models:
         return ()
@@ -121,19 +121,19 @@ def _tested(model: NamedModel) -> Tested:
 
 
 def _ask(model: NamedModel) -> Fault | None:
-    whole: ChatModels = from_description(model.around, "models")
-    generator = getattr(whole, model.role)
+    models: ChatModels = from_description(model.around, "models")
+    generator = getattr(models, model.role)
     key = getattr(generator, "api_key", None)
     if key is not None and key.resolve_value() is None:
         return "key_missing"
-    forms = {"fast": whole.schema_arguments[model.role]} if model.role in whole.schema_arguments else {}
+    forms = {"fast": models.schema_arguments[model.role]} if model.role in models.schema_arguments else {}
     alone = ChatModels(
         generator,
-        timeout=min(whole.timeout, TEST_SECONDS),
-        failures=whole.failures,
-        pause=whole.pause,
-        concurrent=whole.concurrent,
-        prices=whole.prices,
+        timeout=min(models.timeout, TEST_SECONDS),
+        failures=models.failures,
+        pause=models.pause,
+        concurrent=models.concurrent,
+        prices=models.prices,
         schema_arguments=forms,
     )
     with closing(alone), collect_calls(monotonic() + TEST_SECONDS):
@@ -147,7 +147,7 @@ def _embed(model: NamedModel) -> Fault | None:
         return "files_missing"
     try:
         with collect_calls(monotonic() + TEST_SECONDS / MAX_SHARE):
-            embed_question(f"test {token_hex(4)}", settings_of(embedder))  # a text of its own: questions are cached
+            embed_question(f"test {token_hex(4)}", settings_of(embedder))  # a unique text, because questions are cached
     except EmbeddingFailed as failed:
         cause = failed.__cause__
         return cause.outcome if isinstance(cause, ModelFailed) else "unavailable"
@@ -192,7 +192,7 @@ def _embedder() -> NamedModel | None:
 
 def _named(kind: Kind, role: str, description: Description, file: str, around: Description) -> NamedModel:
     said = description.get("init_parameters", {})
-    caller = said.get("questions_by", description)  # Haystack's embedders stand inside ours
+    caller = said.get("questions_by", description)  # Haystack's embedders are nested in ours
     inner = {**said, **caller.get("init_parameters", {})}
     provider = caller["type"].rpartition(".")[2]
     for suffix in _SUFFIXES:
@@ -202,13 +202,13 @@ def _named(kind: Kind, role: str, description: Description, file: str, around: D
 
 
 def _public(url: str) -> str:
-    """An address without what may be secret in it: user, password, query."""
+    """Return an address without what may be secret in it: user, password, query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _described(node: object, kind: str) -> Iterator[Description]:
-    """All descriptions of a class below a node of a pipeline file."""
+    """Yield all descriptions of a class below a node of a pipeline file."""
     if isinstance(node, dict):
         if node.get("type") == kind:
             yield node

@@ -28,21 +28,21 @@ _MAX_MESSAGES = 200
 
 
 class TextPart(BaseModel):
-    """One part of a message. Parts of other types, such as pictures, cannot be asked about."""
+    """A text part of a message. Other types, such as pictures, are not supported."""
 
     type: Literal["text"]
     text: str
 
 
 class Message(BaseModel):
-    """One message of the conversation."""
+    """A message of the conversation."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | tuple[TextPart, ...] | None = None
 
     @property
     def text(self) -> str:
-        """The text of the message."""
+        """Return the text of the message."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(part.text for part in self.content)
@@ -62,7 +62,7 @@ class ChatRequest(BaseModel):
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """The open routes."""
+    """Return the open routes."""
     limit = settings.max_body_bytes
     return (
         Route("GET", "/v1/models", scope="ask"),
@@ -95,7 +95,7 @@ async def complete(
 
 
 def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
-    """The question and the conversation before it. Raises `Invalid` when there is no question."""
+    """Return the question and the conversation before it. Raises `Invalid` when there is no question."""
     texts = [message.text for message in request.messages if message.role == "user" and message.text.strip()]
     if not texts:
         raise Invalid("question_missing")
@@ -107,12 +107,12 @@ def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
 
 
 def readable(answer: TurnAnswer) -> str:
-    """The answer as a reader sees it."""
+    """Return the answer as a reader sees it."""
     return "".join(text_of("result", answer.model_dump(mode="json")))
 
 
 def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:
-    """The text of an event for a reader, all of it with the result: such clients cannot take text back.
+    """Yield the text of an event for a reader, all of it with the result: such clients cannot take text back.
 
     :param footnotes: list the sources of the marks [N] below the text.
     """
@@ -152,7 +152,7 @@ def _notes(result: Mapping[str, object]) -> Iterator[str]:
 
 
 def _usage(result: Mapping[str, object]) -> dict[str, int]:
-    """The tokens of all model calls of the turn; 0 when no model was called."""
+    """Return the tokens of all model calls of the turn; 0 when no model was called."""
     meta = result["meta"]
     spent = meta["tokens"] if isinstance(meta, Mapping) else {}
     return {f"{name}_tokens": spent.get(name, 0) for name in ("prompt", "completion", "total")}
@@ -187,7 +187,7 @@ class _DoneMarker(ChatCompletion):
     """`[DONE]`, which ends OpenAI's streams and which clients wait for; fastapi-openai-compat 1.4 leaves it out."""
 
     def model_dump_json(self, **_: Any) -> str:  # noqa: ANN401 - as pydantic has it
-        """The data of the chunk that Hayhooks sends."""
+        """Return the data of the chunk that Hayhooks sends."""
         return "[DONE]"
 
 

@@ -45,7 +45,7 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
 
 
 def _covers(answer: Turn, part: Turn) -> bool:
-    """Whether an answer cites one of the sections that fit a part about as well as the best one."""
+    """Return whether an answer cites one of the sections that fit a part about as well as the best one."""
     cited = {citation.passage.chunk_id for citation in answer.draft.citations} if answer.draft else set()
     found = part.evidence.relevance_by_chunk
     best = max(found.values(), default=0.0)
@@ -53,7 +53,7 @@ def _covers(answer: Turn, part: Turn) -> bool:
 
 
 def _joined(whole: Turn, parts: Sequence[Turn]) -> Turn:
-    """The answers of the parts as one, and the questions that stay open."""
+    """Return the answers of the parts as one, and the questions that stay open."""
     drafts = [part.draft for part in parts if part.draft is not None and part.outcome in _SHOWN]
     draft = _merged(drafts)
     shown = replace(whole, draft=draft)
@@ -126,7 +126,7 @@ def _evidence(parts: Sequence[Turn]) -> Evidence:
 
 
 def _nearest(parts: Sequence[Turn]) -> tuple[Article, ...]:
-    """The nearest articles of each part in turn, each section once."""
+    """Return the nearest articles of each part in turn, each section once."""
     found: dict[tuple[str, str], Article] = {}
     for place in range(_MAX_ARTICLES):
         for part in parts:

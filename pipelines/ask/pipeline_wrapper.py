@@ -25,7 +25,7 @@ from tenants.core.errors import InternalFault, OporaError, trail
 log = logging.getLogger("opora.ask")
 
 REHEARSED = 8
-"""Tenants whose index is opened at the start; opening one takes some 0.5 s at 10k chunks."""
+"""Number of tenants whose index is opened at startup; opening one takes some 0.5 s at 10k chunks."""
 
 
 class PipelineWrapper(BasePipelineWrapper):

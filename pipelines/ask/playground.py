@@ -1,7 +1,7 @@
-"""Trying things out: a question as a visitor would ask it, under settings that are not in force.
+"""Playground: ask a question like a visitor, with settings that are not in force.
 
-Nothing of it is recorded: no turn in the audit, no gap, no ticket, no memory, so it is in no figure. It counts against
-the rate limit of whoever tries, and what language models cost is spent.
+Nothing is recorded: no turn in the audit log, no gap, no ticket, no memory, no statistics. The question counts against
+the caller's rate limit, and calls of language models cost money.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Difference: TypeAlias = Literal["outcome", "reason", "text", "citations", "gates
 MOST_TRIALS = 4
 MOST_EXCHANGES = 20
 STEPS = {"enough": "evaluate_retrieval", "graded": "grade"}
-"""Which step of the graph has which threshold."""
+"""Steps of the graph that apply each threshold."""
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
@@ -34,10 +34,10 @@ class _Given(BaseModel):
 
 
 class Trial(_Given):
-    """What to ask under; an omitted threshold is the one in force.
+    """Settings of a trial; an omitted threshold keeps its current value.
 
     `enough`: least probability that the best passage answers, so that there is an answer. `graded`: least relevance of
-    a passage that an answer may stand on. `shown`: the policy's `answer_threshold`.
+    a passage that an answer may cite. `shown`: the policy's `answer_threshold`.
     """
 
     profile: Annotated[str, Field(max_length=64)] = ""
@@ -83,7 +83,7 @@ class Tried:
 
 
 async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]:
-    """The answers, one after another.
+    """Return the answers, one after another.
 
     :raises Invalid: `profile_unknown`; `question_empty` and its like.
     :raises OporaError: a reason to try again, a rate limit for one.
@@ -95,7 +95,7 @@ async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]
 
 
 def differences(one: TurnAnswer, other: TurnAnswer) -> tuple[Difference, ...]:
-    """In what a reader would see two answers differ."""
+    """Return the visible differences between two answers."""
     pairs: Sequence[tuple[Difference, object, object]] = (
         ("outcome", one.outcome, other.outcome),
         ("reason", one.refusal_reason, other.refusal_reason),
@@ -107,7 +107,7 @@ def differences(one: TurnAnswer, other: TurnAnswer) -> tuple[Difference, ...]:
 
 
 def as_json(tried: Sequence[Tried]) -> dict[str, object]:
-    """The answers as `turn.v1` objects, each with its differences from the first."""
+    """Return the answers as `turn.v1` objects, each with its differences from the first."""
     return {
         "schema": "playground.v1",
         "answers": [{"turn": one.answer.model_dump(mode="json"), "differs_in": one.differences} for one in tried],
@@ -128,7 +128,7 @@ async def _answer(runner: Runner, request: AskRequest, history: tuple[Exchange, 
 
 
 def _engine(thresholds: dict[str, float]) -> AskEngine:
-    """The pipeline of the profile in force with other thresholds. Models are shared, so making one is quick."""
+    """Return the pipeline of the current profile with other thresholds. It is quick to build: models are shared."""
     path = profiles.path_of(profiles.chosen())
     steps = definition.load(path)["components"]
     engine = AskEngine(path, {step: value for step, value in thresholds.items() if step in steps})

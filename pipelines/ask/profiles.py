@@ -12,14 +12,14 @@ from tenants.accounts import policy
 
 
 def path_of(profile: str) -> Path:
-    """The file of a profile. Raises `Invalid`, `profile_unknown`, where there is none."""
+    """Return the file of a profile. Raises `Invalid` (`profile_unknown`)."""
     policy.check_profile(profile)
     folder = get_settings().pipelines_dir / "ask"
     return folder / "ask.yaml" if profile == EMBEDDED else folder / PROFILES / f"{profile}.yaml"
 
 
 def chosen() -> str:
-    """The profile of the tenant in context: its own, or the installation's."""
+    """Return the profile of the tenant in context: its own, or the installation's."""
     return policy.current().profile or get_settings().profile
 
 
@@ -37,7 +37,7 @@ class ProfileEngines:
 
     @property
     def digest(self) -> str:
-        """The digest of the pipeline that the tenant in context uses."""
+        """Return the digest of the pipeline that the tenant in context uses."""
         return self._engine(chosen()).digest
 
     def warm_up(self) -> None:

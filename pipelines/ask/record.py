@@ -46,7 +46,7 @@ _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
 _NEAREST = 3
 
 PROMPT_LIMIT = 50_000
-"""Characters of a prompt that are kept."""
+"""Maximum length of a stored prompt."""
 
 
 def entry(
@@ -59,7 +59,7 @@ def entry(
     gaps: bool = True,
     calls: Sequence[Call] = (),
 ) -> Entry:
-    """The record of a turn, for the tenant in context.
+    """Return the record of a turn, for the tenant in context.
 
     :param at: when the question arrived.
     :param pipeline: digest of the pipeline that answered.
@@ -107,7 +107,7 @@ def entry(
 
 
 def _passage(passage: Passage, evidence: Evidence) -> dict[str, object]:
-    """A retrieved passage with its scores; the text of those that were used is in the answer."""
+    """Return a retrieved passage with its scores; the text of those that were used is in the answer."""
     return {
         "chunk_id": passage.chunk_id,
         "doc_id": passage.doc_id,
@@ -137,16 +137,16 @@ def _call(call: Call, *, with_prompt: bool) -> dict[str, object]:
 
 
 def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
-    """The answer as JSON without personal data."""
+    """Return the answer as JSON without personal data."""
     if keep_session and all(map(_clean, _passages(answer))) and mask(words := _words(answer)) == words:
         return answer.encoded
     content = answer.model_dump(mode="json") | ({} if keep_session else {"session_id": ""})
-    # Keys keep their order: the steps of a turn stand in the order in which they ran.
+    # Keys keep their order, so the steps of a turn stay in the order in which they ran.
     return json.dumps(_masked(content), ensure_ascii=False, separators=(",", ":"))
 
 
 def _passages(answer: TurnAnswer) -> Iterator[str]:
-    """The texts that come from the knowledge base; they repeat often, so masking them is cached."""
+    """Yield the texts that come from the knowledge base; they repeat often, so masking them is cached."""
     for source in answer.sources:
         yield source.page_content
     for citation in answer.citations:
@@ -156,7 +156,7 @@ def _passages(answer: TurnAnswer) -> Iterator[str]:
 
 
 def _words(answer: TurnAnswer) -> str:
-    """All other texts of the answer. Quotations are covered by their passages."""
+    """Return all other texts of the answer. Quotations are covered by their passages."""
     words = [answer.answer.text, answer.answer.notice or "", *answer.answer.missing, *answer.suggested_questions]
     words += [answer.meta.query.original, answer.meta.query.search, *(claim.text for claim in answer.claims)]
     words += answer.clarification.options if answer.clarification else ()

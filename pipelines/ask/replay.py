@@ -75,7 +75,7 @@ class RecordedInput(_Part):
     answer: dict[str, object]
 
     def turn(self) -> Turn:
-        """The turn as it began, with the conversation of that time."""
+        """Return the turn as it began, with the conversation of that time."""
         question = without_masks(self.request.question).strip() or self.request.question
         standalone = self.request.model_copy(update={"question": question, "session_id": None})
         return begin(standalone, history=tuple(Exchange(*exchange) for exchange in self.history))
@@ -98,7 +98,7 @@ class VisibleResult:
 
     @classmethod
     def of(cls, answer: Mapping[str, object]) -> Self:
-        """The side that a redacted `turn.v1` object shows."""
+        """Return the side that a redacted `turn.v1` object shows."""
         shown = _RecordedAnswer.model_validate(answer)
         return cls(
             shown.outcome,
@@ -126,13 +126,13 @@ class Trial:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no change to try."""
+        """Return whether there is no change to try."""
         return self == Trial()
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTurn:
-    """One turn asked again. `changes` is empty where a visitor would notice nothing."""
+    """A recorded turn, asked again. `changes` is empty if a visitor would see no difference."""
 
     record: Record
     question: str
@@ -142,12 +142,12 @@ class ReplayedTurn:
 
     @property
     def masked(self) -> bool:
-        """Whether the question had to be asked in its masked form."""
+        """Return whether the question had to be asked in its masked form."""
         return without_masks(self.question) != self.question
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The differences between the two sides."""
+        """Return the differences between the two sides."""
         pairs: tuple[tuple[Change, object, object], ...] = (
             ("outcome", self.before.outcome, self.after.outcome),
             ("reason", self.before.reason, self.after.reason),
@@ -160,7 +160,7 @@ class ReplayedTurn:
 class Replay:
     """Asks recorded turns of the tenant in context again. Leaves no records and no tickets behind.
 
-    :param ask: what answers without the change; one of its own, which `close` releases, when None.
+    :param ask: use case without the change; if None, a new one that `close` releases.
     :raises Invalid: `pipeline_faulty`, when the pipeline to try cannot be loaded.
     """
 
@@ -171,7 +171,7 @@ class Replay:
         self._owned = {id(one): one for one in (self._present, self._tried) if one is not ask}
 
     def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[ReplayedTurn]:
-        """The turns in the order given, erased ones left out.
+        """Yield the turns in the order given, erased ones left out.
 
         :param progress: called after each record with the number of records done.
         """
@@ -186,7 +186,7 @@ class Replay:
             ask.engine.close()
 
     def ask(self, question: str) -> tuple[VisibleResult, VisibleResult]:
-        """A question that nobody has asked yet, without and with the change."""
+        """Ask a new question without and with the change."""
         turn = begin(AskRequest(question=question))
         return _side(self._present, turn), self._changed(turn)
 
@@ -210,7 +210,7 @@ class Replay:
 
 
 def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str | None) -> Trial:
-    """The trial of these changes for the tenant in context.
+    """Return the trial of these changes for the tenant in context.
 
     :param changes: fields of the policy.
     :raises OporaError: the policy does not hold, or there is no such tenant.
@@ -221,7 +221,7 @@ def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str |
 
 
 def report(turns: Iterable[ReplayedTurn], *, total: int) -> dict[str, object]:
-    """The changes as JSON.
+    """Return the changes as JSON.
 
     :param total: how many turns were selected; those missing from `turns` have been erased.
     """

@@ -48,7 +48,7 @@ _WITHOUT_MODELS_SECONDS = 0.5
 
 
 _RECORDING_SECONDS = 5.0
-"""How long the record of a turn may take beyond the turn's budget."""
+"""Extra time for the record of a turn, beyond the turn's budget."""
 
 
 class Runner:
@@ -72,7 +72,7 @@ class Runner:
 
     @property
     def waiting(self) -> int:
-        """How many questions have been taken in and not answered yet."""
+        """Return the number of accepted questions without an answer yet."""
         return self._waiting.total()
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Runner:
     async def answer(
         self, request: AskRequest, turn_id: str, key: str | None, history: tuple[Exchange, ...] | None = None
     ) -> bytes:
-        """The `turn.v1` object as JSON.
+        """Return the `turn.v1` object as JSON.
 
         :param key: the client's `Idempotency-Key`.
         :param history: the conversation before, when the client keeps it; ours when None.
@@ -97,11 +97,10 @@ class Runner:
     async def rehearse(
         self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None
     ) -> TurnAnswer:
-        """What a question would be answered with, in its seat and time like any other, and without any effect: no
-        record, no ticket, no memory.
+        """Answer a question within the usual limits, but without effects: no record, no ticket, no memory.
 
-        :param engine: in place of the tenant's own.
-        :raises OporaError: a reason to try again.
+        :param engine: replaces the tenant's engine.
+        :raises OporaError: the caller should try again.
         """
         with self._queue_slot():
             await self._admit()
@@ -157,11 +156,11 @@ class Runner:
     ) -> Stream:
         """Begin a turn whose events can be read while it runs.
 
-        :param history: the conversation before, when the client keeps it; ours when None.
-        :param grace: seconds that the turn may go on without a reader, where clients know how to come back; None: it
-            goes on to its end.
-        :param settle: what comes of the turn in place of a ticket and a memory of its own.
-        :raises OporaError: the caller's mistake, or a reason to try again; nothing has begun then.
+        :param history: earlier conversation if the client keeps it; the stored one if None.
+        :param grace: seconds that the turn may continue without a reader, for clients that can resume; None: it
+            continues to its end.
+        :param settle: stores the outcome instead of a ticket and memory of the turn.
+        :raises OporaError: the request is wrong, or the caller should try again; no turn was begun.
         """
         with ExitStack() as stack:
             stack.enter_context(self._queue_slot())
@@ -174,7 +173,7 @@ class Runner:
         return stream
 
     async def resume(self, event_id: str, request: AskRequest, key: str | None) -> tuple[Stream, int]:
-        """The caller's stream that an event came from, and the event's number; from another replica, where it is there.
+        """Return the caller's stream that an event came from, also from another replica, and the event's number.
 
         :param request: what the stream answers: the turn is run again where its own process is gone.
         :raises NotFound: `stream_unknown`, see `Streams.resume`.
@@ -229,7 +228,7 @@ class Runner:
             stream.on_event = partial(shared.add, logged)
 
     def _stream_log(self) -> StreamLog:
-        """What shares the streams of this process. For the event loop alone, so that there is one."""
+        """Return the log that shares this process's streams. Call it only in the event loop, which creates it once."""
         if self._log is None:
             self._log = StreamLog(get_settings())
         return self._log
@@ -363,7 +362,7 @@ class Runner:
 
 
 def for_models(budget: float) -> float:
-    """How many of a turn's `budget` seconds models may use."""
+    """Return the seconds of a turn's `budget` that models may use."""
     return budget - max(budget * _WITHOUT_MODELS, min(_WITHOUT_MODELS_SECONDS, budget / 4))
 
 

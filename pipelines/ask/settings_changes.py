@@ -1,4 +1,4 @@
-"""Undoing a change of settings, whatever it was a change of."""
+"""Undo of changes to settings of all kinds."""
 
 from tenants.accounts import changes, policy
 from tenants.accounts.changes import Change
@@ -7,9 +7,9 @@ from tenants.core.errors import Invalid
 
 
 def undo(change_id: str) -> Change:
-    """Give what was changed the values from before; this is a change of its own, and can be undone.
+    """Restore the values from before a change. This is recorded as a separate change and can be undone.
 
-    :raises NotFound: `change_unknown`, or what was changed is gone.
+    :raises NotFound: `change_unknown`, or the changed object no longer exists.
     :raises Invalid: `change_final`: it cannot be undone, because something was added, removed or replaced by it.
     """
     undone = changes.get(change_id)

@@ -1,4 +1,4 @@
-"""What customers read about when a person will answer them. Days are named, so that it stays true when read later."""
+"""Texts about when a person will answer. They name days, so that they stay true when read later."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ class Staffing(BaseModel):
 
 
 def staffing(hours: Hours | None, locale: str, now: datetime | None = None) -> Staffing | None:
-    """When people answer; None where nobody has said."""
+    """Return when people answer; None if the hours are not set."""
     if hours is None:
         return None
     opening = hours.at(now or datetime.now(UTC))
@@ -34,7 +34,7 @@ def staffing(hours: Hours | None, locale: str, now: datetime | None = None) -> S
 
 
 def sentence(hours: Hours | None, locale: str) -> str:
-    """The same as a sentence that can follow another one; empty where nobody has said."""
+    """Return the same as a sentence to append to another one; empty if the hours are not set."""
     now = staffing(hours, locale)
     return f" {now.text}" if now is not None else ""
 

@@ -27,12 +27,12 @@ _OUTPUT = "haystack.component.output"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One finished run of a component.
+    """A finished run of a component.
 
     :param name: in the pipeline; `visit` counts its runs in this turn from 1.
     :param component: its class, modules included.
     :param started: nanoseconds of the monotonic clock; so is `ended`.
-    :param outputs: what it sent on; None if it raised.
+    :param outputs: outputs of the component; None if it raised.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Step:
 
     @property
     def label(self) -> str:
-        """The name, a later visit being `name #2`."""
+        """Return the name, a later visit being `name #2`."""
         return label(self.name, self.visit)
 
 
 def label(name: str, visit: int) -> str:
-    """The name of a step in a trace."""
+    """Return the name of a step in a trace."""
     return name if visit == 1 else f"{name} #{visit}"
 
 
@@ -68,7 +68,7 @@ class Steps:
 
     @property
     def milliseconds(self) -> dict[str, float]:
-        """The duration of each step by label, in order."""
+        """Return the duration of each step by label, in order."""
         return {step.label: (step.ended - step.started) / 1e6 for step in self.finished}
 
     def visit(self, name: str) -> int:
@@ -137,7 +137,7 @@ class StepTracer(Tracer):
                 steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.outputs))
 
     def current_span(self) -> Span | None:
-        """The current span of the wrapped tracer."""
+        """Return the current span of the wrapped tracer."""
         return self.wrapped.current_span()
 
 
@@ -164,7 +164,7 @@ class _StepSpan(Span):
             self._watch(self._name, self.outputs)
 
     def raw_span(self) -> Any:  # noqa: ANN401
-        """The wrapped span."""
+        """Return the wrapped span."""
         return self._wrapped.raw_span()
 
     def get_correlation_data_for_logs(self) -> dict[str, Any]:

@@ -28,27 +28,27 @@ log = logging.getLogger("opora.ask")
 _PACE_SECONDS = 0.1
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 1.0
-"""How often a reader at another replica looks whether the turn's own process is still there."""
+"""Interval at which a reader at another replica checks that the turn's own process is alive."""
 _CLOSE_SECONDS = 5.0
 
 
 def request_hash(request: AskRequest) -> str:
-    """What tells one request from another."""
+    """Return a hash that identifies a request."""
     return sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(slots=True)
 class _Batch:
-    """What is written next."""
+    """Entries of the next write."""
 
     streams: list[LoggedStream] = field(default_factory=list)
     events: list[tuple[LoggedStream, LoggedEvent]] = field(default_factory=list)
 
 
 class StreamLog:
-    """Writes the streams of this process, in a thread of its own.
+    """Writes the streams of this process in a background thread.
 
-    A stream of which the database did not take everything is shared no further, so that what is there has no gaps.
+    After a failed write a stream is no longer shared, so that shared streams have no gaps.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -94,7 +94,7 @@ class StreamLog:
             self._lost |= begun - {stream.turn_id for stream, event in batch.events if event.name in LAST}
 
     def _next(self) -> _Batch:
-        """What has come since the last look, but for what belongs to streams that are lost."""
+        """Return the new entries since the last write, except those of lost streams."""
         batch = _Batch()
         while True:
             try:
@@ -138,7 +138,7 @@ def take_back(stream: Stream, seen: int) -> None:
 
 
 def is_shared() -> bool:
-    """Whether there may be other replicas."""
+    """Return whether there may be other replicas."""
     return database.is_shared()
 
 

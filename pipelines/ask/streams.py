@@ -17,12 +17,12 @@ from tenants.core import context
 from tenants.core.errors import NotFound
 
 RETENTION_SECONDS = 120
-"""How long a finished stream can be read again."""
+"""Time for which a finished stream can be read again."""
 GRACE_SECONDS = 20.0
-"""How long a turn continues without a reader, so that a client whose network failed can resume it."""
+"""Time for which a turn continues without a reader, so that a client whose network failed can resume it."""
 MAX_STREAMS = 2_000
 SILENCE_SECONDS = 5.0
-"""How often a waiting reader checks whether the service is shutting down."""
+"""Interval at which a waiting reader checks whether the service is shutting down."""
 
 
 class Stream:
@@ -71,11 +71,11 @@ class Stream:
 
     @property
     def length(self) -> int:
-        """How many events there have been."""
+        """Return the number of events so far."""
         return len(self._events)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
-        """The events after number `after`, as they arrive, up to the last; yields None periodically while waiting."""
+        """Yield the events after number `after` as they arrive, up to the last; None periodically while waiting."""
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._readers.add(reader)
@@ -106,15 +106,15 @@ class Stream:
                     reader.loop.call_later(self._grace, self._end_grace, self._departures)
 
     def when_abandoned(self, callback: Callable[[], object]) -> None:
-        """What to do once the turn has had no reader for the time of grace, or is stopped."""
+        """Set the callback for a turn that has had no reader for the grace period, or is stopped."""
         self._on_abandoned = callback
 
     def is_unattended(self) -> bool:
-        """Whether nobody has taken it on to fill the stream."""
+        """Return whether no turn fills the stream yet."""
         return not self._events and self._on_abandoned is None
 
     def stop(self) -> None:
-        """Abandon the turn now: nobody wants its answer any more."""
+        """Abandon the turn now: its answer is no longer wanted."""
         if self._on_abandoned is not None:
             self._on_abandoned()
 
@@ -154,13 +154,13 @@ class Streams:
         stream = Stream(turn_id, context.current().key("stream"), grace, self._on_end)
         with self._lock:
             self._evict()
-            # Of two that begin it, both of whom come back to another replica's, the first one's stays.
+            # If two clients resume a stream of another replica at once, keep the first copy.
             return self._streams.setdefault(turn_id, stream)
 
     def resume(self, event_id: str) -> tuple[Stream, int]:
-        """The caller's stream that an event came from, and the event's number.
+        """Return the caller's stream that an event came from, and the event's number.
 
-        Raises `NotFound` with the code `stream_unknown`: never begun, somebody else's, or evicted by now.
+        Raises `NotFound` with the code `stream_unknown`: never begun, owned by another caller, or already evicted.
         """
         turn_id, _, number = event_id.rpartition(":")
         with self._lock:

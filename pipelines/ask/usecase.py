@@ -43,7 +43,7 @@ class Engine(Protocol):
         """Load what the first question needs."""
 
     def run(self, turn: Turn) -> Turn:
-        """The finished turn."""
+        """Return the finished turn."""
 
     def close(self) -> None:
         """Release what `warm_up` acquired."""
@@ -76,7 +76,7 @@ class Ask:
         self.engine.close()
 
     def turn(self, request: AskRequest) -> Turn:
-        """The finished turn without effects, so that evaluation leaves no tickets behind."""
+        """Return the finished turn without effects, so that evaluation leaves no tickets behind."""
         return self.finish(begin(request))[0]
 
     def answer(
@@ -93,10 +93,10 @@ class Ask:
 
         :param turn_id: the id to use when the caller has already announced one.
         :param watch: called after each step of the pipeline.
-        :param history: the conversation before, when the client keeps it; ours when None.
+        :param history: earlier conversation if the client keeps it; the stored one if None.
         :param attempt: decides which effects apply, for callers that may stop waiting.
-        :param settle: what comes of the turn in place of a ticket and a memory of its own.
-        :raises OporaError: the caller's mistake, or a reason to try again: no turn was begun.
+        :param settle: stores the outcome instead of a ticket and memory of the turn.
+        :raises OporaError: the request is wrong, or the caller should try again; no turn was begun.
         """
         started, asked_at = perf_counter(), datetime.now(UTC)
         initial_turn = begin(request, turn_id, history)
@@ -111,7 +111,7 @@ class Ask:
         return answer
 
     def rehearse(self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None) -> TurnAnswer:
-        """The answer without effects: for people at the desk, who see it before any customer does.
+        """Return the answer without effects: for people at the desk, who see it before any customer does.
 
         :param engine: in place of this one's own.
         """
@@ -157,7 +157,7 @@ class Ask:
         return traces.trace_id(turn.turn_id) if self.sender is not None else ""
 
     def finish(self, turn: Turn, watch: Watch | None = None, *, engine: Engine | None = None) -> tuple[Turn, Steps]:
-        """The turn with its outcome, `failed` for a fault on our side, and its steps.
+        """Return the turn with its outcome, `failed` for a fault on our side, and its steps.
 
         :param engine: in place of this one's own.
         :raises OporaError: the caller's mistake, or a reason to try again.
@@ -185,7 +185,7 @@ class Ask:
 
 
 def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchange, ...] | None = None) -> Turn:
-    """The turn that a request starts for the current tenant."""
+    """Return the turn that a request starts for the current tenant."""
     return Turn(
         turn_id=turn_id or str(uuid4()),
         question=request.question,
@@ -199,7 +199,7 @@ def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchan
 
 
 def _history(request: AskRequest) -> tuple[Exchange, ...]:
-    """The caller's conversation so far; empty when it cannot be read."""
+    """Return the caller's conversation so far; empty if it cannot be read."""
     if request.session_id is None or request.anonymous:
         return ()
     try:
@@ -211,7 +211,7 @@ def _history(request: AskRequest) -> tuple[Exchange, ...]:
 
 
 def _locale(requested: str | None) -> str:
-    """The first supported locale of the request's, the tenant's and the installation's."""
+    """Return the first supported locale of the request's, the tenant's and the installation's."""
     for candidate in (requested, policy.current().locale):
         language = (candidate or "")[:2].lower()
         if language in LOCALES:

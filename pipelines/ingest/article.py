@@ -24,13 +24,13 @@ class ArticleIngest:
         self._ingest = ingest
 
     def chunks(self, article: SourceDocument) -> tuple[InspectedChunk, ...]:
-        """How the article would be cut, in reading order. Raises `CallerError` when it would be refused."""
+        """Return the chunks the article would have, in reading order. Raises `CallerError` if it would be refused."""
         revision = self._ingest.revision(article)
         hits = [Hit(chunk.chunk_id, 0.0, payload_of(chunk)) for chunk in revision.chunks]
         return tuple(inspect(hits, lexicon.current().stems))
 
     def trial(self, article: SourceDocument) -> TrialDocument:
-        """The article for `tenants.knowledge.trial.including`. Raises `CallerError` when it would be refused."""
+        """Return the article for `tenants.knowledge.trial.including`. Raises `CallerError` when it would be refused."""
         return on_trial(self._ingest.revision(article), self._ingest.encoder)
 
     def publish(self, article: SourceDocument) -> DocumentRecord:

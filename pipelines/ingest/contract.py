@@ -1,4 +1,4 @@
-"""What `POST /ingest/run` takes and answers."""
+"""Request and response of `POST /ingest/run`."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ _Short = Annotated[str, StringConstraints(max_length=500)]
 
 
 class Article(BaseModel):
-    """One article. Keys that are not listed here are kept as its metadata."""
+    """An article. Unlisted keys are stored as its metadata."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, JsonValue]
@@ -23,7 +23,7 @@ class Article(BaseModel):
     lang: Literal["", "ru", "en"] = ""
 
     def to_document(self) -> SourceDocument:
-        """The article as the ingest pipeline takes it."""
+        """Return the article as the ingest pipeline takes it."""
         return SourceDocument(
             doc_id=self.doc_id,
             title=self.title,

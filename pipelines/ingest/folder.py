@@ -16,7 +16,7 @@ from tenants.knowledge.watched import WatchedFile
 from tenants.work.uploads import MAX_FILES
 
 Mark: TypeAlias = tuple[int, int]
-"""Size and time of the last change in nanoseconds: as long as both stay, a file is taken for unchanged."""
+"""Size and modification time in nanoseconds; a file with the same values counts as unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class FolderScanner:
         self._last_scan: dict[str, Mark] = {}
 
     def scan(self, ingested: Mapping[str, WatchedFile]) -> Changes:
-        """The differences from `ingested` that were the same in the scan before this one."""
+        """Return the differences from `ingested` that were the same in the scan before this one."""
         before, self._last_scan = self._last_scan, _marks(self._folder)
         if not self._last_scan:
             return Changes()
@@ -63,28 +63,28 @@ class FolderChange:
         self._folder = folder
         self._changes = changes
         self._marks = {path: _mark(folder / path) or (0, 0) for path in changes.files}
-        ours = {*changes.files, *changes.gone}
-        elsewhere = {doc_id for path, file in ingested.items() if path not in ours for doc_id in file.doc_ids}
+        changed_paths = {*changes.files, *changes.gone}
+        elsewhere = {doc_id for path, file in ingested.items() if path not in changed_paths for doc_id in file.doc_ids}
         # A document that has moved to another file belongs to that file now.
         self._documents = {
             path: tuple(doc_id for doc_id in file.doc_ids if doc_id not in elsewhere)
             for path, file in ingested.items()
-            if path in ours
+            if path in changed_paths
         }
 
     def run(self, ingest: Ingest) -> Run:
-        """A run over the changed files, not yet started."""
+        """Return a run over the changed files, not yet started."""
         return ingest.start_files(self._folder, self._changes.files, documents_before=self._documents)
 
-    def updated_files(self, run: Run, *, whole: bool) -> Mapping[str, WatchedFile]:
-        """The records of the changed files after the run.
+    def updated_files(self, run: Run, *, completed: bool) -> Mapping[str, WatchedFile]:
+        """Return the records of the changed files after the run.
 
-        :param whole: the run was completed; otherwise files also keep the documents that they had.
+        :param completed: whether the run was completed; if not, files also keep the documents that they had.
         """
         holdings = run.holdings()
         files: dict[str, WatchedFile] = {}
         for path, (size, modified_ns) in self._marks.items():
-            earlier = () if whole else self._documents.get(path, ())
+            earlier = () if completed else self._documents.get(path, ())
             files[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*holdings.get(path, ()), *earlier])))
         return files
 

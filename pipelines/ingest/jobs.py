@@ -8,7 +8,7 @@ from tenants.work import jobs, uploads
 from tenants.work.jobs import Job
 
 MAX_ERRORS = 1_000
-"""Refusals that a job's report names; `refused` counts all."""
+"""Maximum number of refusals listed in a job's report; `refused` counts all."""
 
 
 class JobJson(TypedDict):
@@ -31,7 +31,7 @@ class JobJson(TypedDict):
 
 
 def as_json(job: Job) -> JobJson:
-    """The job for a program."""
+    """Return the job for a program."""
     return JobJson(
         job_id=job.job_id,
         kind=job.kind,
@@ -51,9 +51,9 @@ def as_json(job: Job) -> JobJson:
 
 
 def report_json(report: IngestReport) -> dict[str, object]:
-    """A run's report as a job keeps it."""
-    whole = report.as_json()
-    return {**whole, "errors": whole["errors"][:MAX_ERRORS], "refused": len(whole["errors"])}
+    """Return a run's report as a job keeps it."""
+    content = report.as_json()
+    return {**content, "errors": content["errors"][:MAX_ERRORS], "refused": len(content["errors"])}
 
 
 def add_site(url: str) -> Job:

@@ -25,13 +25,13 @@ from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.versions import DocumentVersion
 
 _BATCH = 64
-"""Documents changed before others may write."""
+"""Documents changed before other writers get a turn."""
 
 
 class Library:
-    """What an operator does with documents.
+    """Operators' use cases for documents.
 
-    :param rewrite: how documents are written.
+    :param rewrite: writes documents from their stored texts.
     """
 
     def __init__(self, rewrite: Rewrite) -> None:
@@ -42,19 +42,19 @@ class Library:
         return catalogue.page(selection, after=after, limit=limit)
 
     def read(self, doc_id: str) -> DocumentRecord:
-        """The document's record. Raises `NotFound` with the code `document_unknown`."""
+        """Return the document's record. Raises `NotFound` with the code `document_unknown`."""
         record = documents.get(doc_id)
         if record is None:
             raise NotFound("document_unknown")
         return record
 
     def versions(self, doc_id: str) -> tuple[DocumentVersion, ...]:
-        """The versions that can be gone back to, newest first, without their texts. Raises `NotFound`."""
+        """Return the versions that can be gone back to, newest first, without their texts. Raises `NotFound`."""
         self.read(doc_id)
         return versions.history(doc_id)
 
     def version(self, doc_id: str, number: int | None = None) -> DocumentVersion:
-        """One version with its text; the one in force when no number is named.
+        """Return a version with its text; the current version by default.
 
         Raises `NotFound`: `document_unknown`, `version_unknown`.
         """
@@ -64,7 +64,7 @@ class Library:
         return stored
 
     def chunks(self, doc_id: str, *, first: int = 0, limit: int | None = None) -> tuple[InspectedChunk, ...]:
-        """What was understood of the document, in reading order. Raises `NotFound`.
+        """Return the chunks of the document, in reading order. Raises `NotFound`.
 
         :param first: index of the chunk to begin with.
         """
@@ -75,7 +75,7 @@ class Library:
         return tuple(inspect(hits, lexicon.current().stems))[before:]
 
     def omitted(self, doc_id: str) -> tuple[Omitted, ...] | None:
-        """What of the kept text is in no chunk; None for a text that is too long to look. Raises `NotFound`."""
+        """Return the stored text that no chunk contains; None if the text is too long to analyse. Raises `NotFound`."""
         return omitted(source_document(self.version(doc_id)))
 
     def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
@@ -96,7 +96,7 @@ class Library:
             return self.read(doc_id)
 
     def change_all(self, selection: Selection, changes: Mapping[str, Json]) -> int:
-        """The same for every document that fits. Returns how many there are."""
+        """Return the same for every document that fits. Returns how many there are."""
         # What is wrong with the changes is wrong for every document, so it is found before the first one.
         changed({}, changes)
         count = 0
@@ -107,7 +107,7 @@ class Library:
         return count
 
     def restore(self, doc_id: str, version: int) -> DocumentRecord:
-        """Put an earlier version in force, as `change` does."""
+        """Restore an earlier version, like `change`."""
         return self.change(doc_id, {}, version=version)
 
     def delete(self, doc_id: str) -> int:
@@ -117,12 +117,12 @@ class Library:
             return remove_documents([doc_id])
 
     def check(self, *, mend: bool = False, patience: float = session.PATIENCE_SECONDS) -> Findings:
-        """Compare records, index and lexicon. Returns what was found, which is put right when `mend` is set."""
+        """Compare records, index and lexicon. Return the findings, and repair them if `mend` is set."""
         damage = index.damage()
         if damage is not None and not mend:
             return Findings(damage=damage)
         with session.change(self._rewrite, patience=patience) as now:
-            # Where somebody was cut off before, the lexicon is counted anew at the end of this anyway.
+            # After an interruption the lexicon is recounted at the end of this anyway.
             findings = compare(count=not now.healed)
             if mend and not findings.clean:
                 repair(findings, self._rewrite)

@@ -1,4 +1,4 @@
-"""What `/documents` takes and answers, over HTTP and as JSON on the command line."""
+"""Requests and responses of `/documents`, over HTTP and as JSON on the command line."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -40,7 +40,7 @@ class _Request(BaseModel):
 
 
 class DocumentFilter(_Request):
-    """Which documents are meant. A field left out is open; an empty list matches nothing."""
+    """Selection of documents. An omitted field matches all; an empty list matches nothing."""
 
     doc_ids: Annotated[list[_Id], Field(max_length=1_000)] | None = None
     statuses: list[DocumentStatus] | None = None
@@ -62,7 +62,7 @@ class DocumentFilter(_Request):
         return None if value is None else date.fromisoformat(value).isoformat()
 
     def selection(self) -> Selection:
-        """The same, as documents are looked for."""
+        """Return the same, as documents are looked for."""
         return Selection(
             doc_ids=_tuple(self.doc_ids),
             statuses=_tuple(self.statuses),
@@ -88,7 +88,7 @@ class DocumentsQuery(DocumentFilter):
 
 
 class DocumentQuery(_Request):
-    """What to tell of one document besides its record."""
+    """Parts of a document to return besides its record."""
 
     include: str = Field(
         "", pattern=r"^((text|chunks|omitted|versions|edges)(,|$))*$", description="Parts, joined by commas."
@@ -96,12 +96,12 @@ class DocumentQuery(_Request):
     version: int | None = Field(None, ge=1, description="Which version's text; None: that of the one in force.")
 
     def parts(self) -> frozenset[str]:
-        """The parts that were named."""
+        """Return the parts that were named."""
         return frozenset(self.include.split(","))
 
 
 class Properties(_Request):
-    """What an operator sets over what the source says. A property left out stays; null hears the source again."""
+    """Properties that override the source. An omitted property is unchanged; null restores the source's value."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
     status: DocumentStatus | None = None
@@ -113,22 +113,22 @@ class Properties(_Request):
     source_type: _Word | None = None
 
     def changes(self) -> dict[str, Json]:
-        """The properties that were named."""
+        """Return the properties that were named."""
         return {name: value for name, value in self.model_dump().items() if name in self.model_fields_set}
 
 
 class DocumentChange(Properties):
-    """A change of one document: another version put in force, properties set, or both in this order."""
+    """A change of one document: restore another version, set properties, or both in this order."""
 
     version: Annotated[StrictInt, Field(ge=1)] | None = None
 
     def changes(self) -> dict[str, Json]:
-        """The properties that were named."""
+        """Return the properties that were named."""
         return {name: value for name, value in super().changes().items() if name != "version"}
 
 
 class DocumentsChange(_Request):
-    """The same properties for every document that fits. Some condition must be named: nobody means all by accident."""
+    """Set the same properties on all matching documents. Requires a condition, so that none changes all by accident."""
 
     filter: DocumentFilter
     set: Properties
@@ -141,9 +141,9 @@ class DocumentsChange(_Request):
 
 
 class DocumentPart(BaseModel):
-    """A document as it is kept, without its text.
+    """A stored document without its text.
 
-    `given` is what the source says of the properties that an operator may set, `overrides` what one has set.
+    `given` holds the source's values of the properties that an operator may set, `overrides` the operators' values.
     """
 
     doc_id: str
@@ -175,7 +175,7 @@ class TermPart(BaseModel):
 
 
 class ChunkPart(BaseModel):
-    """A chunk as it was understood. `overlap` characters at its beginning repeat the end of the one before."""
+    """A stored chunk. The first `overlap` characters repeat the end of the previous chunk."""
 
     chunk_id: str
     index: int
@@ -200,7 +200,7 @@ class VersionPart(BaseModel):
 
 
 class DocumentAnswer(DocumentPart):
-    """One document. The last five are null unless asked for; `omitted` also of a text too long to be read again."""
+    """A document. The last five fields are null unless requested; `omitted` also if the text is too long to analyse."""
 
     text: str | None = None
     chunks: tuple[ChunkPart, ...] | None = None
@@ -218,7 +218,7 @@ class DocumentsAnswer(BaseModel):
 
 
 class ChangedAnswer(BaseModel):
-    """How many documents were meant."""
+    """Number of selected documents."""
 
     documents: int
 
@@ -231,13 +231,13 @@ class RemovedAnswer(BaseModel):
 
 
 def document_part(record: DocumentRecord) -> DocumentPart:
-    """The record as callers see it."""
+    """Return the record as callers see it."""
     fields = {name: value for name, value in asdict(record).items() if name in DocumentPart.model_fields}
     return DocumentPart(**fields, chunk_count=len(record.chunk_ids))
 
 
 def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> DocumentAnswer:
-    """The document as callers see it, with the parts that were asked for. Raises `NotFound`."""
+    """Return the document as callers see it, with the parts that were asked for. Raises `NotFound`."""
     record, parts = library.read(doc_id), query.parts()
     return DocumentAnswer(
         **document_part(record).model_dump(),
@@ -250,7 +250,7 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
 
 
 def documents_answer(page: Page) -> DocumentsAnswer:
-    """The page as callers see it."""
+    """Return the page as callers see it."""
     return DocumentsAnswer(documents=tuple(map(document_part, page.documents)), total=page.total, next=page.following)
 
 

@@ -42,24 +42,24 @@ class Mender:
 
     def mend_all(self) -> bool:
         """Look at every tenant once. Returns whether all indexes are whole now."""
-        whole = True
+        healthy = True
         for tenant in Registry().list():
             if self._closing.is_set():
                 return False
             fairness.yield_to_questions()
-            whole &= self._mend(tenant.tenant_id)
-        return whole
+            healthy &= self._mend(tenant.tenant_id)
+        return healthy
 
     def _run(self) -> None:
         self._verify_records()
         while not self._closing.is_set():
             try:
-                whole = self.mend_all()
+                healthy = self.mend_all()
             except Exception as error:
                 # The database may be away for a while.
                 log.error("mending: %s", trail(error))
-                whole = False
-            index.damage_noticed.wait(_ROUND_SECONDS if whole else _RETRY_SECONDS)
+                healthy = False
+            index.damage_noticed.wait(_ROUND_SECONDS if healthy else _RETRY_SECONDS)
             # Here, before the look at `_closing`: what `close` says must not be cleared unheard.
             index.damage_noticed.clear()
 

@@ -1,4 +1,4 @@
-"""Once a night: every tenant's records, index and lexicon compared, and put right where they differ; contradictions."""
+"""Nightly maintenance: check and repair each tenant's records, index and lexicon, and find contradictions."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ log = logging.getLogger("opora.nightly")
 NEVER = -1
 _GRACE_SECONDS = 10.0
 MAX_SECONDS = 3_600.0
-"""How long one night's work may take. Tenants that were not reached come first the next night."""
+"""Time limit of one night's work. Skipped tenants come first the next night."""
 
 
 class NightlyCheck:
@@ -41,7 +41,7 @@ class NightlyCheck:
             self._thread.start()
 
     def close(self) -> None:
-        """Finish the tenant in work, or leave a large one: whatever is half done is found the next time."""
+        """Finish the current tenant, or leave a large one: the next run finds unfinished work."""
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(_GRACE_SECONDS)
@@ -88,7 +88,7 @@ _LISTS = ("orphans", "incomplete", "misdescribed", "uploads")
 
 
 def seconds_until(hour: int, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
-    """How long it takes until the clock strikes `hour` next: always some time, 24 hours at most."""
+    """Return the seconds until the next full hour `hour`: more than 0, 24 hours at most."""
     moment = now()
     strikes = moment.replace(hour=hour, minute=0, second=0, microsecond=0)
     if strikes <= moment:

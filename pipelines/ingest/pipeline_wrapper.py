@@ -21,14 +21,14 @@ from tenants.work.seats import Seats
 log = logging.getLogger("opora.ingest")
 
 _PATIENCE_SECONDS = 5.0
-"""How long a request waits for a job of its tenant; a job waits for nobody."""
+"""Time that a request waits for a job of its tenant; a job does not wait for requests."""
 
 _AT_ONCE = 8
-"""Tenants whose requests are in work at once, one of each: a large one holds no other tenant's up."""
+"""Number of tenants with a request in progress, one each, so that a large one does not block other tenants."""
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """One ingest of a tenant at a time; questions come first."""
+    """Runs one ingest per tenant at a time; questions have priority."""
 
     skip_mcp = True
     skip_a2a = True

@@ -1,9 +1,8 @@
-"""Encoding a tenant's whole index anew while questions go on, and going back.
+"""Rebuild of a tenant's index without downtime, and rollback.
 
-A rebuild writes the next generation beside the one in force and switches when it is complete, in one transaction.
-Ingest runs of the tenant wait; an operator's changes do not: they go to the generation in force, and what they changed
-is brought over just before the switch. A rebuild that is cut off leaves a generation that nobody asks, and whoever
-writes next for the tenant removes it.
+A rebuild writes the next generation beside the current one and switches when it is complete, in one transaction.
+Ingest runs of the tenant wait; an operator's changes do not: they go to the current generation and are copied just
+before the switch. An interrupted rebuild leaves an unused generation, which the tenant's next writer removes.
 """
 
 from collections.abc import Callable, Generator
@@ -55,26 +54,26 @@ class GenerationsJson(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding(Frozen):
-    """How far a rebuild is: `chunks` of `total` are encoded."""
+    """Progress of a rebuild: `chunks` of `total` are encoded."""
 
     chunks: int
     total: int
 
     def as_json(self) -> RebuildingJson:
-        """The progress for a program."""
+        """Return the progress for a program."""
         return RebuildingJson(chunks=self.chunks, total=self.total)
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Frozen):
-    """The generation that was put in force and how many chunks it has; number 0: none was yet."""
+    """The generation made current and its number of chunks; number 0 before the switch."""
 
     generation: int = 0
     chunks: int = 0
     seconds: float = 0.0
 
     def as_json(self) -> RebuiltJson:
-        """The result for a program."""
+        """Return the result for a program."""
         return RebuiltJson(generation=self.generation, chunks=self.chunks, seconds=round(self.seconds, 3))
 
 
@@ -82,10 +81,10 @@ OnRebuilding: TypeAlias = Callable[[Rebuilding], None]
 
 
 class Rebuild:
-    """A rebuild of the index of the tenant in context. Does nothing until somebody takes its steps.
+    """A rebuild of the index of the tenant in context. Runs only while its steps are iterated.
 
-    :param settings: how chunks are to be encoded.
-    :param rewrite: writes documents from their kept texts, for what has to be put right first.
+    :param settings: encoder settings of the new generation.
+    :param rewrite: writes documents from their stored texts, to repair them first.
     """
 
     def __init__(self, settings: EncoderSettings, rewrite: Rewrite) -> None:
@@ -94,11 +93,11 @@ class Rebuild:
         self.report = Rebuilt()
 
     def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
-        """Each step encodes one batch; after the last one the new generation is in force. One that is left before
-        changes nothing.
+        """Encode one batch per step; after the last one the new generation is in force. Leaving earlier changes
+        nothing.
 
-        :param patience: seconds to wait for an ingest run of the tenant; None waits as long as it takes. Raises `Busy`
-            with the code `ingest_busy` when they are over.
+        :param patience: seconds to wait for an ingest run of the tenant; None waits without a limit. Raises `Busy`
+            (`ingest_busy`) on timeout.
         """
         started = perf_counter()
         with session.run(self._rewrite, patience) as now:
@@ -121,11 +120,11 @@ class Rebuild:
 
 
 class Rollback:
-    """Going back to the generation that was in force before the last rebuild, which is given up.
+    """A rollback to the generation before the last rebuild, which is discarded.
 
-    What was ingested since then is brought over first, so nothing is lost. Does nothing until somebody takes its steps.
+    Later documents are copied first, so nothing is lost. Runs only while its steps are iterated.
 
-    :param rewrite: writes documents from their kept texts, for what has to be put right first.
+    :param rewrite: writes documents from their stored texts, to repair them first.
     """
 
     def __init__(self, rewrite: Rewrite) -> None:
@@ -133,7 +132,7 @@ class Rollback:
         self.report = Rebuilt()
 
     def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
-        """One step, and after it the kept generation is in force. Raises `NotFound`: `generation_not_kept`.
+        """Switch to the kept generation after one step. Raises `NotFound` (`generation_not_kept`).
 
         :param patience: as for `Rebuild.steps`.
         """
@@ -160,13 +159,13 @@ class Rollback:
 
 
 def rebuild_due(settings: EncoderSettings) -> bool:
-    """Whether the index in force of the tenant in context is encoded in another way."""
+    """Return whether the current index of the tenant in context has other encoder settings."""
     now = generations.in_state("in_force")
     return now is not None and settings_from(now.encoder) != settings
 
 
 def generations_json(settings: EncoderSettings) -> GenerationsJson:
-    """The generations of the tenant in context for a program.
+    """Return the generations of the tenant in context for a program.
 
     :param settings: how a rebuild would encode.
     """
@@ -194,10 +193,10 @@ def _finished(work: Rebuild | Rollback, progress: OnRebuilding | None) -> Rebuil
 
 
 def _switch(number: int, *, later_than: int) -> int:
-    """Put a generation in force once it has what the records say, and only that. Nobody may write meanwhile.
+    """Make a generation current once it matches the records exactly. There must be no concurrent writer.
 
-    :param later_than: documents written since a later generation than this was begun have to be brought over.
-    :returns: how many chunks it has.
+    :param later_than: also copy documents whose records were written since a later generation began.
+    :returns: its number of chunks.
     """
     target = index.open_collection(generation=number)
     expected = align(index.open_collection(), target, generations.changed_documents(later_than))

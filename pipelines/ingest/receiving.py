@@ -47,7 +47,7 @@ async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> b
 
 
 class _Inbox:
-    """The files of one request, which are a job's once it is accepted and nobody's before."""
+    """Files of one request. They belong to a job once accepted; until then, `close` removes them."""
 
     def __init__(self) -> None:
         self._job_id = jobs.new_id()
@@ -62,13 +62,13 @@ class _Inbox:
         self._digest.update(f"\n{len(name)} {name}\n".encode())
 
     def write(self, data: bytes) -> None:
-        """Append to the file at hand."""
+        """Append to the current file."""
         if self._file is not None:
             self._file.write(data)
             self._digest.update(data)
 
     def end(self) -> None:
-        """Complete the file at hand."""
+        """Complete the current file."""
         if self._file is not None:
             self._digest.update(f"\n{self._file.size}".encode())
             self._file.close()
@@ -111,7 +111,7 @@ class _Body(Protocol):
         """Take the next piece."""
 
     def finish(self) -> None:
-        """That was all."""
+        """Finish the body."""
 
 
 def _body(request: Request, inbox: _Inbox, fields: frozenset[bytes]) -> _Body:
@@ -122,7 +122,7 @@ def _body(request: Request, inbox: _Inbox, fields: frozenset[bytes]) -> _Body:
 
 
 class _WholeBody:
-    """The body is a file. Its name stands in the query: `?name=guide.pdf`."""
+    """A body with a single file, named in the query: `?name=guide.pdf`."""
 
     def __init__(self, inbox: _Inbox, request: Request) -> None:
         name = request.query_params.get("name")

@@ -1,4 +1,4 @@
-"""What `/edges` and `/rejected` take and answer, over HTTP and as JSON on the command line."""
+"""Requests and responses of `/edges` and `/rejected`, over HTTP and as JSON on the command line."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -21,7 +21,7 @@ class _Request(BaseModel):
 
 
 class EdgeKey(_Request):
-    """Which edge is meant. It reads from `from_doc` to `to_doc`."""
+    """Key of an edge, which points from `from_doc` to `to_doc`."""
 
     from_doc: _Id
     kind: EdgeKind
@@ -29,12 +29,12 @@ class EdgeKey(_Request):
 
 
 class EdgeRequest(EdgeKey):
-    """An edge to set. `weight` 0 switches off one that the document `from_doc` declares itself."""
+    """An edge to set. `weight` 0 switches off an edge that the document `from_doc` declares."""
 
     weight: Annotated[float, Field(ge=0, le=1)] = 1.0
 
     def edge(self) -> Edge:
-        """The edge as it is kept."""
+        """Return the edge in its stored form."""
         return Edge(self.from_doc, self.kind, self.to_doc, self.weight)
 
 
@@ -52,12 +52,12 @@ class RejectedRequest(_Request):
         return None if raw is None else date.fromisoformat(raw).isoformat()
 
     def rejected(self) -> Rejected:
-        """The approach as it is kept."""
+        """Return the rejected approach in its stored form."""
         return Rejected(self.text, self.reason, self.day or "", self.doc_id)
 
 
 class EdgePart(BaseModel):
-    """A tie between two documents. `declared`: the document `from_doc` says so itself."""
+    """A relation between two documents. `declared` is true if the document `from_doc` declares it."""
 
     from_doc: str
     kind: str
@@ -73,7 +73,7 @@ class EdgesAnswer(BaseModel):
 
 
 class RejectedPart(BaseModel):
-    """A rejected approach. `declared`: the document `doc_id` says so itself."""
+    """A rejected approach. `declared` is true if the document `doc_id` declares it."""
 
     rejected_id: str
     text: str
@@ -90,7 +90,7 @@ class RejectedAnswer(BaseModel):
 
 
 def edge_part(edge: Edge) -> EdgePart:
-    """The edge as callers see it."""
+    """Return the edge as callers see it."""
     return EdgePart(**asdict(edge))
 
 
@@ -100,7 +100,7 @@ def edges_answer(edges: Iterable[Edge]) -> EdgesAnswer:
 
 
 def rejected_part(approach: Rejected) -> RejectedPart:
-    """The approach as callers see it."""
+    """Return the approach as callers see it."""
     return RejectedPart(rejected_id=approach.rejected_id, **asdict(approach))
 
 

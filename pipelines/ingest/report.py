@@ -1,4 +1,4 @@
-"""What an ingest run did."""
+"""Report of an ingest run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Progress(Frozen):
     pages: int = 0
 
     def as_json(self) -> ProgressJson:
-        """The progress for a program."""
+        """Return the progress for a program."""
         return ProgressJson(documents=self.documents, total=self.total, pages=self.pages, chunks=self.chunks)
 
 
@@ -72,7 +72,7 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Frozen):
-    """What a run changed, in documents and in chunks, and what it refused.
+    """Changes of a run, in documents and in chunks, and its refusals.
 
     :param chunks_written: encoded and stored; `chunks_kept` belong to changed documents and did not change themselves.
     :param errors: one entry per document, line or file that was not taken; all others were.
@@ -93,7 +93,7 @@ class IngestReport(Frozen):
     seconds: float = 0.0
 
     def as_json(self) -> ReportJson:
-        """The report for a program."""
+        """Return the report for a program."""
         return ReportJson(
             added=self.added,
             updated=self.updated,

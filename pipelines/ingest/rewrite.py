@@ -9,11 +9,11 @@ from components.ingest.parse import ArticleParser
 from components.ingest.reconcile import Rewrite
 
 _STEPS = ("splitter", "enricher", "writer")
-"""The steps of the ingest pipeline that follow once it is known what a document says."""
+"""Steps of the ingest pipeline after parsing."""
 
 
 def rewriter(pipeline: Pipeline) -> Rewrite:
-    """What takes documents through the last steps of the pipeline, by its own settings."""
+    """Return a function that takes documents through the last steps of the pipeline, with its settings."""
     steps = [pipeline.get_component(name) for name in _STEPS]
 
     def rewrite(revisions: Sequence[Revision]) -> None:
@@ -26,7 +26,7 @@ def rewriter(pipeline: Pipeline) -> Rewrite:
 
 
 def reader(pipeline: Pipeline) -> Callable[[SourceDocument], Revision]:
-    """What takes one document through all steps before the writer, and raises the error of one that is refused."""
+    """Return a function that takes a document through all steps before the writer and raises the error of a refusal."""
     parser = pipeline.get_component("parser")
     if not isinstance(parser, ArticleParser):
         raise TypeError("the ingest pipeline's parser says which documents are refused")

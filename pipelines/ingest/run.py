@@ -1,8 +1,7 @@
-"""One ingest run, step by step.
+"""An ingest run in steps.
 
-A run streams: it holds the batch that is written, the one that is read meanwhile, and the ids of the documents it has
-seen. Batches are written as they come, so a run that is cut off keeps what it reported, and the next one heals what it
-left half done.
+A run streams: it holds the batch being written, the next batch being read, and the ids of the documents seen so far.
+Batches are written as they come, so an interrupted run keeps the reported changes, and the next run repairs the rest.
 """
 
 from collections import Counter, defaultdict
@@ -39,11 +38,11 @@ _BATCH_SIZE = 500_000
 """Characters or bytes of text per batch: some hundred chunks, one or two flushes to the disk."""
 
 _SIZE_OF_FILE = _BATCH_SIZE // 8
-"""What a file counts that is read in a sandbox: each may take that long, and a run can be left after a batch alone."""
+"""Minimum size counted for a sandboxed file: each may take long, and a run can only be stopped between batches."""
 
 _READ_AT_HAND = HARMLESS | {"json_lines"}
 _POLL_SECONDS = 0.2
-"""How long others wait for a batch that is still being read."""
+"""Interval of steps while a batch is being read, so that other work can continue."""
 
 _HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
 """Refusals that hide no document: pruning may go on."""
@@ -51,11 +50,11 @@ _HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
 
 @dataclass(frozen=True, slots=True)
 class IngestStages:
-    """What documents pass through.
+    """Stages of ingest.
 
     :param reading: the ingest pipeline up to the writer.
-    :param rewrite: writes documents from their kept texts, by the same steps.
-    :param recipe: names the way documents become chunks.
+    :param rewrite: writes documents from their stored texts, by the same steps.
+    :param recipe: fingerprint of the processing from documents to chunks.
     """
 
     reading: Pipeline
@@ -95,7 +94,7 @@ class Run:
         documents_before: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self._stages = stages
-        # Whoever leaves a run waits for no more than the article at hand: a website may be slow.
+        # A stopped run waits only for the current article, because a website may be slow.
         self._left = Event()
         self._articles = takewhile(lambda _: not self._left.is_set(), articles)
         self._total = total
@@ -112,7 +111,7 @@ class Run:
         self._written: list[str] = []
 
     def steps(self, *, patience: float | None = None) -> Generator[Progress, None, None]:
-        """Each step writes a batch or waits a moment for one, and tells how far the run is; at the end all is in place.
+        """Write a batch, or wait a moment for one, per step and yield the progress; at the end the run is complete.
 
         A run may be left between two steps, for a while or, with `close`, for good: what is written is whole.
 
@@ -147,7 +146,7 @@ class Run:
 
     @property
     def report(self) -> IngestReport:
-        """What was done so far."""
+        """Return the report of the work so far."""
         return IngestReport(
             **self._counts,
             errors=tuple(self._refusals),
@@ -157,7 +156,7 @@ class Run:
         )
 
     def holdings(self) -> Mapping[str, Collection[str]]:
-        """The documents that each file was found to hold, and those it keeps because something of it was refused."""
+        """Return the documents found in each file, and those it keeps because a part of it was refused."""
         holdings: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for doc_id, file in self._seen.doc_ids.items():
             holdings[file][doc_id] = None
@@ -166,8 +165,8 @@ class Run:
         return holdings
 
     def _read(self, batches: Iterator[list[Article | Refusal]]) -> _Batch | None:
-        """The next batch, None after the last. It is compared with the records before the batch ahead of it is written:
-        what that one holds is in `_seen` already.
+        """Return the next batch, None after the last. It is compared with the records before the previous batch is
+        written, whose documents are already in `_seen`.
         """
         batch = next(batches, None)
         if batch is None:
@@ -221,7 +220,7 @@ class Run:
         self._remove([record.doc_id for record in others if record.doc_id not in self._seen.doc_ids])
 
     def _incomplete_files(self) -> set[str]:
-        """The files of which something was refused that may hide a document."""
+        """Return the files of which something was refused that may hide a document."""
         return {refusal.source for refusal in self._refusals if refusal.error.code not in _HARMLESS}
 
     def _dropped_documents(self) -> list[str]:

@@ -21,7 +21,7 @@ from tenants.work import jobs, uploads
 log = logging.getLogger("opora.jobs")
 
 _POLL_SECONDS = 1.0
-"""How often to look for jobs that another process accepted; this one's own are begun at once."""
+"""Interval of checks for jobs that another process accepted; jobs of this process start at once."""
 
 _AFTER_FAULT_SECONDS = 5.0
 _TIDY_SECONDS = 3_600.0

@@ -23,10 +23,10 @@ from tenants.work import claims
 from tenants.work.claims import Claim
 
 PATIENCE_SECONDS = 10.0
-"""How long an operator's change waits for a writer before it is refused as busy."""
+"""Time that an operator's change waits for a writer before it is refused as busy."""
 
 MAX_CHANGES = 4
-"""A tenant's changes at once, those that wait included, of some forty threads for all tenants' requests."""
+"""Maximum number of a tenant's changes, waiting ones included. All tenants' requests share about forty threads."""
 
 _POLL_SECONDS = 0.05
 _CHANGES: Counter[Key] = Counter()
@@ -57,11 +57,11 @@ _RUNS: dict[Key, Session] = {}
 
 @contextmanager
 def run(rewrite: Rewrite, patience: float | None = None) -> Iterator[Session]:
-    """An ingest run: one at a time for a tenant, over all processes. One that is closed early is whole nevertheless.
+    """Open an ingest run: one at a time per tenant in all processes. Closing it early leaves a consistent state.
 
-    :param rewrite: writes documents from their kept texts, for what has to be put right.
-    :param patience: seconds to wait for another run; None waits as long as it takes. Raises `Busy` with the code
-        `ingest_busy` when they are over.
+    :param rewrite: writes documents from their stored texts, to repair them.
+    :param patience: seconds to wait for another run; None waits without a limit. Raises `Busy`
+        (`ingest_busy`) on timeout.
     """
     with claims.ingesting(patience) as claim:
         with writing.alone():
@@ -86,10 +86,10 @@ def _close(session: Session) -> None:
 
 @contextmanager
 def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[Session]:
-    """A change of a few documents by an operator. What is wrong with it must be found before anything is written.
+    """Open a session for an operator's change of a few documents. Validate the change before writing anything.
 
-    Raises `Busy` (`documents_busy`) when somebody else writes for longer than `patience` seconds, or when too many of
-    the tenant's changes wait already: each of them holds a thread that serves all tenants.
+    Raises `Busy` (`documents_busy`) when another writer is active for longer than `patience` seconds, or when too many
+    of the tenant's changes wait already: each of them holds a thread that serves all tenants.
     """
     with ExitStack() as stack:
         stack.enter_context(_in_line())
@@ -125,7 +125,7 @@ def _in_line() -> Iterator[None]:
 
 
 def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session, bool]:
-    """Become the only writer: in the run that is in progress in this process, or in a session of one's own."""
+    """Become the only writer: in the active run of this process, or in a new session."""
     until = monotonic() + patience
     while True:
         with ExitStack() as attempt:

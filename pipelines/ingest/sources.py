@@ -17,20 +17,20 @@ class Source(Protocol):
     """The files of one job."""
 
     def run(self, ingest: Ingest) -> Run:
-        """The run over them, yet to be done. Raises `CallerError` when they are not there."""
+        """Return the run over them, yet to be done. Raises `CallerError` when they are not there."""
 
-    def note(self, run: Run, *, whole: bool) -> None:
-        """Keep what the next job has to know.
+    def save_state(self, run: Run, *, completed: bool) -> None:
+        """Store the state that the next job needs.
 
-        :param whole: the run came to its end.
+        :param completed: whether the run was completed.
         """
 
     def tidy(self) -> None:
-        """Remove what nobody needs now that the job has ended."""
+        """Remove files that are no longer needed after the job."""
 
 
 def source_of(job: Job, watch_dir: Path | None) -> Source:
-    """The files of a job of the tenant in context."""
+    """Return the files of a job of the tenant in context."""
     if job.kind == "upload":
         return _Upload(job)
     if job.kind == "site":
@@ -49,8 +49,8 @@ class _Upload:
         folder = uploads.fetched(self._job.job_id)
         return ingest.start_files(folder, self._job.files, documents_before={})
 
-    def note(self, run: Run, *, whole: bool) -> None:
-        """Nothing: the documents are what is kept of an upload."""
+    def save_state(self, run: Run, *, completed: bool) -> None:
+        """Do nothing: an upload is stored only as documents."""
 
     def tidy(self) -> None:
         uploads.remove(self._job.job_id)
@@ -63,11 +63,11 @@ class _Site:
     def run(self, ingest: Ingest) -> Run:
         return ingest.start_site(self._url)
 
-    def note(self, run: Run, *, whole: bool) -> None:
-        """Nothing: the documents are what is kept of a website."""
+    def save_state(self, run: Run, *, completed: bool) -> None:
+        """Do nothing: a website is stored only as documents."""
 
     def tidy(self) -> None:
-        """Nothing: pages are not stored as files."""
+        """Do nothing: pages are not stored as files."""
 
 
 class _Watched:
@@ -78,8 +78,8 @@ class _Watched:
     def run(self, ingest: Ingest) -> Run:
         return self._change.run(ingest)
 
-    def note(self, run: Run, *, whole: bool) -> None:
-        watched.put(self._change.updated_files(run, whole=whole), gone=self._gone)
+    def save_state(self, run: Run, *, completed: bool) -> None:
+        watched.put(self._change.updated_files(run, completed=completed), gone=self._gone)
 
     def tidy(self) -> None:
-        """Nothing: the files are the company's own."""
+        """Do nothing: the files belong to the company."""

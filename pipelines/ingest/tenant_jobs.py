@@ -30,7 +30,7 @@ _AFTER_FAULT_SECONDS = 5.0
 
 
 class TenantJobs:
-    """Works through the jobs of one tenant, in a context of its own in which the tenant is set."""
+    """Works through the jobs of one tenant, in a separate context with the tenant set."""
 
     def __init__(self, tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> None:
         self.tenant_id = tenant_id
@@ -99,7 +99,7 @@ def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:
 
 
 def _switched_before(job: Job) -> bool:
-    """Whether an interrupted attempt had already switched generations, so that only the end of the job was missing."""
+    """Return whether an interrupted attempt had already switched generations and only lacked the end of the job."""
     if job.attempts < 2:
         return False
     if job.kind == "rollback":
@@ -109,14 +109,14 @@ def _switched_before(job: Job) -> bool:
 
 
 def _end(job: Job, state: JobState, source: Source, run: Run) -> None:
-    source.note(run, whole=state == "done")
+    source.save_state(run, completed=state == "done")
     jobs.end(job.job_id, state, report=report_json(run.report))
     source.tidy()
     log.info("job %s %s", job.job_id, state)
 
 
 def _handle_error(job: Job, error: Exception) -> None:
-    """A caller error fails the job. After any other error it is retried later, a bounded number of times."""
+    """Fail the job after a caller error. Retry it later after any other error, a limited number of times."""
     cause = own_error(error)
     if isinstance(cause, CallerError):
         jobs.end(job.job_id, "failed", error=cause.code)

@@ -29,11 +29,11 @@ from tenants.core.errors import CallerError
 log = logging.getLogger("opora.ingest")
 
 _NAMED = 5
-"""Tenants that one line of the log names."""
+"""Maximum number of tenants listed in a log line."""
 
 
 def current_path() -> Path:
-    """The pipeline's file: that of the installation's profile, where it has one of its own."""
+    """Return the pipeline's file: the overlay of the installation's profile if it exists, else the default."""
     settings = get_settings()
     folder = settings.pipelines_dir / "ingest"
     overlay = folder / definition.PROFILES / f"{settings.profile}.yaml"
@@ -41,9 +41,9 @@ def current_path() -> Path:
 
 
 def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = None) -> Iterator[SourceDocument]:
-    """The documents of a file or folder, one at a time.
+    """Yield the documents of a file or folder, one at a time.
 
-    :param refuse: is told of each document that cannot be taken. Without it the first one raises its error.
+    :param refuse: called with each refused document. Without it the first refusal raises its error.
     """
     parser = ArticleParser()
     for article in raw_articles(Path(path)):
@@ -136,7 +136,7 @@ class Ingest:
     def start_files(
         self, folder: Path, names: Sequence[str], *, documents_before: Mapping[str, Collection[str]]
     ) -> Run:
-        """A run, yet to be done, over some files of a folder. A file that cannot be read is refused.
+        """Return a run, yet to be done, over some files of a folder. A file that cannot be read is refused.
 
         :param names: paths in the folder.
         :param documents_before: the documents that files held before, by path; those that a file no longer holds are
@@ -146,34 +146,34 @@ class Ingest:
         return Run(self._stages, articles, count_articles(folder, names), documents_before=documents_before)
 
     def revision(self, document: SourceDocument) -> Revision:
-        """A document checked, cut and enriched as it would be stored. Raises `CallerError` when it would be refused."""
+        """Check, cut and enrich a document as for storing. Raises `CallerError` if it would be refused."""
         return self._read(document)
 
     def start_site(self, url: str, *, crawl: Crawl | None = None) -> Run:
-        """A run, yet to be done, over pages of a website, as `run_site`. An address that cannot be had is refused."""
+        """Return a run, not yet started, over pages of a website. An unreachable address is refused."""
         return Run(self._stages, _refusing((crawl or Crawl()).articles(url), url), 0)
 
     def rebuild_due(self) -> bool:
-        """Whether the index of the tenant in context is encoded in another way than this pipeline would."""
+        """Return whether the index of the tenant in context is encoded in another way than this pipeline would."""
         return rebuild_due(self.encoder)
 
     def rebuild(self) -> Rebuild:
-        """A rebuild of the index, not yet started: all chunks encoded by this pipeline's settings."""
+        """Return a rebuild of the index, not yet started: all chunks encoded by this pipeline's settings."""
         return Rebuild(self.encoder, self.rewrite)
 
     def rollback(self) -> Rollback:
-        """A rollback to the index before the last rebuild, not yet started."""
+        """Return a rollback to the index before the last rebuild, not yet started."""
         return Rollback(self.rewrite)
 
 
 def _opened(stream: Iterator[RawArticle | Refusal]) -> Iterator[RawArticle | Refusal]:
-    """The stream, begun: its first article tells whether there is anything to read, before anything is touched."""
+    """Return the stream after reading its first article, so that an empty source changes nothing."""
     first = next(stream, None)
     return stream if first is None else chain([first], stream)
 
 
 def _refusing(stream: Iterator[RawArticle | Refusal], source: str) -> Iterator[RawArticle | Refusal]:
-    """The stream; an error that ends it is its last item."""
+    """Yield the stream; an error that ends it is its last item."""
     try:
         yield from stream
     except CallerError as error:

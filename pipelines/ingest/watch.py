@@ -63,7 +63,7 @@ class Watcher:
 
 
 def _submit(scanner: FolderScanner) -> None:
-    """One job at a time: what it takes is known only when it has ended."""
+    """Submit one job at a time: the resulting state of the folder is known only when the job has ended."""
     if any(job.kind == "watch" for job in jobs.open_jobs()):
         return
     changes = scanner.scan(watched.all())

@@ -97,7 +97,7 @@ def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
             with progress_bar(terminal.message("ingest.reading")) as progress:
                 report = run.finish(counted_by(progress))
             ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
-            ingested |= work.updated_files(run, whole=True)
+            ingested |= work.updated_files(run, completed=True)
             _print_report(report, as_json=as_json)
     except KeyboardInterrupt:
         typer.echo(message("stopped"), err=True)

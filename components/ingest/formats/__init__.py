@@ -11,7 +11,7 @@ from components.ingest.formats.parsed import Parsed
 from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 
 VERSION = "3"
-"""Raised whenever the same bytes are read differently, so that stored files are read anew."""
+"""Increase it whenever the same bytes are read differently, so that stored files are read again."""
 
 HARMLESS: frozenset[Format] = frozenset({"markdown", "plain"})
 """Formats whose readers are a few lines here, in time and memory linear in the file."""

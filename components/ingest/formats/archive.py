@@ -1,4 +1,4 @@
-"""What a packed document (DOCX, XLSX) says of its contents, checked before any of it is unpacked.
+"""Checks of packed documents (DOCX, XLSX) by their directory, before anything is unpacked.
 
 The threat: a few kilobytes that unpack to terabytes, archives within archives, names that lead out of a folder, and XML
 whose entities multiply. Declared sizes may lie, but `zipfile` unpacks no more than is declared, and parts that share
@@ -22,11 +22,11 @@ _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCKED = "EncryptedPackage".encode("utf-16-le")
 _ENCRYPTED = 0x1
 _RATIO_FROM = 1_000_000
-"""Bytes unpacked. Smaller parts may compress as well as they like."""
+"""Unpacked bytes from which the compression ratio is checked."""
 _ARCHIVES = frozenset({".zip", ".7z", ".rar", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".jar"})
 _XML = frozenset({".xml", ".rels", ".vml"})
 _HTML_NAMES = frozenset({".svg", ".htm", ".html", ".mht"})
-"""Pictures and pages of the web may have a DOCTYPE, and nobody reads them."""
+"""Suffixes of embedded web content, which may have a DOCTYPE and is never parsed."""
 _MARKS = (b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00<", b"\x00\x00\x00<")
 _CHUNK_BYTES = 65_536
 
@@ -74,7 +74,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
-    """Read a part up to its root element; a DOCTYPE can stand nowhere else."""
+    """Read a part up to its root element; no DOCTYPE can follow it."""
     suffix = PurePosixPath(part.filename).suffix.lower()
     if suffix in _HTML_NAMES:
         return
@@ -83,7 +83,7 @@ def _check_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
     parser.StartElementHandler = _stop
     with archive.open(part) as stream:
         data = stream.read(_CHUNK_BYTES)
-        # A part is what its document says it is, whatever it is called.
+        # The document declares the type of a part; its name proves nothing.
         if suffix not in _XML and not data.lstrip().startswith(_MARKS):
             return
         try:

@@ -1,4 +1,4 @@
-"""What a file is: by its content where that tells, else by its ending."""
+"""File type detection: by content where possible, otherwise by file extension."""
 
 import re
 import zipfile
@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from tenants.core.errors import Invalid, UnsupportedMedia
 
 Format: TypeAlias = str
-"""`markdown`, `plain`, `json_lines`, `pdf`, `docx`, `html`, `xlsx`, `csv`, `json`, or one that was added."""
+"""`markdown`, `plain`, `json_lines`, `pdf`, `docx`, `html`, `xlsx`, `csv`, `json`, or an added format."""
 
 ADDED: dict[str, Format] = {
     f".{path.stem}": path.stem for path in sorted(Path(__file__).with_name("added").glob("[!_]*.py"))
 }
-"""The endings for which a reader was added, by the names of their files."""
+"""File extensions with an added reader, named after its module."""
 
 FORMATS: dict[str, Format] = {
     **ADDED,
@@ -33,7 +33,7 @@ FORMATS: dict[str, Format] = {
     ".jsonl": "json_lines",
     ".ndjson": "json_lines",
 }
-"""What a file's name promises. JSON Lines hold many documents, every other file is one."""
+"""Formats by file extension. A JSON Lines file holds many documents, any other file a single document."""
 
 _PARTS: dict[str, Format] = {"word/": "docx", "xl/": "xlsx"}
 _PDF_WITHIN = 1_024
@@ -43,11 +43,11 @@ _HTML = re.compile(
 )
 _PACKED = b"PK\x03\x04"
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How the office files of before 2007 begin."""
+"""First bytes of Office files from before 2007 (Compound File Binary)."""
 
 
 def format_of(name: str, data: bytes) -> Format:
-    """The format to read a file in.
+    """Return the format to read a file in.
 
     :param name: its name, or the address of a page.
     Codes: `file_unsupported`; `file_mislabelled` when the name promises a format that the content is not;
@@ -65,12 +65,12 @@ def format_of(name: str, data: bytes) -> Format:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether the content holds files of its own. Only a sandbox may look which: a directory of them can be immense."""
+    """Return whether the content is an archive. Only the sandbox may read its directory, which can be huge."""
     return data.startswith((_PACKED, _COMPOUND))
 
 
 def is_address(name: str) -> bool:
-    """Whether a document is named by where it is on the web."""
+    """Return whether a document is named by where it is on the web."""
     return name.startswith(("http://", "https://"))
 
 
@@ -81,7 +81,7 @@ def _promised(name: str) -> Format | None:
 
 
 def _by_content(data: bytes) -> Format | Literal["other"] | None:
-    """None when the content does not tell."""
+    """Detect the format by content; None if unclear."""
     if b"%PDF-" in data[:_PDF_WITHIN]:
         return "pdf"
     if data.startswith(_COMPOUND):

@@ -23,7 +23,7 @@ from tenants.core.errors import Invalid
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
 _LINE = "\v"
 _TRANSPARENT = frozenset("sdt sdtContent ins moveTo smartTag customXml fldSimple AlternateContent Choice".split())
-"""Elements that only stand around others."""
+"""Wrapper elements without content except their children."""
 _CHARACTERS = {"tab": " ", "br": _LINE, "cr": _LINE, "noBreakHyphen": "-", "ptab": " "}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _DEPTH_PAD = 3
@@ -32,7 +32,7 @@ _MAX_HEADING_LEVEL = 6
 _MAX_HEADING_LENGTH = 120
 _MAX_SPAN = 100
 _TINY = 4
-"""Half points. Smaller letters are unreadable."""
+"""Font size in half points, below which text is unreadable."""
 _ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>()\\]+")
 _HEADING = re.compile(r"(?:heading|заголовок)\s*([1-9])")
 _TITLES = frozenset({"title", "название"})
@@ -84,7 +84,7 @@ def read(data: bytes) -> Parsed:
     reader = _Reader(data)
     blocks = list(reader.blocks(reader.body, bold_is_heading=False))
     if not any(block.startswith("#") for block in blocks):
-        # Nobody used the styles for headings, so a short bold paragraph is one.
+        # Without heading styles, treat short bold paragraphs as headings.
         reader = _Reader(data)
         blocks = list(reader.blocks(reader.body, bold_is_heading=True))
     title, meta = properties.of_office(data)
@@ -143,7 +143,7 @@ class _Reader:
             if name == "p":
                 yield from self._block(self._paragraph(element), bold_is_heading=bold_is_heading)
                 for box in element.iterdescendants("{*}txbxContent"):
-                    # Every box is there twice, the second time for programs older than 2010.
+                    # Every box is stored twice, the second copy for programs from before 2010.
                     if next(box.iterancestors("{*}Fallback"), None) is None:
                         yield from self.blocks(box, bold_is_heading=False)
             elif name == "tbl":
@@ -248,7 +248,7 @@ class _Reader:
             for cell in row:
                 merged = cell.find("{*}tcPr/{*}vMerge")
                 goes_on = merged is not None and _attribute(merged, "val") != "restart"
-                # A cell over several rows stands in each of them, so that every row says all it means.
+                # Repeat a cell that spans several rows in each of them, so that every row is complete.
                 text = above[len(cells)] if goes_on and len(cells) < len(above) else self._cell(cell)
                 span = _value(cell, "tcPr/gridSpan")
                 cells += [text, *[""] * (min(int(span), _MAX_SPAN) - 1 if span.isdecimal() else 0)]

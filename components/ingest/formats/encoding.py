@@ -14,20 +14,21 @@ _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16"
 _RUSSIAN = ("cp1251", "koi8-r")
 _SAMPLE = 20_000
 _COMMON = frozenset("оеаинтсрвлкмдп")
-"""The letters of four fifths of any Russian text."""
+"""Letters that make up four fifths of Russian text."""
 _LETTERS = frozenset("абвгдеёжзийклмнопрстуфхцчшщъыьэюя")
 _NEVER = 3
-"""What a capital inside of a word or a letter right after a Latin one counts against a reading."""
+"""Penalty for a capital inside a word, or for a letter right after a Latin one."""
 _MIN_RUSSIANNESS = -0.1
-"""Common letters less the others, per letter: 0.6 in Russian as it is written, 0 in a sentence of rare letters, under
--0.5 in other languages, whose bytes become signs that Russian has no use for."""
+"""Common letters less rare ones, per letter: 0.6 in ordinary Russian text, 0 in a sentence of rare letters, under
+-0.5 in other languages, whose bytes decode to characters that Russian does not use.
+"""
 _SIGNS = frozenset("«»„“”‘’—–…№•·§©®°±€₽\u00a0\u00ad")
 _LEGIBLE = re.compile("[ -~\t\r\nЀ-џ«»„“”‘’—–…№•]")
 _READABLE = 0.95
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file, its line breaks as `\\n`. Raises `Invalid` with the code `file_undecodable`."""
+    """Return the text of a file, its line breaks as `\\n`. Raises `Invalid` with the code `file_undecodable`."""
     text = _marked(data) or _utf8(data) or _utf16(data) or _russian(data)
     if "\0" in text:
         raise Invalid("file_undecodable")

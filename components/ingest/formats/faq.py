@@ -19,7 +19,7 @@ _NAMES = {
     "answer": "answer answers ответ ответы a о".split(),
     "category": "category section topic категория раздел тема рубрика".split(),
 }
-"""Names of columns and keys, letter case aside."""
+"""Names of columns and keys, case-insensitive."""
 _LABEL = re.compile(
     r"[ \t]*+(?:[-*+][ \t]++)?(?:#{1,6}[ \t]++)?(?:\*\*|__)?[ \t]*+(?:(question|вопрос|q|в)|answer|ответ|a|о)"
     r"[ \t]*+(?:№?[ \t]*+\d+)?[ \t]*+[:.][ \t]*+(?:\*\*|__)?[ \t]*+",
@@ -27,7 +27,7 @@ _LABEL = re.compile(
 )
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$")
 _MIN_PAIRS = 2
-"""One "Q:" may be a manner of speaking; two, each with an answer, are an FAQ."""
+"""A single "Q:" may be a figure of speech; two pairs make an FAQ."""
 
 
 class Pair(NamedTuple):

@@ -29,7 +29,7 @@ _DROPPED = (
     "audio video map dialog"
 ).split()
 _ICONS = frozenset({"button", "svg", "i"})
-"""Elements that are no content, and yet are named by a sentence: "press <the button>"."""
+"""Elements without content that a sentence may refer to: "press <the button>"."""
 _ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "menu", "dialog"})
 _AROUND = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|breadcrumbs?|sidebar|cookies?|footer|pagination|share|social)(?:$|[\s_-])",

@@ -1,15 +1,15 @@
-"""How much one file may hold. Readers stop at these; time and memory have limits of their own in the sandbox."""
+"""Size limits for one file, enforced by the readers. The sandbox limits time and memory separately."""
 
 MAX_PARTS = 10_000
-"""Files inside of a packed document (DOCX, XLSX)."""
+"""Maximum number of files in a packed document (DOCX, XLSX)."""
 MAX_UNPACKED_BYTES = 200_000_000
-"""Bytes of all of them together once unpacked."""
+"""Maximum total size of these files, unpacked."""
 MAX_RATIO = 200
-"""Unpacked to packed size of one of them; text compresses tenfold, a hundredfold when it is all alike."""
+"""Maximum compression ratio of a file; text compresses tenfold, repetitive text a hundredfold."""
 MAX_CELLS = 300_000
 """Cells of a spreadsheet over all of its sheets, the empty ones between filled ones included: what can be read in half
 of the time that a file has."""
 MAX_PAGES = 10_000
-"""Pages of a PDF."""
+"""Maximum number of pages of a PDF."""
 MAX_DEPTH = 200
-"""Elements inside of each other in HTML."""
+"""Maximum nesting of HTML elements."""

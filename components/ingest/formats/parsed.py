@@ -1,4 +1,4 @@
-"""What every format's reader returns.
+"""The result type of all format readers.
 
 Imports nothing heavy: the sandbox's worker loads this on each start.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Markup = Literal["markdown", "plain", "faq"]
 FileFlag = Literal["hidden_text", "scanned_pages", "hidden_sheets", "faq_incomplete"]
-"""What an operator should know of a file."""
+"""Warnings about a file, shown to operators."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _PICTURE_SHARE = 0.4
 _BOLD = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _BOLD_WEIGHT = 600
 _HYPHENS = {0x02: HYPHEN, 0xFFFE: HYPHEN}
-"""Written by pdfium at the end of a line where a word was parted. The other half follows without a space."""
+"""Characters that pdfium writes for a hyphen at the end of a line. The other half follows without a space."""
 _MAX_OBJECTS, _MAX_SEGMENTS, _MAX_RULES = 20_000, 2_000, 2_000
 """Of a page, of a path, of a page. Maps and charts have more; tables do not."""
 _TOUCH = 3.0
@@ -46,7 +46,7 @@ _MIN_RULE_LENGTH = 5.0
 _SAME_LINE = 0.5
 """Share of the height by which words of one line may differ in position."""
 _COLUMN_GAP = 1.5
-"""In heights. Spaces are a quarter, the widest of justified text one."""
+"""Gap between columns, in line heights. A space is a quarter, the widest in justified text one."""
 _MIN_ROWS = 3
 _ALIGNED = 4.0
 """Points by which the cells of a column may be apart."""

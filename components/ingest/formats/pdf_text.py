@@ -10,14 +10,14 @@ from components.ingest.formats import writing
 from components.turn import Frozen
 
 HYPHEN = "\u00ad"
-"""The end of a line at which a word was parted."""
+"""End of a line that splits a word."""
 
 _LARGER = 1.12
-"""A heading's letters to the text's."""
+"""Font size of a heading relative to the text."""
 _MAX_DEPTH = 4
 _MAX_HEADING_LENGTH = 150
 _FARTHER = 1.45
-"""Distance of paragraphs to that of lines."""
+"""Spacing of paragraphs relative to that of lines."""
 _SHORT = 0.8
 """Share of the longest lines' end before which the last line of a paragraph ends."""
 _EDGE = 0.1
@@ -136,7 +136,7 @@ def _blocks(page: Page, body: float, levels: dict[float, int]) -> Iterator[str]:
     lines = [line for line in page.lines if isinstance(line, Line)]
     steps = Counter(round(line.bottom - above.bottom) for above, line in pairwise(lines))
     steps = Counter({step: times for step, times in steps.items() if 0 < step < 3 * body})
-    # Of distances that are equally frequent the smaller is that of lines.
+    # Of equally frequent distances, the smaller one is the line spacing.
     spacing = max(steps, key=lambda step: (steps[step], -step), default=body)
     right = max((line.right for line in lines), default=0)
     group: list[Line] = []
@@ -161,7 +161,7 @@ def _continues(group: Sequence[Line], line: Line, levels: dict[float, int], spac
     step = line.bottom - last.bottom
     if level:
         return 0 < step <= 2 * line.size
-    # Upwards is the top of the next column, where a sentence may go on.
+    # A step upwards leads to the next column, where a sentence may continue.
     if step < 0:
         return not _ENDED.search(last.text) and line.text[:1].islower()
     if step > _FARTHER * max(spacing, line.size):

@@ -1,4 +1,4 @@
-"""What files say about themselves, as far as it can be believed."""
+"""Title and date from the properties of files, if plausible."""
 
 import re
 import zipfile
@@ -24,17 +24,17 @@ _STAND_INS = (
     r"[\W\d_]*",
 )
 _STAND_IN = re.compile("|".join(_STAND_INS), re.IGNORECASE)
-"""What programs write where nobody has given a title."""
+"""Default titles that programs write."""
 
 
 def plausible_title(value: object) -> str:
-    """A title that somebody wrote; empty for the name of a program or file and for what stands in for a title."""
+    """Return a title written by a person; empty for names of programs or files and for default titles."""
     words = " ".join(value.split()) if isinstance(value, str) else ""
     return "" if _STAND_IN.fullmatch(words) or len(words) > _MAX_LENGTH else words
 
 
 def plausible_day(value: object) -> str:
-    """The ISO 8601 day of a moment, as PDF, HTML and office files write them; empty when it cannot be one."""
+    """Return the ISO 8601 day of a moment, as PDF, HTML and office files write them; empty if it cannot be one."""
     words = value.strip() if isinstance(value, str) else ""
     try:
         match = _PDF_DATE.match(words)

@@ -28,7 +28,7 @@ _MAX_CELL_LENGTH = 1_000_000
 _MAX_HEADER_WIDTH = 600
 """Characters. A longer header repeated over every few rows would drown them, so each row names its columns itself."""
 _FAILED = frozenset({"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", "#NUM!"})
-"""Shown by a formula without a result."""
+"""Values shown by a formula without a result."""
 
 
 def read_csv(data: bytes) -> Parsed:

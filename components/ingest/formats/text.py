@@ -20,7 +20,7 @@ _TITLE = re.compile(r"\s*#[ \t]+(\S.*?)[ \t#]*(?:\n|\Z)")
 
 
 def read_markdown(data: bytes) -> Parsed:
-    """A Markdown file. Front matter is metadata, and `faq: true` in it makes every heading a question.
+    """Return a Markdown file. Front matter is metadata, and `faq: true` in it makes every heading a question.
 
     Without it a text that marks its questions and answers ("Q: … A: …") is an FAQ too. Anything else that looks like a
     header (`Title: …`) is text.
@@ -35,14 +35,14 @@ def read_markdown(data: bytes) -> Parsed:
 
 
 def read_plain(data: bytes) -> Parsed:
-    """A text file: its paragraphs as they are, or its pairs when it marks questions and answers."""
+    """Read a text file: its paragraphs, or its pairs if it marks questions and answers."""
     text = decoded(data)
     pairs = faq.pairs_of_text(text)
     return faq.as_document(pairs) if pairs else Parsed("", text, "plain")
 
 
 def _title(body: str) -> tuple[str, str]:
-    """The heading that a text begins with, if any, and what follows."""
+    """Return the heading that a text begins with, if any, and what follows."""
     match = _TITLE.match(body)
     return (match[1], body[match.end() :]) if match else ("", body)
 
@@ -52,7 +52,7 @@ def _front_matter(text: str) -> "tuple[Mapping[str, Json], str]":
     if match is None:
         return {}, text
     try:
-        # An alias can make a few lines stand for gigabytes.
+        # Aliases can expand a few lines to gigabytes.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match[1])):
             return {}, text
         front_matter = yaml.safe_load(match[1])
@@ -64,7 +64,7 @@ def _front_matter(text: str) -> "tuple[Mapping[str, Json], str]":
 
 
 def _plain(value: object) -> "Json":
-    """What YAML made of a value, as JSON has it."""
+    """Convert a parsed YAML value to JSON types."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, dict):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-# What CommonMark takes for markup inside of a line, and only where it does: most underscores stay as they are.
+# Inline markup by the rules of CommonMark, so that most underscores need no escape.
 _INLINE = re.compile(
     r"\\(?=[!-/:-@\[-`{-~])"  # a backslash before punctuation
     r"|`|\*(?!\s)|(?<!\s)\*"  # code, emphasis
@@ -18,22 +18,22 @@ _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 
 
 def inline(text: str) -> str:
-    """`text` as one line of prose, white space runs as one space, everything that would be markup escaped."""
+    """Return `text` as one line of prose, white space runs as one space, everything that would be markup escaped."""
     return fragment(" ".join(text.split()))
 
 
 def fragment(text: str) -> str:
-    """A part of a line, white space runs as one space, also at its ends."""
+    """Return a part of a line, white space runs as one space, also at its ends."""
     return _INLINE.sub(r"\\\g<0>", _SPACES.sub(" ", text))
 
 
 def prose(text: str) -> str:
-    """One paragraph or list item. A line that would open a heading, a quotation, a table or a ruler does not."""
+    """Escape a paragraph or list item, so that no line opens a heading, quotation, table or rule."""
     return opening(inline(text))
 
 
 def opening(line: str) -> str:
-    """A line of Markdown that starts a block, made to start a paragraph or a list item."""
+    """Return a line of Markdown that starts a block, made to start a paragraph or a list item."""
     item = _ITEM.match(line)
     marker = item[1] if item else ""
     text = line[len(marker) :]
@@ -46,23 +46,23 @@ def lines(text: str) -> str:
 
 
 def heading(text: str, level: int) -> str:
-    """A heading of level 1–6; empty for an empty text."""
+    """Return a heading of level 1–6; empty for an empty text."""
     return titled(inline(text), level)
 
 
 def titled(line: str, level: int) -> str:
-    """The same of a line that is Markdown already."""
+    """Return the same of a line that is Markdown already."""
     return f"{'#' * min(max(level, 1), 6)} {line.rstrip('# ') or line}" if line else ""
 
 
 def indented(block: str, pad: str, marker: str = "") -> str:
-    """A block inside of a list item; the item's marker, if any, stands before its first line."""
+    """Indent a block inside a list item; the item's marker, if any, precedes its first line."""
     first, *following = block.split("\n")
     return "\n".join([(marker or pad) + first, *(pad + line if line else "" for line in following)])
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """A table, its first row the header; rows are filled up to the widest one. Cells hold Markdown already.
+    """Return a table, its first row the header; rows are filled up to the widest one. Cells hold Markdown already.
 
     :returns: empty when no cell holds anything.
     """
@@ -78,7 +78,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def page_mark(number: int) -> str:
-    """Says that what follows stands on a page. A comment to every other reader of Markdown."""
+    """Return a comment marking the page of the text that follows. Other Markdown readers ignore it."""
     return f"<!-- page {number} -->"
 
 

@@ -30,7 +30,7 @@ SECONDS = 30.0
 """Time limit of the questions of a request; gaps that were not reached stay open."""
 
 _WORDINGS = 10
-"""Wordings of one gap that are asked, newest first."""
+"""Number of a gap's wordings to ask, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _turns(gap: Gap) -> Iterator[Turn]:
 
 
 def _recorded(content: object) -> Turn | None:
-    """The turn as it began; None if another version has recorded it in another form."""
+    """Return the turn as it began; None if another version has recorded it in another form."""
     try:
         return RecordedInput.model_validate(content).turn()
     except ValidationError:

@@ -1,4 +1,4 @@
-"""What `/articles` takes and answers, over HTTP and as JSON on the command line."""
+"""Requests and responses of `/articles`, over HTTP and as JSON on the command line."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -31,18 +31,18 @@ class ArticleRequest(_Request):
     gaps: Annotated[tuple[_Id, ...], Field(max_length=MOST)] | None = None
 
     def draft(self) -> Draft:
-        """The draft as it is kept."""
+        """Return the draft in its stored form."""
         return drafted(self.title, self.text, self.questions, self.lang, self.trust)
 
 
 class ArticleChange(ArticleRequest):
-    """A changed draft. `version` is the one that the author had before them; gaps that are not named stay linked."""
+    """A changed draft. `version` is the version that the author edited; gaps that are not listed stay linked."""
 
     version: _Version
 
 
 class Publication(_Request):
-    """Which version of the draft is published: the newest, or nothing is."""
+    """Version of the draft to publish. Fails if a newer version exists."""
 
     version: _Version
 
@@ -82,7 +82,7 @@ class ArticlesAnswer(BaseModel):
 
 
 def article_part(article: Article) -> ArticlePart:
-    """The article as callers see it."""
+    """Return the article as callers see it."""
     draft = article.draft
     return ArticlePart(
         article_id=article.article_id,

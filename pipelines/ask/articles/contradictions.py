@@ -21,7 +21,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class SidePassage:
-    """One side of a contradiction; `sentence` is the one that contradicts the other side."""
+    """A side of a contradiction; `sentence` contradicts the other side."""
 
     chunk_id: str
     doc_id: str
@@ -49,9 +49,9 @@ class Contradiction:
 
 
 def undecided() -> tuple[Contradiction, ...]:
-    """The contradictions that nobody has decided on, the newest first.
+    """Return the open contradictions, newest first.
 
-    If one document supersedes the other, that is decided; answers go on to name the other one.
+    A pair is closed if one document supersedes the other; answers still mention the other one.
     """
     known = relations.current()
     pairs = dict.fromkeys(
@@ -68,7 +68,7 @@ def undecided() -> tuple[Contradiction, ...]:
             sides = [(passages[side.chunk_id], side.start, side.end) for side in (pair.one, pair.other)]
             other, trusted = sorted(sides, key=lambda side: precedence(in_force(side[0], known.successors)))
             listed.append(Contradiction(pair.kind, _side(*trusted), _side(*other), pair.at))
-    return tuple(sorted(listed, key=lambda one: (one.at, one.trusted.chunk_id), reverse=True))
+    return tuple(sorted(listed, key=lambda pair: (pair.at, pair.trusted.chunk_id), reverse=True))
 
 
 def supersede(newer: str, older: str) -> None:
@@ -84,7 +84,7 @@ def agree(chunk_id: str, other_chunk_id: str) -> None:
 
 
 def passage(chunk_id: str) -> SidePassage:
-    """One passage. Raises `NotFound` with the code `pair_unknown`."""
+    """Return a passage by its chunk id. Raises `NotFound` with the code `pair_unknown`."""
     found = _passages({chunk_id}).get(chunk_id) if _ID.fullmatch(chunk_id) else None
     if found is None:
         raise NotFound("pair_unknown")

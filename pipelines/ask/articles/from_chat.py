@@ -15,7 +15,7 @@ _UNANSWERED = frozenset({"refused", "cannot_answer", "low_confidence"})
 
 
 def write(chat_id: str) -> Article:
-    """A draft from a chat; the one that there is already, where somebody has begun it.
+    """Create a draft from a chat, or return the existing one.
 
     Take the customer's last question that the assistant could not answer, or else the longest message before a person
     answered: the last message is often "Are you there?". Mask phone numbers and the like, since customers will read the

@@ -1,4 +1,4 @@
-"""What the knowledge base could not answer, grouped by meaning: with the index's encoder, else by words."""
+"""Questions without an answer, grouped by meaning: with the index's encoder, or else by words."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,11 +21,11 @@ ALIKE = 0.9
 the pairs from here on are of one intent, and 0.53 of an intent's pairs are; from 0.88 on 0.72 and 0.66."""
 
 AT_ONCE = 100
-"""Questions that one look embeds; the others are grouped by their words until the next."""
+"""Questions embedded per request; until the next one, the others are grouped by their words."""
 
 
 def groups(status: Status | None = "open", words: str = "") -> tuple[Group, ...]:
-    """The gaps, those that mean the same together, the group asked most first.
+    """Return the gaps, those that mean the same together, the group asked most first.
 
     :param words: only groups in which some question has all of these words.
     """
@@ -35,7 +35,7 @@ def groups(status: Status | None = "open", words: str = "") -> tuple[Group, ...]
 
 
 def group_of(gap: Gap) -> Group:
-    """A gap with those of its kind that mean the same."""
+    """Return a gap with those of its kind that mean the same."""
     listed = _with(gap, gaps.all(gap.status))
     return next(group for group in _grouped(listed) if any(one.gap_id == gap.gap_id for one in group.gaps))
 
@@ -52,7 +52,7 @@ def _grouped(listed: Sequence[Gap]) -> tuple[Group, ...]:
 
 
 def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:
-    """The gaps with their vectors of this model; new ones are kept with them."""
+    """Return the gaps with their vectors of this model; new ones are kept with them."""
     names = {gap.gap_id: _vector_of(gap, dense) for gap in listed}
     missing = [gap for gap in listed if gap.vector_of != names[gap.gap_id] and _is_standalone(gap)][:AT_ONCE]
     made: dict[str, tuple[bytes, str]] = {}
@@ -73,7 +73,7 @@ def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:
 
 
 def _is_standalone(gap: Gap) -> bool:
-    """Whether the question says by itself what it is about; a follow-up does not, and is grouped by its stems alone."""
+    """Return whether the question is self-contained; a follow-up is not, and is grouped by its stems only."""
     return set(gap.stems) <= set(stems(gap.question))
 
 
@@ -87,5 +87,5 @@ def _has(gap: Gap, words: Sequence[str]) -> bool:
 
 
 def _with(gap: Gap, listed: Sequence[Gap]) -> Sequence[Gap]:
-    """The gap itself may be asked too rarely to be among those that are looked at together."""
+    """Add the gap to the list if it was asked too rarely to be listed."""
     return listed if any(one.gap_id == gap.gap_id for one in listed) else (*listed, gap)

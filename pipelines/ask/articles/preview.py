@@ -1,8 +1,8 @@
-"""What an article would change: recorded questions asked without it and with it, before a customer sees it.
+"""Preview of an article's effect: recorded questions are asked without it and with it, before customers see it.
 
-Asked are the questions of the gaps that it is written for, those that its author means it to answer, other gaps that
-share its words, and answered questions that do, which must not get worse. A preview takes a bounded time; what it has
-not got to then is counted. It keeps no words of a customer: a recorded question is named by its turn.
+It asks the questions of the linked gaps, the author's own questions, questions of other gaps that share words with the
+article, and similar answered questions, which must not get worse. The time is limited; questions left over are counted.
+No customer text is stored: a recorded question is referenced by its turn.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Asking
 
 SECONDS = 60.0
-"""How long a preview takes at most, the question in work then aside."""
+"""Time limit of a preview. The current question may exceed it."""
 
 Kind: TypeAlias = Literal["gap", "own", "other", "answered"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -36,14 +36,14 @@ State: TypeAlias = Literal["running", "done", "late", "stopped", "failed"]
 Effect: TypeAlias = Literal["answers", "offers", "worse", "changes", "nothing"]
 
 _SILENT = timedelta(minutes=3)
-"""How long one question may take, before nobody is believed to be asking."""
+"""Time limit of one question, after which a running preview counts as abandoned."""
 
 _OF_GAPS, _OTHERS, _ANSWERED = 30, 15, 15
 _LOOKED_AT = 300
-"""Answered turns among which those that share the article's words are looked for."""
+"""Number of answered turns searched for words of the article."""
 
 _SHARED = 0.5
-"""Share of a question's stems that an article has to have for the question to concern it."""
+"""Share of a question's stems that an article must contain for the question to be related."""
 
 
 class _Part(BaseModel):
@@ -51,7 +51,7 @@ class _Part(BaseModel):
 
 
 class Side(_Part):
-    """What a customer would see. `articles` are documents offered in place of an answer."""
+    """Result that a customer would see. `articles` are documents offered in place of an answer."""
 
     outcome: str
     reason: str | None
@@ -61,18 +61,18 @@ class Side(_Part):
 
     @classmethod
     def of(cls, result: VisibleResult) -> "Side":
-        """A side of a replayed turn."""
+        """Return a side of a replayed turn."""
         cited = tuple(dict.fromkeys(doc_id for doc_id, _ in result.citations))
         return cls(
             outcome=result.outcome, reason=result.reason, text=result.text, cited=cited, articles=result.articles
         )
 
     def answers_by(self, doc_id: str) -> bool:
-        """Whether a customer gets an answer that stands on this document."""
+        """Return whether a customer gets an answer that cites this document."""
         return self.outcome in SHOWN and doc_id in self.cited
 
     def offers(self, doc_id: str) -> bool:
-        """Whether a customer is shown this document in one way or another."""
+        """Return whether a customer is shown this document in one way or another."""
         return doc_id in self.cited or doc_id in self.articles
 
 
@@ -87,7 +87,7 @@ class AskedQuestion(_Part):
     after: Side
 
     def effect(self, doc_id: str) -> Effect:
-        """What publishing the document would mean for whoever asks this."""
+        """Return the effect that publishing the document would have on this question."""
         if self.after.answers_by(doc_id):
             return "answers"
         if self.before.outcome in SHOWN and self.after.outcome not in SHOWN:
@@ -112,7 +112,7 @@ class Preview(_Part):
 
     @property
     def asked(self) -> int:
-        """How many questions it has asked so far."""
+        """Return the number of questions asked so far."""
         return len(self.questions)
 
 
@@ -125,18 +125,18 @@ class _Candidate:
 
 
 def begun(article: Article) -> Preview:
-    """A preview that has asked nothing yet."""
+    """Return a preview that has asked nothing yet."""
     now = datetime.now(UTC)
     return Preview(version=article.version, state="running", begun_at=now, at=now)
 
 
 def stored(article: Article) -> Preview | None:
-    """The article's last preview."""
+    """Return the article's last preview."""
     return None if article.preview is None else Preview.model_validate(article.preview)
 
 
 def is_running(preview: Preview) -> bool:
-    """Whether it goes on: one whose process has gone does not."""
+    """Return whether it goes on: one whose process has gone does not."""
     return preview.state == "running" and datetime.now(UTC) - preview.at < _SILENT
 
 
@@ -151,9 +151,9 @@ def run(
 ) -> Preview:
     """Ask everything that concerns the article. Raises `CallerError` when the article would be refused.
 
-    :param ask: what answers; one of its own when None.
-    :param on_progress: is told after each question.
-    :param stopping: whether to leave off; asked before each question.
+    :param ask: use case that answers; a new one if None.
+    :param on_progress: called after each question.
+    :param stopping: returns whether to stop; called before each question.
     """
     until = monotonic() + seconds
     document = ingest.trial(source_of(article))
@@ -179,7 +179,7 @@ def _ended(preview: Preview, state: State) -> Preview:
 
 
 def failed(preview: Preview) -> Preview:
-    """The preview, given up for a fault of ours."""
+    """Return the preview, marked as failed by an internal error."""
     return _ended(preview, "failed")
 
 
@@ -205,7 +205,7 @@ def _asked(replay: Replay, candidate: _Candidate) -> Iterator[AskedQuestion]:
 
 
 def _candidates(article: Article) -> Iterator[_Candidate]:
-    """The questions that concern the article, the most important first, each turn once."""
+    """Yield the questions that concern the article, the most important first, each turn once."""
     own_gaps = [gap.gap_id for gap in gaps.of_article(article.article_id)]
     seen: set[str] = set()
     wordings: set[str] = set()
@@ -226,7 +226,7 @@ def _candidates(article: Article) -> Iterator[_Candidate]:
 
 
 def _of_gaps(gap_ids: list[str], kind: Kind, most: int, seen: set[str]) -> Iterator[_Candidate]:
-    """The newest turns of gaps, one for each wording."""
+    """Yield the newest turns of gaps, one for each wording."""
     if not gap_ids:
         return
     wordings: set[str] = set()
@@ -244,7 +244,7 @@ def _of_gaps(gap_ids: list[str], kind: Kind, most: int, seen: set[str]) -> Itera
 
 
 def _answered(about: frozenset[str], seen: set[str]) -> Iterator[_Candidate]:
-    """The newest answered turns whose questions share the article's words, one for each question."""
+    """Yield the newest answered turns whose questions share the article's words, one for each question."""
     questions: set[str] = set()
     for record in search.find(TurnQuery(outcome="answered"), limit=_LOOKED_AT):
         asked = frozenset(stems(record.question or ""))

@@ -5,7 +5,7 @@ from tenants.desk.articles import ORIGIN, Article
 
 
 def source_of(article: Article) -> SourceDocument:
-    """The document that publishing the article makes."""
+    """Return the document that publishing the article makes."""
     draft = article.draft
     return SourceDocument(
         doc_id=article.doc_id,

@@ -1,4 +1,4 @@
-"""What is done with an article: looked at, tried out, published, taken back."""
+"""Use cases of articles: inspect, preview, publish, withdraw."""
 
 import logging
 from collections import Counter
@@ -29,7 +29,7 @@ from tenants.knowledge.gaps import Gap
 log = logging.getLogger("opora.articles")
 
 _WAITING = 8
-"""Previews that may wait for the one in work."""
+"""Number of previews that may wait in the queue."""
 
 _SAVE_SECONDS = 0.5
 
@@ -50,7 +50,7 @@ class Articles:
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Nothing: the first preview warms what it needs."""
+        """Do nothing: the first preview warms up its components."""
 
     def close(self) -> None:
         """Leave off after the question in work."""
@@ -58,7 +58,7 @@ class Articles:
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     def chunks(self, article: Article) -> tuple[InspectedChunk, ...]:
-        """How the article would be cut. Raises `CallerError` when it would be refused."""
+        """Return the chunks that the article would have. Raises `CallerError` if it would be refused."""
         return self._ingest.chunks(source_of(article))
 
     def preview(self, article_id: str, on_progress: OnProgress) -> Preview:
@@ -121,7 +121,7 @@ class Articles:
         try:
             self._ingest.withdraw(article.doc_id)
         except NotFound:
-            # Somebody has removed the document already.
+            # The document has already been removed.
             log.info("article %s was published no more", article_id)
         withdrawn = articles.mark_withdrawn(article_id)
         audit.note_article(article.doc_id, "withdrawn", article.published_version or 0, get_settings())
@@ -164,7 +164,7 @@ class Articles:
 
 
 def drafted(title: str, text: str, questions: Sequence[str] = (), lang: str = "", trust: str = "auto") -> Draft:
-    """A draft as it is kept: line ends and spaces as they should be, each question once."""
+    """Return a draft in its stored form: normalised line ends and spaces, no duplicate questions."""
     asked = (" ".join(clean(question).split()) for question in questions)
     return Draft(
         " ".join(clean(title).split()),

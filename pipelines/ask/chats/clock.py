@@ -1,4 +1,4 @@
-"""What time does to chats: those put off come back, those that nobody takes return to the assistant."""
+"""Timed changes of chats: snoozed chats return, chats that no operator takes go back to the assistant."""
 
 import logging
 from datetime import UTC, datetime, timedelta
@@ -61,7 +61,7 @@ class ChatClock:
 
 
 def _still_open(chat: Chat) -> str:
-    """What a customer reads whom nobody has answered in time."""
+    """Return the text for a customer whose chat no operator has taken in time."""
     when = sentence(sites.hours(chat.site), chat.locale)
     return text("chats.queue_timed_out", chat.locale, when=when)
 

@@ -13,12 +13,13 @@ from tenants.chats.transitions import State
 Owner: TypeAlias = Literal["bot", "human", "nobody"]
 
 _FOR_OPERATORS = frozenset({"operator", "meant", "suggestion"})
-"""What customers do not see of a message: operators' names for themselves, how a question was understood, and what the
-assistant had suggested."""
+"""Keys of a message that customers do not see: operators' internal names, the interpreted question, and the assistant's
+suggestion.
+"""
 
 
 class ChatPart(BaseModel):
-    """A chat as its customer sees it. `owner` says who answers next; nobody: the chat waits, or is over."""
+    """A chat for its customer. `owner` answers next; `nobody` means that the chat waits or is over."""
 
     chat_id: str
     state: State
@@ -87,41 +88,41 @@ class PostedAnswer(BaseModel):
 
 
 def chat_part(chat: Chat) -> ChatPart:
-    """A chat for its customer. Reads the name of whoever has it."""
+    """Return a chat for its customer. Reads the assignee's name."""
     return ChatPart(**_chat_fields(chat))
 
 
 def desk_chat_part(chat: Chat) -> DeskChatPart:
-    """A chat for operators."""
+    """Return a chat for operators."""
     own = {name: getattr(chat, name) for name in DeskChatPart.model_fields.keys() - ChatPart.model_fields.keys()}
     return DeskChatPart(**_chat_fields(chat), **own)
 
 
 def message_part(message: Message) -> MessagePart:
-    """A message for a customer."""
+    """Return a message for a customer."""
     part = desk_message_part(message)
     part.body = {name: value for name, value in part.body.items() if name not in _FOR_OPERATORS}
     return part
 
 
 def desk_message_part(message: Message) -> MessagePart:
-    """A message for operators."""
+    """Return a message for operators."""
     fields = {name: getattr(message, name) for name in MessagePart.model_fields}
     return MessagePart(**fields | {"body": dict(message.body)})
 
 
 def thread_answer(chat: Chat, messages: Iterable[Message]) -> ThreadAnswer:
-    """A chat and messages of it for its customer."""
+    """Return a chat and messages of it for its customer."""
     return ThreadAnswer(chat=chat_part(chat), messages=tuple(map(message_part, messages)))
 
 
 def posted_answer(posted: Posted) -> PostedAnswer:
-    """A message that was just stored, for its customer."""
+    """Return a message that was just stored, for its customer."""
     return PostedAnswer(chat=chat_part(posted.chat), message=message_part(posted.message))
 
 
 def owner(chat: Chat) -> Owner:
-    """Who answers next."""
+    """Return the side that answers next."""
     if chat.state == "bot":
         return "bot"
     return "human" if chat.assignee is not None and chat.state != "resolved" else "nobody"

@@ -1,8 +1,8 @@
-"""Chats as customers use them: what they write is stored, and answered by the assistant while the chat is its own.
+"""Customer side of chats: messages are stored, and the assistant answers them while it owns the chat.
 
-The turns of a chat run one after the other, in one process at a time, which has the chat claimed meanwhile; once that
-process is gone, the next one that is asked for the chat answers what waits. What they come to is stored wherever that
-is. One use case for the widget, the API and other channels.
+The turns of a chat run one after the other, in one process at a time, which holds a claim on the chat meanwhile. If
+that process dies, the next process that serves the chat answers the pending messages. Results can be stored from any
+process. The widget, the API and other channels share this use case.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ from tenants.work.claims import ChatClaim
 log = logging.getLogger("opora.chats")
 
 USER_REQUEST = "user_request"
-"""Why a chat goes to a person when its customer asks for one by a button."""
+"""Handoff reason: the customer has pressed the button for a person."""
 
 RATE_LIMITED = "rate_limited"
-"""Why a chat goes to a person when its customer has asked too much for longer than `_LONGEST_DELAY_SECONDS`."""
+"""Handoff reason: the customer has exceeded the rate limit for longer than `_LONGEST_DELAY_SECONDS`."""
 _LONGEST_DELAY_SECONDS = 300
 
 _POLL_SECONDS = 0.2
@@ -57,7 +57,7 @@ class LiveTurn:
     stored: bool = False
 
     def settle(self, ended: EndedTurn) -> EndedTurn | None:
-        """Called in the turn's thread."""
+        """Store the outcome of the turn. Called in the turn's thread."""
         settled = settling.settle(self.chat, self.pending, ended)
         self.stored = settled is not None
         return settled
@@ -65,7 +65,7 @@ class LiveTurn:
 
 @dataclass(slots=True)
 class _Channel:
-    """What goes on in one chat in this process."""
+    """State of a chat in this process."""
 
     task: "asyncio.Task[None] | None" = None
     rerun: bool = False
@@ -89,7 +89,7 @@ class Conversations:
         file_id: str | None = None,
         body: Body = EMPTY_BODY,
     ) -> Posted:
-        """Store a message of the caller in a chat of theirs; the assistant answers it if the chat is its own."""
+        """Store a message in a chat of the caller; the assistant answers it if it owns the chat."""
 
         def store_message() -> Posted:
             own = store.own(chat_id)
@@ -103,7 +103,7 @@ class Conversations:
         return posted
 
     async def edit(self, chat_id: str, message_id: str, words: str, client_id: str | None = None) -> Posted:
-        """Put other words in place of the customer's last message.
+        """Replace the text of the customer's last message.
 
         :raises Conflict: `chat_changed`, when that is not the last one any more, or a person has the chat.
         """
@@ -143,7 +143,7 @@ class Conversations:
         return await asyncio.to_thread(store.get, chat_id)
 
     async def ask_for_person(self, chat_id: str) -> Chat:
-        """Hand a chat of the caller over, at whatever moment. An answer that is being written comes to nothing."""
+        """Hand over a chat of the caller at any time. An answer that is being written is discarded."""
 
         def hand_over() -> Chat:
             own, messages = _own_chat_and_messages(chat_id)
@@ -166,7 +166,7 @@ class Conversations:
 
     @contextmanager
     def following(self, chat_id: str) -> Iterator["asyncio.Queue[LiveTurn]"]:
-        """The turns of a chat as they begin, the one that is running first."""
+        """Provide a queue of the chat's turns as they begin, starting with the running turn."""
         channel = self._channel(chat_id)
         turns: asyncio.Queue[LiveTurn] = asyncio.Queue()
         if channel.live is not None:
@@ -220,7 +220,7 @@ class Conversations:
                 channel.rerun = True
                 if not await self._claimed(claim):
                     break
-                # Whoever had it before may have answered meanwhile.
+                # The previous owner of the claim may have answered meanwhile.
                 chat, pending = await asyncio.to_thread(_next, chat_id, attempted)
                 if pending is not None:
                     attempted.add(pending.request_id)
@@ -236,7 +236,7 @@ class Conversations:
             await asyncio.to_thread(claim.release)
 
     async def _claimed(self, claim: ChatClaim) -> bool:
-        """Have the chat to this process, once whoever answers in it is done. False when that takes too long."""
+        """Wait for the claim on the chat until its owner is done. Return False on timeout."""
         until = monotonic() + self.runner.budget + _POLL_SECONDS
         while not await asyncio.to_thread(claim.take):
             if monotonic() >= until:
@@ -310,7 +310,7 @@ def _apologise(live: LiveTurn) -> None:
 
 
 def _next(chat_id: str, attempted: Set[str]) -> tuple[Chat, PendingQuestion | None]:
-    # The chat first: whoever changes it after this makes the turn come to nothing.
+    # Load the chat first: any later change of it discards the turn.
     chat = store.get(chat_id)
     pending = thread.pending_questions(store.recent(chat_id)) if chat.state == "bot" else ()
     return chat, next((one for one in pending if one.request_id not in attempted), None)

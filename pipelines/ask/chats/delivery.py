@@ -1,8 +1,8 @@
-"""Events of chats sent to the tenants' webhooks, signed as Standard Webhooks says (https://www.standardwebhooks.com).
+"""Delivery of chat events to the tenants' webhooks, signed by Standard Webhooks (https://www.standardwebhooks.com).
 
-Deliveries to one receiver go one after the other, those to different ones side by side: a receiver that hangs delays
-nobody but itself. What fails is tried again under the same id for more than a day; then it is dead until somebody has
-it sent again. A receiver inside of the own network is reached only where `OPORA_TOOL_NETWORKS` names that.
+Deliveries to one receiver are sequential, to different receivers parallel: a hanging receiver delays only itself. A
+failed delivery is retried under the same id for more than a day, then marked dead until an operator resends it. A
+receiver in the internal network is reached only if `OPORA_TOOL_NETWORKS` lists the network.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from tenants.core.errors import NotFound, OporaError, trail
 log = logging.getLogger("opora.webhooks")
 
 SECONDS = 15.0
-"""For one delivery, from the connection to the end of the answer."""
+"""Time limit of one delivery, from the connection to the end of the answer."""
 
 WORKERS = 16
 PAUSE_SECONDS = 1.0
@@ -32,9 +32,9 @@ _CLOSE_SECONDS = 2.0
 
 
 class WebhookDelivery:
-    """Sends what is due, in threads of its own, as long as the service runs.
+    """Sends due deliveries in background threads while the service runs.
 
-    :param permitted: which IP addresses may be connected to. Another choice than the settings' is for tests alone.
+    :param permitted: returns whether an IP address may be connected to. Only tests override the settings.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class WebhookDelivery:
 
 
 def signed(delivery: Delivery, secrets: Sequence[str], now: float | None = None) -> Mapping[str, str]:
-    """The headers of a delivery: its id, the same at each attempt, the time, and a signature by each secret."""
+    """Return the headers of a delivery: its id, the same at each attempt, the time, and a signature by each secret."""
     moment = str(int(now if now is not None else time()))
     content = f"{delivery.delivery_id}.{moment}.{delivery.body}".encode()
     return {

@@ -1,4 +1,4 @@
-"""What operators see happen: in all chats of their tenant, and in the one that they look at."""
+"""Event streams for operators: of all chats of their tenant, and of the open chat."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -21,7 +21,7 @@ DESK_CHAT_EVENT_NAMES = ("snapshot", "message", "state", "typing", "presence")
 
 
 async def desk_events() -> AsyncIterator[ServerSentEvent]:
-    """`ready`, then each chat in which something is new, and who types and looks where."""
+    """Yield `ready`, then each chat in which something is new, and who types and looks where."""
     me = "operator", context.current().subject
     attendances = Attendances(me)
     with fanout.watching() as watcher:
@@ -31,7 +31,7 @@ async def desk_events() -> AsyncIterator[ServerSentEvent]:
             for chat_id, signal in attendances.take(announcements):
                 yield json_event(signal.kind, {"chat_id": chat_id, **asdict(signal)})
             if "" in changed:
-                # Announcements may have been missed: whoever lists the chats by this event sees them all.
+                # Announcements may have been missed. A client that lists the chats on this event sees all of them.
                 yield json_event("ready", {})
             for chat_id in changed - {""}:
                 chat = await asyncio.to_thread(_desk_chat, chat_id)
@@ -40,10 +40,10 @@ async def desk_events() -> AsyncIterator[ServerSentEvent]:
 
 
 class DeskChatEvents:
-    """One chat as an operator follows it: what is stored, notes included, and who is there.
+    """Events of a chat for an operator: stored messages and notes, presence and typing.
 
     :param after: the number of the last message that the operator has.
-    :param name: how the customer knows the operator.
+    :param name: operator's name for the customer.
     """
 
     def __init__(self, chat_id: str, after: int, name: str) -> None:
@@ -52,7 +52,7 @@ class DeskChatEvents:
         self._presence = Presence(chat_id, "operator", name)
 
     async def read(self) -> AsyncIterator[ServerSentEvent]:
-        """`snapshot`, then all that happens, until the reader leaves or the service shuts down."""
+        """Yield `snapshot`, then all that happens, until the reader leaves or the service shuts down."""
         with fanout.watching(self._chat_id) as watcher:
             try:
                 chat, messages = await asyncio.to_thread(self._load)

@@ -1,8 +1,8 @@
-"""The events of a chat as they come, for whoever watches it: what is stored, who is typing, and the turn that runs.
+"""Live events of a chat: stored messages, typing, presence and the running turn.
 
-`snapshot` comes first: the chat and the messages that the reader has not seen. A turn's answer is shown as it is
-written; its `result` comes once it is stored, and the stored `message` after it. An answer that comes to nothing,
-because a person has taken the chat over or the customer has stopped it, is taken back by `retract`.
+`snapshot` comes first: the chat and the messages that the reader has not seen. A turn's answer is streamed;
+its `result` follows once it is stored, then the stored `message`. `retract` takes back an answer that is discarded
+because a person has taken the chat over or the customer has stopped it.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ ChatEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "pr
 EVENT_NAMES: tuple[str, ...] = (*get_args(ChatEventName), *(one for one in get_args(EventName) if one != "done"))
 
 SILENCE_SECONDS = 5.0
-"""How often a reader to whom nothing happens looks who is still there, and whether the service is shutting down."""
+"""Interval at which an idle reader checks presence and whether the service is shutting down."""
 POLL_SECONDS = 15.0
-"""How often it looks whether something was stored that nobody announced: by a command of the terminal."""
+"""Interval of checks for changes that were not announced, such as those by the command line."""
 
 EVENT_HEADERS: Mapping[str, str] = {"Cache-Control": "no-cache, no-transform"}
 
@@ -43,7 +43,7 @@ class _TurnEvent:
 
 
 class ChatEvents:
-    """One reader of one chat of the caller.
+    """A reader of one of the caller's chats.
 
     :param after: the number of the last message that the reader has.
     """
@@ -59,7 +59,7 @@ class ChatEvents:
         self._presence = Presence(chat_id, "customer")
 
     async def read(self) -> AsyncIterator[ServerSentEvent]:
-        """The events, until the reader leaves or the service shuts down."""
+        """Yield the events, until the reader leaves or the service shuts down."""
         inbox: asyncio.Queue[News | _TurnEvent] = asyncio.Queue()
         with fanout.watching(self._chat_id) as watcher, self._conversations.following(self._chat_id) as turns:
             pumps = [
@@ -96,7 +96,7 @@ class ChatEvents:
         for signal in self._presence.take(announcements):
             yield json_event(signal.kind, for_customers(signal))
             if signal.kind == "presence" and not signal.active:
-                # A customer is shown one person at most: whoever is left.
+                # A customer sees at most one person: show a remaining one.
                 for other in self._presence.others:
                     yield json_event(other.kind, for_customers(other))
         if changed or monotonic() - self._polled_at >= POLL_SECONDS:
@@ -104,7 +104,7 @@ class ChatEvents:
                 yield event
 
     async def _poll(self) -> AsyncIterator[ServerSentEvent]:
-        """What was stored since the last look; of the turn that is being shown nothing before its own end."""
+        """Yield changes since the last check; of a turn that is being streamed, nothing before its end."""
         self._polled_at = monotonic()
         chat, messages = await asyncio.to_thread(self._load)
         for one in messages:
@@ -140,7 +140,7 @@ class ChatEvents:
                 yield stored
 
     def _retract(self) -> Iterator[ServerSentEvent]:
-        """The answer that is being shown comes to nothing."""
+        """Retract the answer that is being shown."""
         if self._live is not None and self._visible:
             for what in ("answer", "sources"):
                 yield json_event("retract", {"turn_id": _turn_id(self._live), "what": what})
@@ -166,7 +166,7 @@ def _turn_id(live: LiveTurn) -> str:
 
 
 def _differ(before: Chat, after: Chat) -> bool:
-    """Whether a chat has changed in what its last message does not say."""
+    """Return whether a chat has changed in what its last message does not say."""
     return replace(before, last_seq=after.last_seq, updated_at=after.updated_at) != after
 
 
@@ -181,6 +181,6 @@ def _message(message: Message) -> dict[str, object]:
 
 
 def json_event(name: str, data: object, seq: int | None = None) -> ServerSentEvent:
-    """An event; `seq` is its id, from which a reader goes on."""
+    """Return an event; `seq` is its id, from which a reader goes on."""
     text = json.dumps(data, ensure_ascii=False)
     return ServerSentEvent(raw_data=text, event=name, id=str(seq) if seq is not None else None)

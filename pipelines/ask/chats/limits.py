@@ -1,4 +1,4 @@
-"""How often customers may write, and what they may send."""
+"""Limits for customers: message rate and permitted content."""
 
 from pipelines.ask.chats.conversations import Conversations
 from settings import get_settings

@@ -1,4 +1,4 @@
-"""Who looks at a chat and who types in it: in memory alone, and for as long as somebody says so.
+"""Presence and typing in chats: kept in memory only, and only while it is repeated.
 
 Every process repeats that a person is present. Without a repeat they expire, for example when a process is killed. A
 new reader sends a roll call, so that it does not have to wait for the next repeat.
@@ -23,10 +23,10 @@ Who: TypeAlias = Literal["customer", "operator"]
 SignalKind: TypeAlias = Literal["typing", "presence"]
 
 TYPING_SECONDS = 8.0
-"""How long somebody types who does not say so again; widgets say so every three seconds."""
+"""Lifetime of a typing signal; widgets repeat it every three seconds."""
 REPEAT_SECONDS = 15.0
 PRESENT_SECONDS = 40.0
-"""More than two repeats, so that one that is late or lost makes nobody leave."""
+"""More than two repeats, so that a person does not disappear when one repeat is late or lost."""
 ROLL_SECONDS = 1.0
 """The shortest time between two announcements of one person by one process."""
 _EXPIRE_SECONDS = 4.0
@@ -34,7 +34,7 @@ _EXPIRE_SECONDS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Somebody begins or ends to type, comes or goes."""
+    """Start or end of a person's typing or presence."""
 
     kind: SignalKind
     who: str
@@ -44,14 +44,14 @@ class Signal:
 
 
 class Attendance:
-    """Who is at a chat, as one reader learns it from announcements.
+    """Presence in a chat, derived from announcements for one reader.
 
-    :param but: who the reader is, by `who` and subject: nobody is shown to themselves.
-    :param clock: seconds from any start.
+    :param reader: `who` and subject of the reader, who is not shown to themselves.
+    :param clock: monotonic clock in seconds.
     """
 
-    def __init__(self, but: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
-        self._reader = but
+    def __init__(self, reader: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
+        self._reader = reader
         self._clock = clock
         self._streams: dict[tuple[str, str, str], float] = {}
         self._typing: dict[tuple[str, str], float] = {}
@@ -59,7 +59,7 @@ class Attendance:
         self._present: tuple[tuple[str, str], ...] = ()
 
     def take(self, signal: Announcement) -> Iterator[Signal]:
-        """What an announcement changes."""
+        """Apply an announcement and yield the changes."""
         person = signal.who, signal.subject
         if person == self._reader:
             return
@@ -72,7 +72,7 @@ class Attendance:
                 self._typing[person] = now + TYPING_SECONDS
             else:
                 self._typing.pop(person, None)
-            # Said again while it goes on, because readers, too, forget it after a while.
+            # Repeat the signal while typing continues, because readers expire it too.
             if signal.active or was_typing:
                 yield self._signal("typing", person, active=signal.active)
         elif signal.kind in ("presence", "roll_call"):
@@ -84,7 +84,7 @@ class Attendance:
             yield from self.expire()
 
     def expire(self) -> Iterator[Signal]:
-        """What the time that has passed changes."""
+        """Remove expired entries and yield the changes."""
         now = self._clock()
         self._streams = {stream: until for stream, until in self._streams.items() if until > now}
         present = tuple(dict.fromkeys((who, subject) for who, subject, _ in self._streams))
@@ -101,12 +101,12 @@ class Attendance:
 
     @property
     def present(self) -> tuple[Signal, ...]:
-        """Those who are there."""
+        """Return the persons present."""
         return tuple(self._signal("presence", person, active=True) for person in self._present)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is there and nobody types."""
+        """Return whether no person is present or typing."""
         return not self._streams and not self._typing
 
     def _signal(self, kind: SignalKind, person: tuple[str, str], *, active: bool) -> Signal:
@@ -114,24 +114,24 @@ class Attendance:
 
 
 class Attendances:
-    """Who is at the chats of a tenant, as one reader of all of them learns it: `(chat_id, signal)`.
+    """Presence in all chats of a tenant for one reader, as `(chat_id, signal)`.
 
-    :param but: who the reader is.
-    :param clock: seconds from any start.
+    :param reader: `who` and subject of the reader.
+    :param clock: monotonic clock in seconds.
     """
 
-    def __init__(self, but: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
-        self._reader = but
+    def __init__(self, reader: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
+        self._reader = reader
         self._clock = clock
         self._chats: dict[str, Attendance] = {}
         self._expired_at = clock()
 
     def take(self, announcements: Iterable[Announcement]) -> Iterator[tuple[str, Signal]]:
-        """What is new. Call it every few seconds, too, when nothing was announced."""
+        """Apply announcements and yield the changes. Call it every few seconds even without announcements."""
         for one in announcements:
             attendance = self._chats.setdefault(one.chat_id, Attendance(self._reader, self._clock))
             yield from ((one.chat_id, signal) for signal in attendance.take(one))
-        # Whatever any reader of any chat announces comes by here: not every time is there reason to look at all chats.
+        # Announcements of all chats arrive here, so do not check every chat for each of them.
         if self._clock() - self._expired_at < _EXPIRE_SECONDS:
             return
         self._expired_at = self._clock()
@@ -199,7 +199,7 @@ class Presence:
         self._person.announce(calls_roll=True)
 
     def leave(self) -> None:
-        """The reader is gone; called when its stream ends, however that comes about."""
+        """Mark the reader as gone. Called when its stream ends, for any reason."""
         if self._person is not None:
             self._person.streams -= 1
             if not self._person.streams:
@@ -207,7 +207,7 @@ class Presence:
             self._person = None
 
     def take(self, announcements: Iterable[Announcement]) -> Iterator[Signal]:
-        """What is new about the others. Call it every few seconds, too, when nothing was announced."""
+        """Apply announcements and yield changes of others. Call it every few seconds even without announcements."""
         person = self._person
         for one in announcements:
             if person is not None and one.kind == "roll_call" and one.stream != person.here.stream:
@@ -219,12 +219,12 @@ class Presence:
 
     @property
     def others(self) -> tuple[Signal, ...]:
-        """Those who are there."""
+        """Return the other persons present."""
         return self._attendance.present
 
 
 def typing(chat_id: str, who: Who, name: str = "", *, active: bool) -> None:
-    """Let whoever watches a chat see that the caller types in it, or has stopped."""
+    """Announce to all readers of a chat that the caller is typing in it, or has stopped."""
     caller = context.current()
     announce_soon(Announcement(caller.tenant_id, chat_id, "typing", who, name, active, subject=caller.subject))
 
@@ -238,5 +238,5 @@ def announce_soon(announcement: Announcement) -> None:
 
 
 def for_customers(signal: Signal) -> Mapping[str, object]:
-    """A signal as customers see it: without what operators are called among themselves."""
+    """Return a signal as customers see it: without what operators are called among themselves."""
     return {"who": signal.who, "name": signal.name, "active": signal.active}

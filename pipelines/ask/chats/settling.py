@@ -1,4 +1,4 @@
-"""What comes of a turn in a chat: its answer is stored, or the chat goes to a person, in one transaction either way."""
+"""Outcome of a turn in a chat, stored in one transaction: the answer, or the handoff to a person."""
 
 from dataclasses import replace
 
@@ -18,9 +18,9 @@ REPEATED_FAILURES = "repeated_failures"
 
 
 def settle(chat: Chat, pending: PendingQuestion, ended: EndedTurn) -> EndedTurn | None:
-    """Store what a turn has come to. None: a person has the chat by now, or the customer has stopped the answer.
+    """Store the outcome of a turn. Return None if a person has taken the chat or the customer has stopped the answer.
 
-    :param chat: as it was when the turn began.
+    :param chat: state at the beginning of the turn.
     """
     turn = ended.turn
     failed = turn.outcome in FAILED
@@ -69,6 +69,6 @@ def _hand_over(chat: Chat, pending: PendingQuestion, ended: EndedTurn, reason: s
 
 
 def _body(ended: EndedTurn) -> Body:
-    """What a message of the assistant carries: the whole turn, and the question as it was meant."""
+    """Return the body of the assistant's message: the whole turn, and the interpreted question."""
     answer: TurnAnswer = ended.answer
     return {"turn": answer.model_dump(mode="json"), "meant": ended.turn.standalone_question or ended.turn.question}

@@ -21,10 +21,10 @@ from tenants.core import context
 from tenants.core.errors import Invalid
 
 Fate: TypeAlias = Literal["offered", "accepted", "edited", "discarded"]
-"""What an operator did with a suggestion. `offered`: nothing yet."""
+"""An operator's use of a suggestion. `offered`: not used yet."""
 
 _LOOK_BACK = 3
-"""Messages that are tried, the newest first: the last one is often a mere "are you there?" or a call for a person."""
+"""Number of messages to try, newest first: the last one is often "are you there?" or a call for a person."""
 _NO_QUESTION = HANDED_OVER | {"nonsense", "irrelevant"}
 _LINKS = 2
 _MARKER = re.compile(r"\s*\[\d+\]")
@@ -32,7 +32,7 @@ _MARKER = re.compile(r"\s*\[\d+\]")
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A suggestion as it is stored. `reply` is what an operator may send: without markers, with links to read on."""
+    """A stored suggestion. `reply` is the text that an operator may send: without markers, with links."""
 
     message_id: str
     turn: object
@@ -65,7 +65,7 @@ async def suggest(runner: Runner, chat_id: str) -> Posted:
 
 
 def reply_of(answer: TurnAnswer, locale: str) -> str:
-    """What an operator may send to the customer; empty where the knowledge base holds no answer."""
+    """Return the text that an operator may send to the customer; empty if the knowledge base has no answer."""
     if answer.outcome in SHOWN:
         cited = _titles(one for one in answer.citations if one.cited)
         words = _MARKER.sub("", answer.answer.text).strip()
@@ -75,7 +75,7 @@ def reply_of(answer: TurnAnswer, locale: str) -> str:
 
 
 def stored(message: Message) -> Suggestion | None:
-    """The suggestion that a note is, if it is one."""
+    """Return the suggestion that a note is, if it is one."""
     kept = message.body.get("suggestion") if message.author == "bot" and message.kind == "note" else None
     if not isinstance(kept, dict):
         return None
@@ -83,7 +83,7 @@ def stored(message: Message) -> Suggestion | None:
 
 
 def fates(messages: Iterable[Message]) -> dict[str, Fate]:
-    """What became of the suggestions among messages, by the suggestion's message."""
+    """Return the use of each suggestion among the messages, by the id of the suggestion's message."""
     known: dict[str, Fate] = {}
     for one in messages:
         used = one.body.get("suggestion")

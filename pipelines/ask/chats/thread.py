@@ -1,6 +1,6 @@
-"""What the messages of a chat come to: which of them wait for an answer, and the conversation before each.
+"""Pending questions of a chat and the conversation before each.
 
-Read from the stored messages alone, so that a service that was killed in the middle of an answer goes on with it.
+Derived from the stored messages only, so that a service killed during an answer resumes it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ MAX_EXCHANGES = 10
 _HANDLED_BY_PERSON = frozenset(
     {"queued", "joined", "handed_back", "resolved", "queue_timed_out", "woken", "snoozed", "reopened"}
 )
-"""Events after which nobody waits for the assistant's answer to what was written before."""
+"""Events after which earlier messages no longer need an answer from the assistant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class PendingQuestion:
 
 
 def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...]:
-    """The customer's messages without an answer, oldest first."""
+    """Return the customer's messages without an answer, oldest first."""
     replaced = _replaced(messages)
     asked = {one.message_id: one for one in messages if one.author == "customer" and one.text}
     unanswered: dict[str, Message] = {}
@@ -51,7 +51,7 @@ def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...
 
 
 def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]:
-    """The conversation before a message: what was asked, how it ended, and what a person answered."""
+    """Return the conversation before a message: what was asked, how it ended, and what a person answered."""
     exchanges: dict[str, Exchange] = {}
     replaced = _replaced(messages)
     asked: Message | None = None
@@ -73,7 +73,7 @@ def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]
 
 
 def _replaced(messages: Sequence[Message]) -> frozenset[str]:
-    """The customer's messages that were edited since."""
+    """Return the customer's messages that were edited since."""
     edits = (one for one in messages if one.author == "customer" and "replaces" in one.body)
     return frozenset(str(one.body["replaces"]) for one in edits)
 

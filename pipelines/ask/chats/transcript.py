@@ -10,7 +10,7 @@ _MAX_MESSAGES = 10_000
 
 
 def written(chat: Chat, *, notes: bool = False) -> str:
-    """The whole chat, a line for who speaks and when, and another for what they say.
+    """Return the whole chat, a line for who speaks and when, and another for what they say.
 
     :param notes: operators' notes too; never for a customer.
     """

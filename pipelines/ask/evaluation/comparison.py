@@ -13,9 +13,9 @@ from math import comb
 from pipelines.ask.evaluation.marking import RIGHT, Mark
 
 DROP = 0.03
-"""The least loss that is announced: three points."""
+"""Least loss to report: three points."""
 LEVEL = 0.05
-"""Largest chance of a loss by noise alone that is still announced, for each share."""
+"""Significance level of a loss to report, for each share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def chance_of(worse: int, better: int) -> float:
 
 
 _RANKS: Mapping[Mark, int] = {"answered": 3, "refused": 3, "offered": 2, "missed": 1, "wrong": 0}
-"""An article in place of an answer is right too, but less help."""
+"""An article instead of an answer is correct too, but less helpful."""
 
 
 def _loss(share: str, good: Mapping[str, tuple[bool, bool]]) -> Loss | None:

@@ -18,7 +18,7 @@ there is no answer, and none of the articles offered is the right one. `wrong` i
 MARKS: tuple[Mark, ...] = get_args(Mark)
 RIGHT: frozenset[Mark] = frozenset({"answered", "offered", "refused"})
 OFFERS_READ = 3
-"""Articles offered that a customer is taken to look at."""
+"""Number of offered articles that a customer is assumed to read."""
 
 _CITATION = re.compile(r"\[\d+\]")
 _GROUPED = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
@@ -36,14 +36,14 @@ def mark(turn: Turn, expected: Expected) -> Mark:
 
 
 def _answers_rightly(turn: Turn, expected: Expected) -> bool:
-    """Whether the answer shows the expected facts; without facts, whether it cites the expected article."""
+    """Return whether the answer shows the expected facts; without facts, whether it cites the expected article."""
     if expected.facts:
         return holds_all(turn.reply.text, expected.facts)
     return any(is_article(passage, expected.article) for passage in cited(turn))
 
 
 def _is_expected(passage: Passage, expected: Expected) -> bool:
-    """Whether a section that is offered is the expected article, or holds the expected facts."""
+    """Return whether a section that is offered is the expected article, or holds the expected facts."""
     if expected.article:
         return is_article(passage, expected.article)
     return holds_all(passage.text, expected.facts)
@@ -56,13 +56,13 @@ def cited(turn: Turn) -> Iterator[Passage]:
 
 
 def holds_all(text: str, facts: Sequence[str]) -> bool:
-    """Whether a text holds each of the facts in one of its wordings, whatever the endings of the words."""
+    """Return whether a text contains each fact in one of its wordings, ignoring word endings."""
     stems = _stems(_CITATION.sub(" ", text))
     return all(any(_within(_stems(wording), stems) for wording in fact.split("|")) for fact in facts)
 
 
 def is_article(passage: Passage, named: str) -> bool:
-    """Whether a passage belongs to the article or section with this title, heading, id or path."""
+    """Return whether a passage belongs to the article or section with this title, heading, id or path."""
     names = set(map(_name, _names(passage)))
     return _name(named) in names or all(_name(part) in names for part in _PATH.split(named))
 

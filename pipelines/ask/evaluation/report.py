@@ -18,7 +18,7 @@ from tenants.desk.evaluation_results import EvaluationResult
 from tenants.storage.models import JsonObject
 
 SILENT = timedelta(minutes=5)
-"""A run that has not moved for so long is no longer at work: its process has gone."""
+"""Time without progress after which a run counts as dead."""
 _TEXT_SHOWN = 1_000
 
 
@@ -45,7 +45,7 @@ class AnsweredQuestion(BaseModel):
 
     @property
     def is_right(self) -> bool:
-        """Whether the reply is the expected one."""
+        """Return whether the reply is the expected one."""
         return self.mark in RIGHT
 
 
@@ -64,7 +64,7 @@ class Report:
 
     @property
     def failing(self) -> tuple[AnsweredQuestion, ...]:
-        """The questions whose reply is not the expected one, wrong answers first."""
+        """Return the questions whose reply is not the expected one, wrong answers first."""
         failing = [answer for answer in self.answers if not answer.is_right]
         return tuple(sorted(failing, key=lambda answer: answer.mark != "wrong"))
 
@@ -113,7 +113,7 @@ def answers_of(run_id: str) -> tuple[EvaluationResult, tuple[AnsweredQuestion, .
 
 
 def report(run_id: str) -> Report:
-    """Return a run beside the one before it. Raises `NotFound`: `evaluation_unknown`."""
+    """Compare a run with the previous one. Raises `NotFound` (`evaluation_unknown`)."""
     result, answers = answers_of(run_id)
     before = done_before(result)
     if before is None or not answers:
@@ -139,7 +139,7 @@ def marks(answers: Sequence[AnsweredQuestion]) -> Mapping[str, Mark]:
 
 
 def is_running(result: EvaluationResult) -> bool:
-    """Whether a run is at work."""
+    """Return whether a run is at work."""
     return result.state == "running" and datetime.now(UTC) - result.updated_at < SILENT
 
 

@@ -39,22 +39,22 @@ from tenants.work import claims
 log = logging.getLogger("opora.evaluation")
 
 BUDGET_SHARE = 0.5
-"""Share of the day's cap for models from which on a run asks nothing more."""
+"""Share of the daily budget for models at which a run stops asking."""
 PATIENCE_SECONDS = 5.0
-"""Longest wait of a question for a moment without customers' questions."""
+"""Longest time that a question waits for a pause between customers' questions."""
 _POLL_SECONDS = 0.05
 _TICK_SECONDS = 60.0
 LATE = timedelta(hours=3)
 """Longest delay of a nightly run, for a service that was down at the hour."""
 _SAVE_SECONDS = 1.0
 _AT_ONCE = 4
-"""Tenants whose runs are in work at once."""
+"""Maximum number of tenants with active runs."""
 _TRIES = 3
 _SUBJECT = "evaluation"
 _SHUTTING_DOWN = "shutting_down"
 
 OnProgress: TypeAlias = Callable[[int, int], None]
-"""Called with how many questions are done, and of how many."""
+"""Called with the number of finished questions and the total."""
 
 
 def _unobserved(done: int, total: int) -> None:
@@ -98,7 +98,7 @@ class Evaluation:
             raise Busy("evaluation_running")
 
     def is_queued(self) -> bool:
-        """Whether a run of the tenant in context is queued or at work in this process."""
+        """Return whether a run of the tenant in context is queued or at work in this process."""
         with self._lock:
             return context.current().tenant_id in self._queued
 
@@ -262,7 +262,7 @@ def zone_of(rules: Policy) -> str:
 
 
 def budget_is_used() -> bool:
-    """Whether the tenant in context has spent `BUDGET_SHARE` of its cap for models today."""
+    """Return whether the tenant in context has spent `BUDGET_SHARE` of its cap for models today."""
     cap = policy.current().spend_cap_usd_per_day
     return cap is not None and cap > 0 and spending.spent() >= BUDGET_SHARE * cap
 
@@ -277,7 +277,7 @@ def _check_can_run() -> None:
 
 
 def _has_run(due: datetime) -> bool:
-    """Whether the run that was due then has been made."""
+    """Return whether the run that was due then has been made."""
     last = evaluation_results.last_night()
     return last is not None and last >= due
 

@@ -1,4 +1,4 @@
-"""What a step sent on, as JSON values, for any component."""
+"""Outputs of a step as JSON values, for any component."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -34,7 +34,7 @@ def withheld(text: str) -> None:
 
 @lru_cache(maxsize=4_096)
 def masked(text: str) -> str:
-    """The text without personal data; cached, because most texts are passages that repeat."""
+    """Return the text without personal data; cached, because most texts are passages that repeat."""
     return mask(text[:MAX_LENGTH])
 
 
@@ -44,7 +44,7 @@ def as_json(value: object) -> str:
 
 
 def described(outputs: Mapping[str, Any], words: Words) -> dict[str, object]:
-    """The outputs of a step by socket; documents by their ids and scores, texts as `words` allows them."""
+    """Return the outputs of a step by socket; documents by their ids and scores, texts as `words` allows them."""
     parts = {name: _value(name, value, words) for name, value in outputs.items()}
     return {name: part for name, part in parts.items() if part not in (None, [], {})}
 

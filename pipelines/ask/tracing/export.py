@@ -163,7 +163,7 @@ class _WatchedExporter(SpanExporter):
 
 
 def failure_of(status: int | None) -> Unavailable | Refused:
-    """The error for an unsuccessful response; `status` None: no response at all."""
+    """Return the error for an unsuccessful response; `status` None: no response at all."""
     if status is None:
         return Unavailable("no answer")
     return Refused(str(status)) if status < 500 and status not in _LATER else Unavailable(str(status))

@@ -25,8 +25,8 @@ def annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:
 
 
 def thumb(verdict: Feedback) -> dict[str, object]:
-    """The annotation of a verdict: the last one of each person on each turn. It identifies nobody and contains no
-    text, so there is no personal data to erase.
+    """Return the annotation of a verdict, one per person and turn; a later verdict replaces it. It identifies no person
+    and contains no text, so there is no personal data to erase.
     """
     author = sha256(f"{verdict.turn_id}\x00{verdict.person}".encode()).hexdigest()[:16]
     # An empty explanation replaces an earlier one.

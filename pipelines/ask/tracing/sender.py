@@ -1,7 +1,7 @@
 """Sends traces and verdicts from its own thread, without delaying any turn.
 
-A turn hands over its trace and continues. Whether the collector accepts, refuses, hangs or is slow, nobody waits:
-traces wait in a bounded queue that drops the oldest, and a failing collector is left alone for a while. Building
+A turn hands over its trace and continues. No turn waits for the collector:
+traces go to a bounded queue that drops the oldest, and sending pauses while the collector fails. Building
 spans competes with questions for the interpreter, so it yields to them. Dropped traces are counted and logged.
 """
 
@@ -95,7 +95,7 @@ class Sender:
                     self._wake.set()
 
     def _send_all(self, destination: "_Destination") -> bool:
-        """Whether the whole queue was sent. A batch that can be retried is kept."""
+        """Return whether the whole queue was sent. A batch that can be retried is kept."""
         while self._batch or self._waiting:
             self._batch = self._batch or [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             self._attempts += 1

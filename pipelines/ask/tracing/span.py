@@ -33,7 +33,7 @@ class Span:
 
 
 def span_id(trace_id: str, position: int) -> str:
-    """The id of the span at a position of its trace, computable long after the trace was sent, such as for feedback.
+    """Compute the id of a span from its position in the trace, even long after sending, such as for feedback.
 
     Trace ids are random, so span ids derived from their lower half are as good as random ones.
     """

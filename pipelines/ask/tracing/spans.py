@@ -25,7 +25,7 @@ _JUDGES = "components.judge."
 
 
 def spans(trace: Trace) -> list[Span]:
-    """All spans of the trace, the turn's own first."""
+    """Return all spans of the trace, the turn's own first."""
     words: Words = masked if trace.content else withheld
     made = [_turn(trace, words)]
     previous, iteration = "", 1
@@ -38,7 +38,7 @@ def spans(trace: Trace) -> list[Span]:
 
 
 def resource(trace: Trace) -> Mapping[str, str]:
-    """The resource of the spans: the service and the tenant's own project."""
+    """Return the resource of the spans: the service and the tenant's own project."""
     return {"service.name": "opora", "openinference.project.name": traces.project(trace.tenant_id)}
 
 
@@ -94,7 +94,7 @@ def _about(trace: Trace) -> dict[str, object]:
 
 
 def _passes(trace: Trace) -> Iterator[Event]:
-    """The result of each retrieval pass, when its last step has ended."""
+    """Yield the result of each retrieval pass, when its last step has ended."""
     iteration, state, ended, took = 0, dict[str, Value](), 0, 0.0
     for step in trace.steps.finished:
         outputs = step.outputs or {}
@@ -114,7 +114,7 @@ def _passes(trace: Trace) -> Iterator[Event]:
 
 
 def _state(outputs: Outputs) -> dict[str, Value]:
-    """The figures of a pass that these outputs hold."""
+    """Return the figures of a pass that these outputs hold."""
     state: dict[str, Value] = {}
     if "graded" in outputs:
         graded = outputs["graded"]
@@ -164,7 +164,7 @@ def _step(step: Step, previous: str, iteration: int, clock: int, words: Words) -
 
 
 def _kind(component: str) -> str:
-    """The span kind, by Haystack's names for components and our folder of judges."""
+    """Return the span kind, by Haystack's names for components and our folder of judges."""
     name = component.rpartition(".")[2]
     if name.endswith("Retriever"):
         return "RETRIEVER"
@@ -198,7 +198,7 @@ def _documents(prefix: str, documents: Sequence[Document], words: Words) -> dict
 
 
 def _place(call: Call, steps: Sequence[Step]) -> int:
-    """The position of the step that made the call; that of the turn when no step did."""
+    """Return the position of the step that made the call; that of the turn when no step did."""
     return next((position for position, step in enumerate(steps, 1) if step.label == call.caller), 0)
 
 

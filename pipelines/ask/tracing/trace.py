@@ -14,7 +14,7 @@ from tenants.privacy import persons
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One turn, held until its trace is sent.
+    """A turn, kept until its trace is sent.
 
     :param person: digest of the person; empty, like `session_id`, for an anonymous turn.
     :param asked_at: nanoseconds since 1970.
@@ -37,7 +37,7 @@ class Trace:
     def of(
         cls, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, *, asked_at: datetime, pipeline: str
     ) -> Self:
-        """The trace of a turn of the tenant in context."""
+        """Return the trace of a turn of the tenant in context."""
         caller = current()
         return cls(
             tenant_id=caller.tenant_id,

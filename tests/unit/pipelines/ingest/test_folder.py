@@ -144,7 +144,7 @@ def test_an_interrupted_run_keeps_its_documents(tenant: Tenant, ingest: Ingest, 
     write(folder / "a.md", "# A\n\nСтатья.")
     change = FolderChange(folder, Changes(("a.md",)), {"a.md": WatchedFile(0, 0, ("old",))})
     never_begun = change.run(ingest)
-    assert change.updated_files(never_begun, whole=False)["a.md"].doc_ids == ("old",)
+    assert change.updated_files(never_begun, completed=False)["a.md"].doc_ids == ("old",)
 
 
 def test_folders_of_unknown_tenants_and_escaping_names_are_ignored(tenant: Tenant, folder: Path) -> None:
