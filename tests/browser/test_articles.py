@@ -1,5 +1,6 @@
 """Articles near a question that open, and cards on the sources of an answer that is being written."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask
@@ -22,9 +23,10 @@ def _article(title: str, url: str | None) -> Json:
     }
 
 
-def test_nearest_articles_open_on_their_page_or_in_place(opened: Page, service: FakeService) -> None:
+@pytest.mark.parametrize("outcome", ["refused", "partially_answered"])
+def test_nearest_articles_open_on_their_page_or_in_place(opened: Page, service: FakeService, outcome: str) -> None:
     page_of = f"/help/{SITE}/returns.md#%D1%81%D1%80%D0%BE%D0%BA%D0%B8"
-    service.answers = [turn("refused", "Ответа нет.", articles=[_article("Возврат", page_of), _article("Обмен", None)])]
+    service.answers = [turn(outcome, "Есть не всё.", articles=[_article("Возврат", page_of), _article("Обмен", None)])]
     ask(opened, "Вопрос")
     link = opened.locator(".articles a")
     expect(link).to_have_text("Возврат")

@@ -21,7 +21,7 @@ interface Shape {
 
 const SHAPES: Readonly<Record<Outcome, Shape>> = {
   answered: { proved: true, links: 2 },
-  partially_answered: { proved: true, links: 1, person: 'link' },
+  partially_answered: { proved: true, links: 1, articles: true, person: 'link' },
   low_confidence: { articles: true, person: 'link' },
   clarify: { articles: true, topics: true },
   refused: { articles: true, person: 'link' },
