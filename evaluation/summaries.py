@@ -10,7 +10,7 @@ from evaluation.workspace import SUBJECT
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
-from tenants.storage.models import JsonObject
+from tenants.storage.tables import JsonObject
 
 SCHEMA = "evaluation.summary.v1"
 

@@ -21,7 +21,7 @@ from tenants.desk.evaluation_questions import EvaluationQuestion, Expected
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
 from tenants.storage import database
-from tenants.storage.models import JsonObject
+from tenants.storage.tables import JsonObject
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
 PASSWORD = "снег идёт над рекой"

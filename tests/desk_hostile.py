@@ -26,7 +26,7 @@ from tenants.knowledge import agreements, documents, gaps, rejected
 from tenants.knowledge.gaps import Miss
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
-from tenants.storage.models import JobRow, ToolRow
+from tenants.storage.tables import JobRow, ToolRow
 from tests import desk
 from tests.audits import entry
 from tests.browser.payloads import PAYLOADS

@@ -18,7 +18,7 @@ from tenants.accounts import changes
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.storage import database
-from tenants.storage.models import TokenRow
+from tenants.storage.tables import TokenRow
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
 GRACE = timedelta(days=1)

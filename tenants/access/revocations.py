@@ -25,7 +25,7 @@ from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
-from tenants.storage.models import RevocationRow
+from tenants.storage.tables import RevocationRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
 _MAX_VALUE_BYTES = 255

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from tenants.accounts import policy
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.models import SpendingRow
+from tenants.storage.tables import SpendingRow
 
 
 def spent() -> float:

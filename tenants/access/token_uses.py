@@ -15,7 +15,7 @@ from tenants.core import context
 from tenants.core.context import Tenant
 from tenants.core.errors import TryAgain
 from tenants.storage import database
-from tenants.storage.models import TokenRow
+from tenants.storage.tables import TokenRow
 
 _EVERY_SECONDS = 600.0
 _MOST_NOTED = 10_000

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
-from tenants.storage.models import TENANT_ID, Base, TenantRow
+from tenants.storage.tables import TENANT_ID, Base, TenantRow
 
 Area: TypeAlias = Literal["policy", "site", "tool", "webhook", "person", "token", "sign_in", "tenant"]
 AREAS: tuple[Area, ...] = get_args(Area)

@@ -14,7 +14,7 @@ from tenants.accounts import changes, registry
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import TenantRecord
 from tenants.core.errors import Invalid
-from tenants.storage.models import TenantRow
+from tenants.storage.tables import TenantRow
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 Phrase: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)]

@@ -20,7 +20,7 @@ from tenants.core.errors import Forbidden, Invalid, NotFound
 from tenants.core.names import check_tenant_id, collection_name, physical_name
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.storage.models import TenantRow
+from tenants.storage.tables import TenantRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tenants.audit.entry import searchable
 from tenants.core import context, fairness
 from tenants.core.errors import NotFound
 from tenants.storage import database
-from tenants.storage.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
+from tenants.storage.tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
 
 ANSWERS = ("answered", "partially_answered")
 """Outcomes that claim an answer."""

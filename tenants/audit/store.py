@@ -19,7 +19,7 @@ from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import RecordedMiss
 from tenants.storage import database
-from tenants.storage.models import (
+from tenants.storage.tables import (
     AuditChainRow,
     AuditContentRow,
     AuditDocumentRow,

@@ -22,7 +22,7 @@ from tenants.core.errors import CallerError, InternalFault
 from tenants.privacy import erasures, persons, removal
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database, sealed
-from tenants.storage.models import GenerationRow
+from tenants.storage.tables import GenerationRow
 
 log = logging.getLogger("opora.backup")
 

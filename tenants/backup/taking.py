@@ -20,9 +20,9 @@ from tenants.backup.envelope import Part
 from tenants.backup.manifest import NAME, Manifest
 from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database
-from tenants.storage.models import JobRow
 from tenants.storage.sealed import seal
 from tenants.storage.shared_tables import UploadPieceRow
+from tenants.storage.tables import JobRow
 from tenants.work import uploads
 from tenants.work.jobs import OPEN
 

@@ -17,7 +17,7 @@ from tenants.chats.transitions import Event, State, after
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
-from tenants.storage.models import TicketRow
+from tenants.storage.tables import TicketRow
 
 
 class Change:

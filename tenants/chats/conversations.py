@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, delete, select
 
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.models import ConversationRow, PastTurnJson
+from tenants.storage.tables import ConversationRow, PastTurnJson
 
 RETENTION = timedelta(hours=24)
 MAX_TURNS = 10

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, delete, select
 from settings import get_settings
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.models import TicketRow
+from tenants.storage.tables import TicketRow
 
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Letters and digits that are not confused when read out over the telephone."""

@@ -15,8 +15,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants.storage.models import TENANT_ID, Base, JsonObject, TenantRow
 from tenants.storage.sealed import SealedJson, SealedText
+from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantRow
 
 
 class SiteRow(Base):

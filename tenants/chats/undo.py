@@ -15,7 +15,7 @@ from tenants.chats.records import Chat, chat_of
 from tenants.chats.tables import ChatRow
 from tenants.core import context
 from tenants.core.errors import Conflict
-from tenants.storage.models import TicketRow
+from tenants.storage.tables import TicketRow
 
 if TYPE_CHECKING:
     from tenants.core.json import Json

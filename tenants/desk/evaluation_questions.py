@@ -15,7 +15,7 @@ from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
-from tenants.storage.models import JsonObject, TenantRow
+from tenants.storage.tables import JsonObject, TenantRow
 
 MOST = 200
 """Questions of a tenant."""

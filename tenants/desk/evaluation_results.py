@@ -13,7 +13,7 @@ from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.desk.tables import EvaluationResultRow
 from tenants.storage import database
-from tenants.storage.models import JsonObject
+from tenants.storage.tables import JsonObject
 
 MOST = 100
 """Runs that are kept of a tenant; the oldest goes for a new one."""

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from tenants.core import context
 from tenants.desk.tables import EvaluationRunRow
 from tenants.storage import database
-from tenants.storage.models import JsonObject
+from tenants.storage.tables import JsonObject
 
 MOST = 100
 """Runs that are kept of a tenant; the oldest goes for a new one."""

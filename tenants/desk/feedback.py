@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.storage import database
-from tenants.storage.models import AuditContentRow, AuditRow, FeedbackRow
+from tenants.storage.tables import AuditContentRow, AuditRow, FeedbackRow
 
 Thumb: TypeAlias = Literal["up", "down"]
 Reason: TypeAlias = Literal["wrong", "incomplete", "unclear", "outdated", "other"]

@@ -18,7 +18,7 @@ from tenants.desk.operators import Operator
 from tenants.desk.sessions import digest_of
 from tenants.desk.tables import InvitationRow, OperatorRow
 from tenants.storage import database
-from tenants.storage.models import AuditRow, DocumentRow
+from tenants.storage.tables import AuditRow, DocumentRow
 
 LONGEST = timedelta(days=1)
 _IN_USE = (

@@ -21,8 +21,8 @@ from tenants.accounts.policy import Domain
 from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
-from tenants.storage.models import TENANT_ID, Base, TenantRow
 from tenants.storage.sealed import SealedText
+from tenants.storage.tables import TENANT_ID, Base, TenantRow
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy import JSON, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants.storage.models import TENANT_ID, Base, JsonObject, TenantRow
 from tenants.storage.sealed import SealedJson, SealedText
+from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantRow
 
 
 class OperatorRow(Base):

@@ -13,7 +13,7 @@ from tenants.accounts.registry import TenantRecord
 from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow
 from tenants.desk.tables import OperatorRow
 from tenants.storage import database
-from tenants.storage.models import DocumentRow, DocumentVersionRow, GapRow, JobRow, SpendingRow, TenantRow
+from tenants.storage.tables import DocumentRow, DocumentVersionRow, GapRow, JobRow, SpendingRow, TenantRow
 
 _TenantId: TypeAlias = InstrumentedAttribute[str] | InstrumentedAttribute[str | None]
 State: TypeAlias = Literal["suspended", "empty", "works"]

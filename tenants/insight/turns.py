@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from tenants.core import context
 from tenants.insight.period import Period
 from tenants.storage import database
-from tenants.storage.models import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
+from tenants.storage.tables import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
 
 SHOWN = 20
 

@@ -13,7 +13,7 @@ from tenants.core import context
 from tenants.knowledge import documents, freshness
 from tenants.knowledge.documents import DocumentRecord
 from tenants.storage import database
-from tenants.storage.models import DocumentRow
+from tenants.storage.tables import DocumentRow
 
 _IN_SLICES = {"yield_per": 500}
 """Of a query's rows, so many at a time are in memory."""

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from tenants.accounts import registry
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.models import ContradictionRow
+from tenants.storage.tables import ContradictionRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tenants.core.json import Json
 from tenants.knowledge import relations, trial, versions, votes
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
-from tenants.storage.models import DocumentRow, TenantRow
+from tenants.storage.tables import DocumentRow, TenantRow
 
 _PARAMETERS = 500
 """Values per statement, which databases limit."""

@@ -15,7 +15,7 @@ from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
-from tenants.storage.models import DocumentRow, EdgeRow
+from tenants.storage.tables import DocumentRow, EdgeRow
 
 SUPERSEDES = "supersedes"
 

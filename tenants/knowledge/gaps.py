@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.storage import database
-from tenants.storage.models import AuditContentRow, AuditRow, GapAskingRow, GapRow
+from tenants.storage.tables import AuditContentRow, AuditRow, GapAskingRow, GapRow
 
 Status: TypeAlias = Literal["open", "closed", "dismissed"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -16,7 +16,7 @@ from tenants.core import context
 from tenants.core.errors import InternalFault
 from tenants.knowledge import lexicon
 from tenants.storage import database
-from tenants.storage.models import DocumentRow, GenerationRow, TenantRow
+from tenants.storage.tables import DocumentRow, GenerationRow, TenantRow
 
 State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
 """`kept`: the previous generation, for a rollback. `dropped`: not searched any more."""

@@ -28,7 +28,7 @@ from tenants.knowledge import trial
 from tenants.knowledge.trial import TrialDocument
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
-from tenants.storage.models import LexiconPartRow, LexiconStateRow
+from tenants.storage.tables import LexiconPartRow, LexiconStateRow
 
 _FOLD_AFTER_RUN = 64
 _FOLD_WITHIN_RUN = 512

@@ -8,7 +8,7 @@ from tenants.core import context
 from tenants.knowledge import documents, relations
 from tenants.knowledge.documents import DocumentRecord
 from tenants.storage import database
-from tenants.storage.models import DocumentRow
+from tenants.storage.tables import DocumentRow
 
 STATUS = "active"
 

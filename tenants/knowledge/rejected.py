@@ -16,7 +16,7 @@ from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.storage import database
-from tenants.storage.models import DocumentRow, RejectedRow
+from tenants.storage.tables import DocumentRow, RejectedRow
 
 MAX_TEXT_LENGTH = 300
 MAX_REASON_LENGTH = 1_000

@@ -20,7 +20,7 @@ from tenants.knowledge.edges import SUPERSEDES, Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
 from tenants.storage.cache import Key
-from tenants.storage.models import DocumentRow
+from tenants.storage.tables import DocumentRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from tenants.core.errors import Invalid, NotFound
 from tenants.core.patterns import compiled
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.storage.models import ToolRow
+from tenants.storage.tables import ToolRow
 
 log = logging.getLogger("opora.tools")
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, defer
 from tenants.core import context
 from tenants.core.json import Json
 from tenants.storage import database
-from tenants.storage.models import DocumentRow, DocumentVersionRow
+from tenants.storage.tables import DocumentRow, DocumentVersionRow
 
 MAX_VERSIONS = 10
 """Versions of one document. An older one goes when the next one comes."""

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.models import DocumentVoteRow
+from tenants.storage.tables import DocumentVoteRow
 
 _PARAMETERS = 500
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.models import WatchedFileRow
+from tenants.storage.tables import WatchedFileRow
 
 _PARAMETERS = 500
 """Values per statement, which databases limit."""

@@ -16,7 +16,7 @@ from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
 from tenants.core import context
 from tenants.desk import articles
 from tenants.storage import database
-from tenants.storage.models import TicketRow
+from tenants.storage.tables import TicketRow
 
 _MAX_MESSAGES = 1_000_000
 _PRUNED_AT_ONCE = 500

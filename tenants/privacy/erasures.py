@@ -16,7 +16,7 @@ from sqlalchemy import select
 from settings import Settings, get_settings
 from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database
-from tenants.storage.models import ErasureRow
+from tenants.storage.tables import ErasureRow
 
 
 class Erasure(BaseModel):

@@ -15,7 +15,7 @@ from tenants.chats import conversations, handoffs, outbox
 from tenants.desk import first_run, invitations, sessions
 from tenants.desk.tables import OneTimeLinkRow, OperatorSessionRow
 from tenants.storage import database
-from tenants.storage.models import ConversationRow, ErasureRow, GapAskingRow, GapRow, RevocationRow, SpendingRow
+from tenants.storage.tables import ConversationRow, ErasureRow, GapAskingRow, GapRow, RevocationRow, SpendingRow
 from tenants.work import idempotency, jobs, stream_log
 
 DELIVERIES = timedelta(days=30)

@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants.storage.models import TENANT_ID, Base, TenantRow
 from tenants.storage.sealed import SealedText
+from tenants.storage.tables import TENANT_ID, Base, TenantRow
 
 
 class InstallationRow(Base):

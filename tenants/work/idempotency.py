@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from tenants.core import context
 from tenants.core.errors import Busy, Invalid
 from tenants.storage import database
-from tenants.storage.models import IdempotencyRow
+from tenants.storage.tables import IdempotencyRow
 from tenants.work import claims
 
 RETENTION = timedelta(hours=24)

@@ -22,7 +22,7 @@ from settings import get_settings
 from tenants.core import context
 from tenants.core.errors import Busy, NotFound, RateLimited
 from tenants.storage import database
-from tenants.storage.models import JobRow
+from tenants.storage.tables import JobRow
 from tenants.work import claims
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]

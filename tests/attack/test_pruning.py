@@ -13,7 +13,7 @@ from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
-from tenants.storage.models import AuditRow
+from tenants.storage.tables import AuditRow
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.audits import entry
 from tests.installations import installed

@@ -21,7 +21,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.storage.models import Base
+from tenants.storage.tables import Base
 from tenants.work import claims
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of
 from tests.servers import own_database

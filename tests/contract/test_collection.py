@@ -21,7 +21,7 @@ from tenants.core.errors import InternalFault, Invalid, NotFound
 from tenants.core.json import Json
 from tenants.index import SPARSE, Collection, Conditions, Point, Sparse, open_collection
 from tenants.storage import database
-from tenants.storage.models import TenantRow
+from tenants.storage.tables import TenantRow
 
 SHARED = 9_999
 """A dimension that every `point` has."""

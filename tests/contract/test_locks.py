@@ -21,7 +21,7 @@ from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms
 from tenants.storage import database
-from tenants.storage.models import JobRow, LexiconPartRow, TenantRow
+from tenants.storage.tables import JobRow, LexiconPartRow, TenantRow
 from tenants.work import jobs
 from tenants.work.jobs import Job
 from tests.audits import entry

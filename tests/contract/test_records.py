@@ -30,7 +30,7 @@ from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms, Lexicon
 from tenants.privacy import retention
 from tenants.storage import database
-from tenants.storage.models import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
+from tenants.storage.tables import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.tables import Base
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION

@@ -16,7 +16,7 @@ from tenants.core.errors import InternalFault, Invalid, Unauthenticated
 from tenants.knowledge import tools
 from tenants.privacy import resealing
 from tenants.storage import database, sealed
-from tenants.storage.models import Base
+from tenants.storage.tables import Base
 from tests.chats import handed_over
 from tests.tokens import refused
 

@@ -18,7 +18,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.privacy import chat_people
 from tenants.storage import database
-from tenants.storage.models import TicketRow
+from tenants.storage.tables import TicketRow
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("globex", "boris")

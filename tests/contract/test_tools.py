@@ -8,7 +8,7 @@ from tenants.core.errors import Invalid, NotFound
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
 from tenants.storage import database
-from tenants.storage.models import ToolRow
+from tenants.storage.tables import ToolRow
 
 ORDERS: dict[str, object] = {
     "name": "orders",

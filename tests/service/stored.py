@@ -22,7 +22,7 @@ from tenants.desk.tables import ArticleRow, EvaluationQuestionRow, EvaluationRes
 from tenants.knowledge.gaps import Miss
 from tenants.knowledge.tools import parsed
 from tenants.storage import database
-from tenants.storage.models import JobRow, TokenRow, ToolRow
+from tenants.storage.tables import JobRow, TokenRow, ToolRow
 from tests.service.serving import RSA_KID, TENANTS, in_force
 
 POLICIES: dict[str, dict[str, object]] = {

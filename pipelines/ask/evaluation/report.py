@@ -15,7 +15,7 @@ from pipelines.ask.evaluation.marking import MARKS, OFFERS_READ, RIGHT, Mark, ci
 from tenants.desk import evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
 from tenants.desk.evaluation_results import EvaluationResult
-from tenants.storage.models import JsonObject
+from tenants.storage.tables import JsonObject
 
 SILENT = timedelta(minutes=5)
 """Time without progress after which a run counts as dead."""

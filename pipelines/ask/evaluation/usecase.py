@@ -33,7 +33,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, Invalid, TimedOut, TryAgain, trail
 from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
-from tenants.storage.models import JsonObject
+from tenants.storage.tables import JsonObject
 from tenants.work import claims
 
 log = logging.getLogger("opora.evaluation")

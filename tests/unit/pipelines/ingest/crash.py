@@ -32,7 +32,7 @@ from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.knowledge import documents, generations, lexicon
 from tenants.knowledge.catalogue import Selection
 from tenants.storage import database
-from tenants.storage.models import LexiconPartRow
+from tenants.storage.tables import LexiconPartRow
 from tests.searches import found_by_stems
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 

@@ -23,7 +23,7 @@ from tenants.desk import feedback
 from tenants.knowledge import gaps
 from tenants.privacy import persons
 from tenants.privacy.persons import ErasureReport, Person
-from tenants.storage import database, models
+from tenants.storage import database, tables
 from tenants.work import idempotency, jobs
 from tests.audits import entry, miss
 from tests.chats import handed_over, ticket_without_chat, webhook
@@ -84,7 +84,7 @@ def test_every_table_that_knows_a_person_is_in_the_list() -> None:
     listed |= {"chats", "consents", "tokens"}
     knowing = {
         table.name
-        for table in models.Base.metadata.tables.values()
+        for table in tables.Base.metadata.tables.values()
         if {"subject", "person", "session_id"} & {column.name for column in table.columns}
     }
     assert knowing == listed, "a new table about people belongs into tenants.privacy.persons, and into this list"
@@ -133,7 +133,7 @@ def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
         handoffs.forget_old(datetime.now(UTC) + later)
         idempotency.forget_old(datetime.now(UTC) + later)
         with database.reading() as session:
-            rows = session.query(models.IdempotencyRow).count()
+            rows = session.query(tables.IdempotencyRow).count()
         assert (len(handoffs.latest()), rows) == (left, left)
 
 
