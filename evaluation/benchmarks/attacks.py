@@ -36,6 +36,9 @@ _PAUSE_SECONDS = 0.25
 _RELOAD_SECONDS = 1.5
 """Pause between two loads of a busy page of the desk, as in `ui/src/desk/live.ts`."""
 
+_SIGN_IN_SECONDS = 1.0
+"""Between two passwords of a client: twelve of them try twice as many as once delayed questions by seconds."""
+
 _PATIENCE_SECONDS = 2.0
 """Pause before a refused client tries again."""
 
@@ -225,7 +228,7 @@ def sign_ins(target: Target) -> Iterator[None]:
         form = {"login": f"nobody-{number}", "password": PASSWORD}
         client.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
 
-    with _repeating(target, sign_in, _SIGN_INS, client_of=target.stranger):
+    with _repeating(target, sign_in, _SIGN_INS, _SIGN_IN_SECONDS, target.stranger):
         yield
 
 
