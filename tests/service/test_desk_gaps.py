@@ -27,12 +27,14 @@ def asked(acme: httpx.Client, editor: Browser) -> None:
 
 
 def rows(editor: Browser, status: str = "open") -> dict[str, str]:
-    """The ids of the gaps on the page, by question."""
-    page = editor.page("/desk/gaps", status=status)
-    return {
-        row.cssselect("h2")[0].text_content(): row.cssselect("input[type=checkbox]")[0].get("value")
-        for row in page.cssselect(".gap")
-    }
+    """Return the ids of the gaps on all pages, by question."""
+    found: dict[str, str] = {}
+    number = 1
+    while gaps := editor.page("/desk/gaps", status=status, page=str(number)).cssselect(".gap"):
+        for row in gaps:
+            found[row.cssselect("h2")[0].text_content()] = row.cssselect("input[type=checkbox]")[0].get("value")
+        number += 1
+    return found
 
 
 def test_selected_gaps_close_only_if_they_are_answered(editor: Browser, acme: httpx.Client, asked: None) -> None:
