@@ -39,6 +39,9 @@ Outcome = Literal[
     "blocked",
     "failed",
 ]
+SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
+"""Outcomes whose draft a visitor may read. Any other draft is for operators only."""
+
 Reason = Literal[
     "no_relevant_context",
     "llm_self_refusal",

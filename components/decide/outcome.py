@@ -19,6 +19,7 @@ from components.language.texts import text
 from components.language.words import stems
 from components.passages import relevance, to_passage
 from components.turn import (
+    SHOWN,
     Article,
     Complexity,
     Conflict,
@@ -38,7 +39,6 @@ from components.understand.intent import FIXED, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 
-_SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
 _ABSENT: frozenset[Reason] = frozenset({"no_relevant_context", "insufficient_context"})
 _ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
@@ -162,7 +162,7 @@ class OutcomeComposer:
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
         reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)
-        if outcome in _SHOWN:
+        if outcome in SHOWN:
             reply = replace(reply, suggestions=suggestions)
         verdict = replace(turn.verdict, reasons=(*turn.verdict.reasons, *guard.reasons))
         return replace(decided, reply=guard.reply(reply), verdict=verdict)
@@ -226,7 +226,7 @@ class OutcomeComposer:
             return Reply(text("outcomes.clarify.plea", turn.locale))
         if kind in SMALL_TALK and turn.outcome == "irrelevant":
             return Reply(text(f"outcomes.small_talk.{kind}", turn.locale))
-        if turn.outcome in _SHOWN and draft:
+        if turn.outcome in SHOWN and draft:
             return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
             options = self._topics(turn)

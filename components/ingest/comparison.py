@@ -11,6 +11,7 @@ from components.language.encoder_settings import settings_from
 from components.passages import from_payload, to_passage
 from components.turn import Passage
 from tenants.core import fairness
+from tenants.core.batches import batches
 from tenants.core.errors import trail
 from tenants.core.points import Hit, Vector
 from tenants.index import DENSE, SPARSE, open_collection
@@ -39,10 +40,10 @@ def compare(doc_ids: Sequence[str], passages: int = AFTER_A_RUN) -> None:
     """
     compared = 0
     try:
-        for start in range(0, len(doc_ids), _BATCH):
+        for batch in batches(doc_ids, _BATCH):
             if compared >= passages:
                 return
-            records = documents.find(doc_ids[start : start + _BATCH])
+            records = documents.find(batch)
             compared += sum(len(record.chunk_ids) for record in records.values())
             stored.replace(list(records), [pair for record in records.values() for pair in _pairs(record)])
     except Exception as error:

@@ -36,7 +36,7 @@ class SectionExpander:
     :param section_tokens: tokens of one section at most, unless a procedure is longer.
     :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
-    :param whole: sections that may have as much; all by default.
+    :param whole_sections: number of sections that may have as much; all by default.
     :param excerpt_tokens: tokens of each section after those.
     :param top_k: sections returned at most.
 
@@ -52,7 +52,7 @@ class SectionExpander:
         procedure_tokens: int = 1_900,
         document_chunks: int = 3,
         top_k: int = 12,
-        whole: int | None = None,
+        whole_sections: int | None = None,
         excerpt_tokens: int = 300,
     ) -> None:
         self.budget = budget
@@ -60,7 +60,7 @@ class SectionExpander:
         self.procedure_tokens = procedure_tokens
         self.document_chunks = document_chunks
         self.top_k = top_k
-        self.whole = whole
+        self.whole_sections = whole_sections
         self.excerpt_tokens = excerpt_tokens
 
     @component.output_types(documents=list[Document])
@@ -81,7 +81,7 @@ class SectionExpander:
             if document.id in taken or len(expanded) == self.top_k:
                 continue
             chunks = sections[document.id]
-            in_full = self.whole is None or len(expanded) < self.whole
+            in_full = self.whole_sections is None or len(expanded) < self.whole_sections
             limits = (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens,) * 2
             fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits))
             section = joined(document, fitting)

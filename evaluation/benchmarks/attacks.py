@@ -2,7 +2,6 @@
 
 import os
 import socket
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -12,7 +11,7 @@ from threading import Event, Thread
 
 import httpx
 
-from evaluation.benchmarks.bombs import pdf
+from evaluation.benchmarks.bombs import slow_pdf
 from pipelines import pages
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
@@ -281,13 +280,7 @@ def large_bodies(target: Target) -> Iterator[None]:
 @contextmanager
 def slow_files(target: Target) -> Iterator[None]:
     """Attack with visitors' files that take long to read."""
-    words = zlib.compress(b"BT /F 12 Tf 72 720 Td " + b"(aaaa bbbb cccc) Tj 1 0 Td " * 20_000 + b"ET")
-    stream = b"<</Filter/FlateDecode/Length %d>>stream\n%b\nendstream" % (len(words), words)
-    kids = b" ".join(b"%d 0 R" % (at + 5) for at in range(200))
-    tree = b"<</Type/Pages/Count 200/Kids[%b]/MediaBox[0 0 595 842]/Resources<</Font<</F 3 0 R>>>>>>" % kids
-    font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
-    page = b"<</Type/Page/Parent 2 0 R/Contents 4 0 R>>"
-    slow = pdf([b"<</Type/Catalog/Pages 2 0 R>>", tree, font, stream, *[page] * 200])
+    slow = slow_pdf()
     with target.visitor(0) as visitor:
         files = f"/chats/{visitor.post('/chats', json={}).raise_for_status().json()['chat_id']}/files"
         authorization = visitor.headers["Authorization"]

@@ -25,6 +25,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from components.turn import SHOWN
 from evaluation import workspace
 from evaluation.benchmarks.server import Served, serving
 from evaluation.cases import Case, QuestionSet
@@ -35,7 +36,7 @@ from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, un
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_process
-from pipelines.ask.contract import SHOWN, TurnAnswer
+from pipelines.ask.contract import TurnAnswer
 from settings import get_settings
 from tenants import index
 from tenants.access.tokens import issue

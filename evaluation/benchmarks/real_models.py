@@ -33,7 +33,7 @@ from rich.table import Table
 
 from components.answer.packing import quotable
 from components.models.calls import Call, collect_calls
-from components.turn import Passage, Turn
+from components.turn import SHOWN, Passage, Turn
 from evaluation import workspace
 from evaluation.asking import conversation, recorded
 from evaluation.benchmarks.models import Interval, critical_path
@@ -47,7 +47,7 @@ from evaluation.metrics.shown import passages, unentailed
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.answering import answer_of
-from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
+from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask, begin
 from settings import get_settings

@@ -9,7 +9,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from time import monotonic, sleep
 from typing import Any
 
-from pipelines.ask.contract import SHOWN, TurnAnswer
+from components.turn import SHOWN
+from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.openai_chat import text_of
 
 TIMEOUT_SECONDS = 120

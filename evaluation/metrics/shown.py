@@ -11,8 +11,8 @@ from components.language.texts import LOCALES
 from components.language.texts import text as said_in
 from components.language.words import stems
 from components.passages import from_payload, to_passage
-from components.turn import Passage
-from pipelines.ask.contract import SHOWN, CitationPart, TurnAnswer
+from components.turn import SHOWN, Passage
+from pipelines.ask.contract import CitationPart, TurnAnswer
 from settings import ROOT
 from tenants.index import open_collection
 

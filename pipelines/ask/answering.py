@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from components import turn as turns
 from components.answer.generative import WRITING
 from components.models.calls import NOT_ATTEMPTED, Call
+from components.turn import SHOWN
 from pipelines.ask.contract import (
-    SHOWN,
     AnswerPart,
     ArticlePart,
     BesidePart,

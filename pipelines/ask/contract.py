@@ -24,9 +24,6 @@ from components import turn as turns
 from pipelines.ask.staffing import Staffing
 
 QUESTION_LIMIT = 2_000
-SHOWN = frozenset({"answered", "partially_answered"})
-"""Outcomes whose draft a visitor may read. Any other draft is for operators only."""
-
 LOCALE_FORM = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"
 _Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _Keys = Annotated[tuple[_Key, ...], Field(max_length=100, fail_fast=True)]

@@ -19,8 +19,9 @@ from haystack import Document
 from components.decide.answer_guard import shown_link
 from components.language.texts import text
 from components.passages import to_passage
+from components.turn import SHOWN
 from pipelines.ask import help_links
-from pipelines.ask.contract import SHOWN, TurnAnswer
+from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.steps import Outputs
 from tenants.accounts import policy
 

@@ -77,9 +77,7 @@ class HelpCentre:
 
     def article(self, key: str) -> HelpArticle:
         """Return the article with this key of a path. Raises `NotFound` with the code `document_unknown`."""
-        record = published.get(_doc_id_of(key))
-        if record is None:
-            raise NotFound("document_unknown")
+        record = _record_of(key)
         return HelpArticle(record, self._sections(record))
 
     def search(self, words: str) -> tuple[Found, ...]:
@@ -95,9 +93,7 @@ class HelpCentre:
 
     def vote(self, key: str, *, helpful: bool) -> None:
         """Count a reader's vote on an article. Raises `NotFound`."""
-        record = published.get(_doc_id_of(key))
-        if record is None:
-            raise NotFound("document_unknown")
+        record = _record_of(key)
         votes.add(record.doc_id, record.version, helpful=helpful)
 
     def _sections(self, record: DocumentRecord) -> tuple[AnchoredSection, ...]:
@@ -124,10 +120,14 @@ class HelpCentre:
         return Found(passage.doc_id, passage.title, heading, place, "" if nearest == heading else nearest)
 
 
-def _doc_id_of(key: str) -> str:
-    if not key.startswith("~"):
-        return key
-    return next((one.doc_id for one in published.list_documents() if article_key(one.doc_id) == key), "")
+def _record_of(key: str) -> DocumentRecord:
+    doc_id = key
+    if key.startswith("~"):
+        doc_id = next((one.doc_id for one in published.list_documents() if article_key(one.doc_id) == key), "")
+    record = published.get(doc_id)
+    if record is None:
+        raise NotFound("document_unknown")
+    return record
 
 
 def _group_of(document: Listed) -> str:

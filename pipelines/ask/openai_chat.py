@@ -13,9 +13,9 @@ from fastapi_openai_compat.chat_completions import ChatCompletion, Choice
 from fastapi_openai_compat.chat_completions import Message as Reply
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from components.turn import Exchange
+from components.turn import SHOWN, Exchange
 from pipelines import problems, shutdown
-from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
+from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.events import EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from components.answer.drafts import with_claims
 from components.decide.outcome import partly_answered
-from components.turn import Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
+from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
 from components.understand.parts import parts_of
 
-_SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
-_SEARCHED: frozenset[Outcome] = frozenset({*_SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
+_SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
 _ABOUT_AS_WELL = 0.5
 _MAX_ARTICLES = 3
 _MAX_SUGGESTIONS = 3
@@ -37,9 +36,9 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
         history = (*history, Exchange(part.standalone_question or question, part.outcome or "failed"))
     if whole.outcome == "answered" and all(_covers(whole, part) for part in parts):
         return whole
-    if any(part.outcome in _SHOWN for part in parts):
+    if any(part.outcome in SHOWN for part in parts):
         return _joined(whole, parts)
-    if whole.outcome in _SHOWN:
+    if whole.outcome in SHOWN:
         return whole
     return replace(whole, reply=replace(whole.reply, articles=_nearest([*parts, whole])))
 
@@ -54,13 +53,13 @@ def _covers(answer: Turn, part: Turn) -> bool:
 
 def _joined(whole: Turn, parts: Sequence[Turn]) -> Turn:
     """Return the answers of the parts as one, and the questions that stay open."""
-    drafts = [part.draft for part in parts if part.draft is not None and part.outcome in _SHOWN]
+    drafts = [part.draft for part in parts if part.draft is not None and part.outcome in SHOWN]
     draft = _merged(drafts)
     shown = replace(whole, draft=draft)
-    open_parts = [part for part in parts if part.outcome not in _SHOWN and not _covers(shown, part)]
+    open_parts = [part for part in parts if part.outcome not in SHOWN and not _covers(shown, part)]
     missing = (*draft.missing, *(part.question.rstrip("?!. ") for part in open_parts))
     draft = replace(draft, missing=missing, answerability="partially" if missing else "fully")
-    first = next(part for part in parts if part.outcome in _SHOWN)
+    first = next(part for part in parts if part.outcome in SHOWN)
     suggestions = (one for part in parts for one in part.reply.suggestions)
     joined = replace(
         whole,

@@ -1,9 +1,8 @@
 """Background thread that moves records from the spool to the database."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -17,6 +16,7 @@ from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
+from tenants.core.batches import batches
 from tenants.core.errors import Busy, TryAgain
 from tenants.storage import database
 from tenants.work import claims
@@ -185,7 +185,7 @@ class Recorder:
     def _store_segment(self, path: Path) -> None:
         if not path.exists():
             return
-        for batch in _batches(self._entries(path)):
+        for batch in batches(self._entries(path), _BATCH):
             for tenant_id in dict.fromkeys(entry.tenant_id for entry in batch):
                 self._store(tenant_id, [entry for entry in batch if entry.tenant_id == tenant_id])
 
@@ -209,9 +209,3 @@ class Recorder:
                 return
             log.critical("turn %s is put aside: %s", entries[0].turn_id, type(refused).__name__)
             self.spool.quarantine(entries[0].line())
-
-
-def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    rest = iter(entries)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch

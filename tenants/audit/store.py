@@ -15,6 +15,7 @@ from settings import Settings
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import RecordedMiss
@@ -31,7 +32,6 @@ from tenants.storage.tables import (
 
 _LINK = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
 _PRUNED_AT_ONCE = 1_000
-_PARAMETERS = 500
 """Values per statement, which databases limit."""
 
 
@@ -203,8 +203,7 @@ class _Chain:
         # In the order in which publishing an article locks them.
         articles.forget_previews(self.session, tenant_id)
         gaps.forget(self.session, tenant_id, sequences)
-        for start in range(0, len(sequences), _PARAMETERS):
-            chosen = sequences[start : start + _PARAMETERS]
+        for chosen in batches(sequences):
             for rows in (AuditContentRow, AuditDocumentRow):
                 self.session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence.in_(chosen)))
             feedback.forget(self.session, tenant_id, AuditRow.sequence.in_(chosen))

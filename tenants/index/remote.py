@@ -11,7 +11,6 @@ folder can read the index in it anyway.
 import copyreg
 import json
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError
@@ -24,11 +23,13 @@ from typing import Any, Protocol
 
 from tenants.accounts.registry import Placement
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import InternalFault, OporaError, TryAgain, trail
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Hit, Point, Vector
 from tenants.index.protocol import Collection
+from tenants.storage.secret_files import write_draft
 
 FILE = "index-service.json"
 _HOST = "127.0.0.1"
@@ -67,7 +68,8 @@ class IndexListener:
         self._key = token_bytes(32)
         self._listener = Listener((_HOST, 0))
         self._path = folder / FILE
-        _write(self._path, {"port": self._listener.address[1], "key": self._key.hex()})
+        about = {"port": self._listener.address[1], "key": self._key.hex()}
+        write_draft(self._path, json.dumps(about)).replace(self._path)
         Thread(target=self._accept, name="index-listener", daemon=True).start()
 
     def close(self) -> None:
@@ -95,8 +97,8 @@ class IndexListener:
     def _answer(self, connection: Connection, operation: str, generation: int, given: dict[str, Any]) -> None:
         try:
             if operation == "scan":
-                for some in _batches(self._host.collection(generation).scan(**given), given["batch"]):
-                    connection.send(("more", some))
+                for hits in batches(self._host.collection(generation).scan(**given), given["batch"]):
+                    connection.send(("more", hits))
                 answer: object = None
             elif operation in _OF_COLLECTION:
                 answer = getattr(self._host.collection(generation), operation)(**given)
@@ -260,28 +262,8 @@ class RemoteCollection:
         return self._folder.ask(operation, self._generation, **given)
 
 
-def _batches(hits: Iterator[Hit], size: int) -> Iterator[list[Hit]]:
-    batch: list[Hit] = []
-    for hit in hits:
-        batch.append(hit)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    yield batch
-
-
 def _raised(kind: type[OporaError], values: Mapping[str, object]) -> OporaError:
     fault = kind.__new__(kind)
     Exception.__init__(fault, values["code"])
     vars(fault).update(values)
     return fault
-
-
-def _write(path: Path, value: Mapping[str, object]) -> None:
-    """Make the file whole or not at all, for its owner alone."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(value, file)
-    draft.replace(path)

@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 
 from tenants.accounts import registry
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.json import Json
 from tenants.knowledge import relations, trial, versions, votes
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
 from tenants.storage.tables import DocumentRow, TenantRow
 
-_PARAMETERS = 500
 """Values per statement, which databases limit."""
 
 
@@ -74,8 +74,8 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     tenant_id = context.current().tenant_id
     records: dict[str, DocumentRecord] = {}
     with database.reading() as session:
-        for start in range(0, len(doc_ids), _PARAMETERS):
-            chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+        for batch in batches(doc_ids):
+            chosen = DocumentRow.doc_id.in_(batch)
             for row in session.scalars(select(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen)):
                 records[row.doc_id] = _record(row)
     document = trial.current(tenant_id)
@@ -89,8 +89,8 @@ def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
     tenant_id = context.current().tenant_id
     digests: dict[str, str] = {}
     with database.reading() as session:
-        for start in range(0, len(hashes), _PARAMETERS):
-            chosen = DocumentRow.content_hash.in_(hashes[start : start + _PARAMETERS])
+        for batch in batches(hashes):
+            chosen = DocumentRow.content_hash.in_(batch)
             query = select(DocumentRow.content_hash, DocumentRow.doc_id)
             rows = session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen))
             digests.update((digest, doc_id) for digest, doc_id in rows)
@@ -132,8 +132,8 @@ def remove(*doc_ids: str) -> None:
 
 def _delete(session: Session, doc_ids: tuple[str, ...]) -> None:
     tenant_id = context.current().tenant_id
-    for start in range(0, len(doc_ids), _PARAMETERS):
-        chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+    for batch in batches(doc_ids):
+        chosen = DocumentRow.doc_id.in_(batch)
         session.execute(delete(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen))
 
 

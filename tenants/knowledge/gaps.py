@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.errors import NotFound
 from tenants.storage import database
 from tenants.storage.tables import AuditContentRow, AuditRow, GapAskingRow, GapRow
@@ -29,7 +30,6 @@ _STATUS: Mapping[str, Status] = {status: status for status in STATUSES}
 MOST = 1_000
 """Gaps that are looked at together."""
 
-_PARAMETERS = 500
 _WORDINGS = 1_000
 
 
@@ -256,10 +256,10 @@ def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> N
 
 def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
     """Uncount the misses of these turns. A gap without other turns is deleted; one with others takes their words."""
-    for start in range(0, len(sequences), _PARAMETERS):
+    for batch in batches(sequences):
         chosen = (
             GapAskingRow.tenant_id == tenant_id,
-            GapAskingRow.sequence.in_(sequences[start : start + _PARAMETERS]),
+            GapAskingRow.sequence.in_(batch),
         )
         times = session.execute(
             select(GapAskingRow.gap_id, func.count()).where(*chosen).group_by(GapAskingRow.gap_id)

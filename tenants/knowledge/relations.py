@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from settings import get_settings
 from tenants.accounts import registry
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.knowledge import agreements, contradictions, edges, rejected
 from tenants.knowledge.contradictions import Contradiction
 from tenants.knowledge.edges import SUPERSEDES, Edge
@@ -40,7 +41,6 @@ class Relations:
 
 
 NONE = Relations()
-_PARAMETERS = 500
 _CACHE: dict[Key, tuple[int, Relations]] = {}
 
 
@@ -72,8 +72,7 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
 def forget(session: Session, doc_ids: Sequence[str]) -> None:
     """Delete the relations of removed documents. The caller commits, then expires the registry."""
     removed = False
-    for start in range(0, len(doc_ids), _PARAMETERS):
-        batch = doc_ids[start : start + _PARAMETERS]
+    for batch in batches(doc_ids):
         removed |= edges.forget(session, batch)
         removed |= rejected.forget(session, batch)
         removed |= agreements.forget(session, batch)
@@ -118,8 +117,8 @@ def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
         DocumentRow.tenant_id == context.current().tenant_id
     )
     with database.reading() as session:
-        for start in range(0, len(doc_ids), _PARAMETERS):
-            chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+        for batch in batches(doc_ids):
+            chosen = DocumentRow.doc_id.in_(batch)
             rows = session.execute(query.where(chosen))
             decided.update(doc_id for doc_id, overrides in rows if "status" in overrides)
     return frozenset(decided)

@@ -9,6 +9,7 @@ from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session, defer
 
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.json import Json
 from tenants.storage import database
 from tenants.storage.tables import DocumentRow, DocumentVersionRow
@@ -16,7 +17,6 @@ from tenants.storage.tables import DocumentRow, DocumentVersionRow
 MAX_VERSIONS = 10
 """Versions of one document. An older one goes when the next one comes."""
 
-_PARAMETERS = 500
 _BATCH = 64
 
 
@@ -68,8 +68,8 @@ def hashes(doc_ids: Sequence[str]) -> Mapping[str, str]:
     digests: dict[str, str] = {}
     query = _in_force().with_only_columns(DocumentVersionRow.doc_id, DocumentVersionRow.content_hash)
     with database.reading() as session:
-        for start in range(0, len(doc_ids), _PARAMETERS):
-            chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+        for batch in batches(doc_ids):
+            chosen = DocumentVersionRow.doc_id.in_(batch)
             digests.update((doc_id, digest) for doc_id, digest in session.execute(query.where(chosen)))
     return digests
 
@@ -101,8 +101,8 @@ def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
 def forget(session: Session, doc_ids: Sequence[str]) -> None:
     """Remove all versions of documents inside the caller's transaction."""
     tenant_id = context.current().tenant_id
-    for start in range(0, len(doc_ids), _PARAMETERS):
-        chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+    for batch in batches(doc_ids):
+        chosen = DocumentVersionRow.doc_id.in_(batch)
         session.execute(delete(DocumentVersionRow).where(DocumentVersionRow.tenant_id == tenant_id, chosen))
 
 

@@ -7,10 +7,9 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.storage import database
 from tenants.storage.tables import DocumentVoteRow
-
-_PARAMETERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,6 @@ def count(doc_id: str, version: int) -> Votes:
 def forget(session: Session, doc_ids: Sequence[str]) -> None:
     """Delete the votes on documents inside the caller's transaction."""
     of_tenant = DocumentVoteRow.tenant_id == context.current().tenant_id
-    for start in range(0, len(doc_ids), _PARAMETERS):
-        chosen = DocumentVoteRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+    for batch in batches(doc_ids):
+        chosen = DocumentVoteRow.doc_id.in_(batch)
         session.execute(delete(DocumentVoteRow).where(of_tenant, chosen))

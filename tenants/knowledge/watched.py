@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sqlalchemy import delete, select
 
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.storage import database
 from tenants.storage.tables import WatchedFileRow
 
-_PARAMETERS = 500
 """Values per statement, which databases limit."""
 
 
@@ -38,8 +38,8 @@ def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
     tenant_id = context.current().tenant_id
     paths = [*files, *gone]
     with database.writing() as session:
-        for start in range(0, len(paths), _PARAMETERS):
-            chosen = WatchedFileRow.path.in_(paths[start : start + _PARAMETERS])
+        for batch in batches(paths):
+            chosen = WatchedFileRow.path.in_(batch)
             session.execute(delete(WatchedFileRow).where(WatchedFileRow.tenant_id == tenant_id, chosen))
         session.add_all(
             WatchedFileRow(

@@ -4,6 +4,7 @@ Operators may view, close and dismiss gaps and write drafts: they know the custo
 A gap can be closed only if its questions now have answers.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 from urllib.parse import urlencode
 
@@ -125,7 +126,7 @@ def _chosen(listed: list[str]) -> list[str]:
     return chosen
 
 
-def _written(groups: "list[Group] | tuple[Group, ...]") -> dict[str, articles.Article]:
+def _written(groups: Sequence[Group]) -> dict[str, articles.Article]:
     """Return the articles written for these gaps, by gap."""
     by_gap = {gap.gap_id: gap.article_id for group in groups for gap in group.gaps if gap.article_id}
     known = articles.find(by_gap.values())

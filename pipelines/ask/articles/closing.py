@@ -12,10 +12,10 @@ from time import monotonic
 
 from pydantic import ValidationError
 
-from components.turn import Turn
+from components.turn import SHOWN, Turn
 from pipelines.ask import record
 from pipelines.ask.answering import answer_of
-from pipelines.ask.contract import SHOWN, AskRequest
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.replay import RecordedInput
 from pipelines.ask.usecase import Ask, begin
 from tenants.audit import search

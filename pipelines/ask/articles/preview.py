@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.language.words import stems
+from components.turn import SHOWN
 from pipelines.ask.articles.source import source_of
-from pipelines.ask.contract import SHOWN
 from pipelines.ask.replay import Replay, Trial, VisibleResult
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.article import ArticleIngest

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from components.language.texts import text
+from components.turn import SHOWN
 from pipelines.ask.chats import thread
-from pipelines.ask.contract import SHOWN, ArticlePart, AskRequest, CitationPart, TurnAnswer
+from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
 from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.runner import Runner
 from tenants.chats import store

@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias, get_args
 from components.language.captions import HEADING_SEPARATOR
 from components.language.normalise import clean, fold
 from components.language.words import words
-from components.turn import Passage, Turn
-from pipelines.ask.contract import SHOWN
+from components.turn import SHOWN, Passage, Turn
 from tenants.desk.evaluation_questions import Expected
 
 Mark: TypeAlias = Literal["answered", "offered", "refused", "missed", "wrong"]

@@ -145,9 +145,18 @@ def upload_as_json(uploaded: Upload) -> dict[str, object]:
     return {**asdict(uploaded.stored), "faults": [asdict(fault) for fault in uploaded.faults]}
 
 
-def facts_of(typed: str) -> tuple[str, ...]:
-    """Return the facts of a text that has them in lines, or separated by semicolons."""
-    return tuple(filter(None, (line.strip() for line in typed.replace(";", "\n").splitlines())))
+def typed(question: str, facts: str, article: str, *, refused: bool) -> QuestionForm:
+    """Return a question as a person typed it.
+
+    :param facts: in lines, or separated by semicolons.
+    :raises Invalid: `evaluation_question_missing`, `evaluation_cell_too_long`.
+    """
+    lines = (line.strip() for line in facts.replace(";", "\n").splitlines())
+    try:
+        return QuestionForm(question=question, facts=tuple(filter(None, lines)), article=article, refused=refused)
+    except ValidationError as unfit:
+        missing = not question.strip()
+        raise Invalid("evaluation_question_missing" if missing else "evaluation_cell_too_long") from unfit
 
 
 def _column(cell: str) -> Column | None:
@@ -163,18 +172,7 @@ def _question(cells: Mapping[Column, str]) -> EvaluationQuestion:
     refuse = cells.get("refuse", "").casefold()
     if refuse not in _YES | _NO:
         raise Invalid("evaluation_refuse_unreadable")
-    try:
-        form = QuestionForm(
-            question=cells["question"],
-            facts=facts_of(cells.get("answer", "")),
-            article=cells.get("article", ""),
-            refused=refuse in _YES,
-        )
-    except ValidationError as unfit:
-        field = str(unfit.errors()[0]["loc"][0])
-        missing = field == "question" and not cells["question"]
-        raise Invalid("evaluation_question_missing" if missing else "evaluation_cell_too_long") from unfit
-    return checked(form)
+    return checked(typed(cells["question"], cells.get("answer", ""), cells.get("article", ""), refused=refuse in _YES))
 
 
 def _cells(one: EvaluationQuestion) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from components.language.captions import HEADING_SEPARATOR
-from components.turn import Passage, Turn
-from pipelines.ask.contract import SHOWN, TurnAnswer
+from components.turn import SHOWN, Passage, Turn
+from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.evaluation.comparison import Difference, difference
 from pipelines.ask.evaluation.marking import MARKS, OFFERS_READ, RIGHT, Mark, cited, mark
 from tenants.desk import evaluation_results

@@ -5,7 +5,8 @@ and compare by them.
 from collections.abc import Iterator
 from hashlib import sha256
 
-from pipelines.ask.contract import SHOWN, TurnAnswer
+from components.turn import SHOWN
+from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.tracing.span import span_id
 from tenants.desk.feedback import Feedback
 from tenants.insight import traces

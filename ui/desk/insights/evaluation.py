@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
@@ -16,7 +15,7 @@ from pipelines import pages, problems
 from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.comparison import DROP
 from pipelines.ask.evaluation.marking import MARKS
-from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, QuestionForm, Upload
+from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, Upload
 from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
 from pipelines.gate import Route
 from tenants.accounts import policy
@@ -105,7 +104,7 @@ def _add_questions(endpoints: APIRouter, desk: Desk) -> None:
     ) -> Response:
         typed = {"question": question, "facts": facts, "article": article, "refused": "true" if refused else ""}
         try:
-            questions.add([_form(question, questions.facts_of(facts), article, refused=refused)])
+            questions.add([questions.typed(question, facts, article, refused=refused)])
         except Invalid as fault:
             return _questions(desk, typed=typed, fault=fault)
         return back_to(f"{_QUESTIONS}#added")
@@ -121,15 +120,6 @@ def _add_questions(endpoints: APIRouter, desk: Desk) -> None:
     def remove(question: Annotated[list[str], Form(max_length=MOST)]) -> Response:
         evaluation_questions.remove(question)
         return back_to(_QUESTIONS)
-
-
-def _form(question: str, facts: tuple[str, ...], article: str, *, refused: bool) -> QuestionForm:
-    """Return the submitted question. Raises `Invalid` with the page's own messages."""
-    try:
-        return QuestionForm(question=question, facts=facts, article=article, refused=refused)
-    except ValidationError as unfit:
-        missing = not question.strip()
-        raise Invalid("evaluation_question_missing" if missing else "evaluation_cell_too_long") from unfit
 
 
 def _uploaded(desk: Desk, name: str, data: bytes) -> Response:

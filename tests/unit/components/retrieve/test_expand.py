@@ -98,7 +98,7 @@ def test_short_document_is_taken_whole_if_its_pipeline_wants_that(index: Index) 
 def test_only_the_best_sections_are_taken_whole(index: Index) -> None:
     chunks = index(procedure(20))
     first, second = index("## Оплата\n\n" + "Счёт приходит в начале месяца на почту владельца. " * 60)[-2:]
-    expander = SectionExpander(budget=8_000, whole=1, excerpt_tokens=200)
+    expander = SectionExpander(budget=8_000, whole_sections=1, excerpt_tokens=200)
     whole, excerpt = expander.run(documents=[chunks[0], first])["documents"]
     assert numbers(whole) == list(range(1, 21))
     assert excerpt.content == first.content

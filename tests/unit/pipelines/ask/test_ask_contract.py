@@ -9,9 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.turn import Article, Citation, Claim, Draft, Filters, Gate, Outcome, Passage, Reply, Turn, Verdict
+from components.turn import (
+    SHOWN,
+    Article,
+    Citation,
+    Claim,
+    Draft,
+    Filters,
+    Gate,
+    Outcome,
+    Passage,
+    Reply,
+    Turn,
+    Verdict,
+)
 from pipelines.ask.answering import answer_of
-from pipelines.ask.contract import SHOWN, AskFilters, AskRequest, Handoff, TurnAnswer
+from pipelines.ask.contract import AskFilters, AskRequest, Handoff, TurnAnswer
 
 PASSAGE = Passage(
     "c1", "errors.md", "Ошибки", "E20", "Код E20: вода не сливается. Проверьте фильтр.", ((0, 28), (29, 46))

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from components.models import calls
 from components.models.calls import Calls
-from components.turn import Citation, Claim, Draft, Exchange, Outcome, Reason, Reply, Turn
+from components.turn import SHOWN, Citation, Claim, Draft, Exchange, Outcome, Reason, Reply, Turn
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
-from pipelines.ask.contract import SHOWN, AskRequest
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import Event, Narrator
 from pipelines.ask.runner import Runner, for_models
 from pipelines.ask.streams import Stream, Streams
