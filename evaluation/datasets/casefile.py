@@ -12,7 +12,7 @@ LONGEST_QUESTION = 2_000
 
 
 class CaseRow(BaseModel):
-    """A line of a case file. `docs/evaluation.md` shows the same table; a test keeps the two equal."""
+    """A line of a case file. `docs/develop/evaluation.md` shows the same table; a test keeps the two equal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""Judged turns as evaluation cases, in the form that `docs/evaluation.md` documents.
+"""Judged turns as evaluation cases, in the form that `docs/develop/evaluation.md` documents.
 
 A case for a thumb down has a question and no expectation: a person has to fill in the right answer. A case
 whose thumbs are all up expects the same outcome on the same documents.

@@ -1,6 +1,6 @@
 """Outcome of a chat, updated in its row with every change, so that statistics over many chats take one query.
 
-For the definitions and their sources see docs/operators.md, "Figures".
+For the definitions and their sources see docs/guides/desk.md, "Figures".
 """
 
 from datetime import datetime, timedelta

@@ -1,1 +1,1 @@
-"""Statistics of chats and turns for a period, computed in the database. Defined in docs/operators.md."""
+"""Statistics of chats and turns for a period, computed in the database. Defined in docs/guides/desk.md."""

@@ -1,6 +1,5 @@
 """Stock Haystack retrievers and the stock writer work on the tenant's index, on every engine."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from pipelines.ask.engine import YAML, AskEngine
 from pipelines.definition import ALLOWED_MODULES
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
-from settings import ROOT, get_settings
+from settings import get_settings
 from tenants import index
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
@@ -41,6 +40,7 @@ from tenants.core.errors import IndexDamaged, InternalFault
 from tenants.index import SPARSE, open_collection
 from tenants.index.stores import EdgeDocumentStore, TenantQdrantDocumentStore
 from tenants.knowledge import documents as records
+from tests.pages import profile
 
 Store = TenantQdrantDocumentStore
 
@@ -185,23 +185,21 @@ class TestRetrievers:
         }
 
     def test_the_profile_of_the_guide(self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        guide = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
-        (text,) = re.findall(r"<!-- file: pipelines/ask/profiles/hybrid.yaml -->\n```yaml\n(.*?)```", guide, re.DOTALL)
-        profile = tmp_path / "ask" / "profiles" / "hybrid.yaml"
-        profile.parent.mkdir(parents=True)
+        path = tmp_path / "ask" / "profiles" / "hybrid.yaml"
+        path.parent.mkdir(parents=True)
         (tmp_path / "ask" / "ask.yaml").write_bytes(YAML.read_bytes())
-        profile.write_text(text.replace("EdgeDocumentStore", type(store).__name__), encoding="utf-8")
-        assert lint_file(profile) == []
+        path.write_text(profile("hybrid").replace("EdgeDocumentStore", type(store).__name__), encoding="utf-8")
+        assert lint_file(path) == []
         dense = DenseSettings(space="tiny", dimensions=2, embedder={})
         open_collection(create=True, encoder=EncoderSettings(dense=dense).json_form, dimensions=2)
         store.write_documents(SparseDocumentEmbedder().run(DOCUMENTS)["documents"])
         monkeypatch.setattr("components.embed.text.embed_question", lambda *_: (1.0, 0.0))
-        found = AskEngine(profile).run(Turn("t", "текст 2"))
+        found = AskEngine(path).run(Turn("t", "текст 2"))
         cosines = {one.chunk_id: round(one.scores["cosine"], 2) for one in found.evidence.passages}
         assert cosines == {named(1): 1.0, named(2): 0.0, named(3): 0.71}
         assert found.degraded == ()
         monkeypatch.setattr("components.embed.text.embed_question", lambda *_: ())
-        by_words = AskEngine(profile).run(Turn("t", "текст 2")).evidence.passages
+        by_words = AskEngine(path).run(Turn("t", "текст 2")).evidence.passages
         assert by_words[0].chunk_id == named(2)
         assert "cosine" not in by_words[0].scores
 

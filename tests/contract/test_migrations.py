@@ -36,7 +36,7 @@ VERSIONS = Path(migrations.__file__).with_name("versions")
 ANNA = Tenant("acme", "anna")
 BREAKING: Mapping[str, list[str]] = {"0002": ["tickets.chat_id is required"]}
 """Changes of migrations that break replicas of the previous version: they must stop for such an upgrade, as
-docs/deployment.md says."""
+docs/operate/deploy.md says."""
 
 
 @pytest.fixture(params=["0001"])

@@ -1,12 +1,11 @@
 """Every table has a documented retention rule, and expired rows are deleted automatically."""
 
-import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import func, select
 
-from settings import ROOT, Settings, get_settings
+from settings import Settings, get_settings
 from tenants.access import issued_tokens, revocations, spending
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
@@ -22,6 +21,7 @@ from tenants.work import idempotency, jobs, stream_log
 from tenants.work.stream_log import LoggedStream
 from tests.audits import entry, miss
 from tests.chats import ticket_without_chat, webhook
+from tests.pages import PAGES, marked
 
 ANNA = Tenant("acme", "anna")
 LATER = timedelta(days=2_000)
@@ -29,7 +29,7 @@ PRUNED = {name for name, rule in retention.RULES.items() if rule.prune}
 
 
 def retention_table() -> str:
-    """Return the table for docs/security.md: copy it from the failing test."""
+    """Return the table for docs/operate/secure.md: copy it from the failing test."""
     rows = [f"| `{name}` | {rule.kept} |" for name, rule in retention.RULES.items()]
     return "\n".join(["| table | how long |", "|---|---|", *rows])
 
@@ -39,10 +39,7 @@ def test_every_table_has_a_rule() -> None:
 
 
 def test_the_documentation_says_what_the_rules_are() -> None:
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    told = re.search(r"<!-- retention -->\n(.*?)\n<!-- /retention -->", page, re.DOTALL)
-    assert told
-    assert told[1] == retention_table()
+    assert marked(PAGES["docs/operate/secure.md"], "retention") == retention_table()
 
 
 def counts() -> dict[str, int]:

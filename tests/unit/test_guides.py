@@ -1,8 +1,7 @@
-"""Each guide of docs/authors.md, followed exactly in a copy of the product that runs in a separate process."""
+"""Each guide of docs/develop/, followed exactly in a copy of the product that runs in a separate process."""
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,13 +11,11 @@ from typing import TypeAlias
 import pytest
 
 from settings import ROOT
+from tests.pages import EXTEND, MODELS, PIPELINES, edits, files
 
 Answers: TypeAlias = Mapping[str, object]
 
-GUIDE = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
 ROOMS = ("components", "pipelines", "tenants")
-_FILE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", re.DOTALL)
-_EDIT = re.compile(r'<!-- edit: (\S+), (before|instead of) "([^"]+)" -->\n```\w+\n(.*?)```\n', re.DOTALL)
 SECONDS = 120
 SCRIPT = """
 import json, sys
@@ -77,10 +74,10 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("app.py", "settings.py"):
         shutil.copy(ROOT / name, copy / name)
-    for path, text in _FILE.findall(GUIDE):
+    for path, text in files(PIPELINES, MODELS, EXTEND).items():
         (copy / path).parent.mkdir(exist_ok=True)
         (copy / path).write_text(text, encoding="utf-8")
-    for path, way, old, new in _EDIT.findall(GUIDE):
+    for path, way, old, new in edits(PIPELINES, MODELS, EXTEND):
         source = (copy / path).read_text(encoding="utf-8")
         assert source.count(f"{old}\n") == 1, f"{path}: {old}"
         put = new if way == "instead of" else f"{new}{old}\n"
@@ -107,8 +104,8 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 def test_there_is_a_guide_for_each_kind_of_thing() -> None:
     kinds = ("A step", "A profile", "A provider", "An endpoint", "A file format")
-    assert all(f"\n### {kind}\n" in GUIDE for kind in kinds)
-    assert {path for path, _ in _FILE.findall(GUIDE)} >= {
+    assert all(f"\n## {kind}\n" in EXTEND for kind in kinds)
+    assert set(files(EXTEND)) >= {
         "components/understand/shouting.py",
         "pipelines/ask/profiles/strict.yaml",
         "pipelines/ask/profiles/vllm.yaml",

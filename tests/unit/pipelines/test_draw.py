@@ -8,24 +8,23 @@ from typer.testing import CliRunner
 
 import cli
 from pipelines.draw import mermaid, names, path_of
-from settings import ROOT
+from tests.pages import PIPELINES, blocks
 
-PIPELINES = names()
+NAMES = names()
 
 
 def drawn(name: str) -> str:
     return mermaid(path_of(name).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_picture_in_the_documents_is_that_of_the_file(name: str) -> None:
-    authors = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
-    assert f"```mermaid\n{drawn(name)}```\n" in authors, (
-        f"put into docs/authors.md what `opora pipeline draw {name}` prints"
+    assert drawn(name) in blocks(PIPELINES, "mermaid"), (
+        f"put into docs/develop/pipelines.md what `opora pipeline draw {name}` prints"
     )
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_step_every_number_and_every_connection_is_in_the_picture(name: str) -> None:
     definition = yaml.safe_load(path_of(name).read_text(encoding="utf-8"))
     lines = drawn(name).splitlines()

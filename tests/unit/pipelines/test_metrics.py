@@ -20,6 +20,7 @@ from tenants.core.errors import OporaError
 from tenants.knowledge import gaps
 from tenants.work import jobs
 from tests.audits import entry, miss
+from tests.pages import PAGES
 from ui.api import host
 
 TOKEN = {"Authorization": "Bearer of-the-metrics"}
@@ -96,8 +97,7 @@ def test_dashboard_alerts_and_documentation_ask_for_metrics_that_exist(
     named = {name for expr in asked for name in re.findall(r"\b(?:opora|process)_\w+|\bup\b", expr)}
     assert len(asked) > 15
     assert named <= exist
-    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"`(opora_\w+)`", page))
+    listed = set(re.findall(r"`(opora_\w+)`", PAGES["docs/operate/monitor.md"]))
     assert {name for name in listed if not {name, f"{name}_count"} & exist} == set()
     opora_names = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in exist if name.startswith("opora_")}
     assert opora_names - {name.removesuffix("_total") for name in listed} <= listed

@@ -9,8 +9,8 @@ import pytest
 
 from evaluation.datasets.answer_keys import graded_answers, over_own_passages, read_key
 from evaluation.datasets.rows import MissingData
-from settings import ROOT
 from tenants.core.errors import Invalid
+from tests.pages import PAGES
 
 PASSAGES = [
     {"doc_id": "returns", "title": "Возврат", "heading": "Срок", "text": "Вернуть можно за 14 дней.", "grade": 2},
@@ -20,7 +20,7 @@ PASSAGES = [
 ROW = {"id": 7, "question": "Как вернуть?", "type": "howto", "facts": ["14 дней"], "passages": PASSAGES}
 
 
-GUIDE = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+GUIDE = PAGES["docs/develop/evaluation.md"]
 
 
 def write_key(path: Path, *rows: Mapping[str, object]) -> Path:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from evaluation.datasets.casefile import CaseRow, read_cases
-from settings import ROOT
 from tenants.core.errors import Invalid
+from tests.pages import PAGES, marked
 
-CASES = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
+CASES = PAGES["docs/develop/evaluation.md"]
 
 
 def write_cases(path: Path, *lines: str) -> Path:
@@ -23,9 +23,7 @@ def fields_table() -> str:
 
 
 def test_the_documented_fields_match_the_code() -> None:
-    results = re.search(r"<!-- fields -->\n(.*?)\n?<!-- /fields -->", CASES, re.DOTALL)
-    assert results is not None
-    assert results.group(1) == fields_table()
+    assert marked(CASES, "fields") == fields_table()
 
 
 def test_the_examples_can_be_read(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from evaluation.runs import Run, Runs, SetRun
 from evaluation.simulator.running import simulator_thread
 from settings import ROOT
 from tenants.core.errors import Invalid
+from tests.pages import PAGES, blocks
 
 RETURNS = RankedPassage(
     "returns", "Возврат", "Сроки", "Вернуть товар можно в течение 14 дней. Деньги вернутся на карту.", 0.9, 0.8
@@ -265,9 +266,9 @@ def test_a_file_without_a_judge_is_reported_as_such(tmp_path: Path, content: str
 
 
 def test_the_example_file_defines_a_judge(tmp_path: Path) -> None:
-    (example,) = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
+    (example,) = blocks(PAGES["docs/develop/evaluation.md"], "yaml")
     path = tmp_path / "judge.yaml"
-    path.write_text(example.partition("```")[0])
+    path.write_text(example)
     judge = read_judge(path)
     judge.close()
     assert set(judge.names) == {"chat_generator", "embedder"}

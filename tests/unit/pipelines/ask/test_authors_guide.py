@@ -1,6 +1,5 @@
-"""Run the profiles of docs/authors.md over a small knowledge base."""
+"""Run the profiles of docs/develop/ over a small knowledge base."""
 
-import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -26,18 +25,14 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import relations
 from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
+from tests.pages import PIPELINES, edits, profile
 
 Asked: TypeAlias = tuple[Turn, list[str]]
 """A finished turn and the steps that it took, in order."""
 Ask: TypeAlias = Callable[[str], Asked]
 
-GUIDE = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
 INGEST = (ROOT / "pipelines" / "ingest" / "ingest.yaml").read_text(encoding="utf-8")
 ASK = (ROOT / "pipelines" / "ask" / "ask.yaml").read_bytes()
-_PROFILE = r"<!-- file: pipelines/ask/profiles/{}.yaml -->\n```yaml\n(.*?)```\n"
-_EDIT = re.compile(
-    r'<!-- edit: pipelines/ask/profiles/builder.yaml, instead of "([^"]+)" -->\n```yaml\n(.*?)```\n', re.DOTALL
-)
 OLLAMA, OPENAI = "qwen3:4b-instruct", "gpt-4.1-mini"
 ARTICLES = [
     SourceDocument("gifts", "Подарки", "Подарки принимают назад в течение 14 дней.", meta={"updated_at": "2024-01-01"}),
@@ -53,12 +48,6 @@ ARTICLES = [
 ]
 GIFTS = "Принимают ли подарки назад в течение 14 дней?"
 PUMP = "Насос стиральной машины меняют в мастерской?"
-
-
-def profile(name: str) -> str:
-    """Return a profile of the guide."""
-    (text,) = re.findall(_PROFILE.format(name), GUIDE, re.DOTALL)
-    return str(text)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +200,7 @@ def test_a_stock_generator_serves_turns_at_the_same_time(built: Callable[[str], 
 
 
 def test_a_chain_of_providers_begins_with_the_first(built: Callable[[str], Ask], simulator: Simulator) -> None:
-    ((old, new),) = _EDIT.findall(GUIDE)
+    ((_, _, old, new),) = edits(PIPELINES)
     turn, _ = built(profile("builder").replace(f"{old}\n", new))(PUMP)
     assert (turn.outcome, simulator.calls[0].model) == ("answered", OPENAI)
 
@@ -220,13 +209,13 @@ def test_a_chain_of_providers_survives_a_failure(
     built: Callable[[str], Ask], simulator: Simulator, nowhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://{nowhere}/v1")
-    ((old, new),) = _EDIT.findall(GUIDE)
+    ((_, _, old, new),) = edits(PIPELINES)
     turn, _ = built(profile("builder").replace(f"{old}\n", new))(PUMP)
     assert (turn.outcome, simulator.calls[0].model) == ("answered", OLLAMA)
 
 
 def test_a_mistake_in_a_chain_of_providers_is_found(tmp_path: Path) -> None:
-    ((old, new),) = _EDIT.findall(GUIDE)
+    ((_, _, old, new),) = edits(PIPELINES)
     path = tmp_path / "ask" / "profiles" / "new.yaml"
     path.parent.mkdir(parents=True)
     (tmp_path / "ask" / "ask.yaml").write_bytes(ASK)

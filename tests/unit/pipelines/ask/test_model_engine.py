@@ -23,14 +23,14 @@ from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.steps import record_steps
 from pipelines.lint import lint_file
-from settings import ROOT, get_settings
+from settings import get_settings
+from tests.pages import MODELS, marked
 
 pytestmark = pytest.mark.usefixtures("shop")
 
 Deployed: TypeAlias = tuple[AskEngine, Simulator]
 _MODEL = re.compile(r"model: [^\s,}]+")
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-GUIDE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
 PROFILE = (YAML.parent / "profiles" / "ollama.yaml").read_text(encoding="utf-8")
 E20 = Turn("t", "Стиральная машина показывает ошибку E20, что делать?")
 PASSWORD = Turn("t", "Сколько действует ссылка для сброса пароля?")
@@ -181,12 +181,6 @@ def test_two_drafts_that_agree_pass_the_gate_of_agreement(deployed: Deployed, tm
     assert steps(made) == ["answer", "answer", "claims", "evaluate"]
 
 
-def guide(name: str) -> str:
-    results = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
-    assert results is not None
-    return results.group(1)
-
-
 def edited(old: str, new: str) -> str:
     source, times = re.subn(old, lambda _: new, PROFILE, count=1, flags=re.DOTALL)
     assert times == 1
@@ -213,14 +207,14 @@ def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 
 
 def test_the_guide_swaps_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = edited(r"    fast:\n.*?(?=    strong:)", guide("provider"))
+    source = edited(r"    fast:\n.*?(?=    strong:)", marked(MODELS, "provider"))
     _, turn, model_calls = followed(source, tmp_path, monkeypatch)
     assert (turn.outcome, turn.degraded) == ("answered", ())
     assert {call.provider for call in model_calls} == {"openai"}
 
 
 def test_the_guide_grades_in_every_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes, profile = (yaml.safe_load(text) for text in (guide("thorough"), PROFILE))
+    changes, profile = (yaml.safe_load(text) for text in (marked(MODELS, "thorough"), PROFILE))
     for step, change in changes.items():
         profile["components"][step]["init_parameters"] |= change["init_parameters"]
     _, turn, made = followed(yaml.safe_dump(profile, allow_unicode=True), tmp_path, monkeypatch)

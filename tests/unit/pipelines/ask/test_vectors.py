@@ -30,10 +30,10 @@ from tenants.core.context import Tenant, acting_as
 from tenants.index import DENSE, open_collection
 from tenants.knowledge import documents
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
+from tests.pages import MODELS, marked
 
 pytestmark = pytest.mark.usefixtures("shared_installation")
 
-GUIDE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
 INGEST = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
 ARTICLES = [
     SourceDocument("refund", "Возврат", "Возврат товара надлежащего качества возможен в течение 14 дней.", "refund.md"),
@@ -41,13 +41,6 @@ ARTICLES = [
     SourceDocument("password", "Пароль", "Пароль меняют в профиле, в разделе безопасности.", "password.md"),
     SourceDocument("delivery", "Доставка", "Доставка по городу занимает 2 дня.", "delivery.md"),
 ]
-
-
-def guide(name: str) -> str:
-    """Return a block of the authors' guide."""
-    results = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
-    assert results is not None
-    return results.group(1)
 
 
 def ingest_with(block: str, folder: Path) -> Ingest:
@@ -67,7 +60,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shop(shared_installation: None, models: Path) -> Iterator[Tenant]:
     """A shop with an index made without vectors and rebuilt with them, as in the guide."""
-    block = re.sub(r"model: \S+", f"model: {ENCODER}", guide("embedder"))
+    block = re.sub(r"model: \S+", f"model: {ENCODER}", marked(MODELS, "embedder"))
     block = re.sub(r"dimensions: \d+", f"dimensions: {DIMENSIONS}", block)
     block = re.sub(r"file: .*", f"file: {FILE}\n          cache_dir: {models}", block)
     Registry().add("tools")
@@ -94,7 +87,7 @@ def ask_turn(engine: AskEngine, question: str) -> Turn:
 
 def test_the_guides_blocks_are_sound(tmp_path: Path) -> None:
     for name in ("embedder", "ollama-embedder"):
-        run_report = ingest_with(guide(name), tmp_path)
+        run_report = ingest_with(marked(MODELS, name), tmp_path)
         assert run_report.encoder.dense is not None
 
 
@@ -167,7 +160,8 @@ class Served:
 @pytest.fixture(scope="module")
 def served(shared_installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with simulator_thread() as (simulator, url):
-        block = guide("ollama-embedder").replace("http://127.0.0.1:11434", url).replace("bge-m3", "simulated-embed")
+        block = marked(MODELS, "ollama-embedder").replace("http://127.0.0.1:11434", url)
+        block = block.replace("bge-m3", "simulated-embed")
         pipelines = {}
         for name, timeout in (("patient", 60), ("hurried", 0.2)):
             folder = tmp_path_factory.mktemp(name)
