@@ -8,6 +8,7 @@ RUN := $(VENV)/.ready-run
 DEV := $(VENV)/.ready-dev
 INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet
 PHOENIX := .venv-phoenix
+DOCS := .venv-docs
 # A process of tests for each of the two cores that the smallest machine has.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
@@ -15,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no
 TESTS := tests/service tests/attack tests/contract tests/unit tests/browser
 QUICK := -m "not chaos and not browser"
 
-.PHONY: setup demo ui test test-chaos test-browser coverage clients check serve phoenix bench evaluate lock sbom audit clean
+.PHONY: setup demo ui docs test test-chaos test-browser coverage clients check serve phoenix bench evaluate lock sbom audit clean
 
 setup: $(DEV)
 
@@ -41,6 +42,16 @@ demo: $(RUN)
 # Builds the widget from `ui/src`; what it writes into `ui/static` is committed.
 ui: setup
 	$(BIN)/python -m ui.build
+
+# Builds the documentation into `site/`: reference pages from the code, then MkDocs, which fails on a broken link.
+docs: $(RUN) $(DOCS)/.ready
+	$(BIN)/python -m docs.generate
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+
+$(DOCS)/.ready: requirements/docs.txt $(BIN)/uv
+	$(PYTHON) -m venv $(DOCS)
+	VIRTUAL_ENV=$(DOCS) $(BIN)/uv pip sync --quiet --require-hashes requirements/docs.txt
+	@touch $@
 
 # In memory where 4 GB are free there: a third of the time goes by while hundreds of small databases are forced to the
 # disk.
@@ -95,6 +106,7 @@ lock: setup
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/run.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group dev pyproject.toml -o requirements/dev.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements/phoenix.in -o requirements/phoenix.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group docs -o requirements/docs.txt
 
 # What is in the image, as CycloneDX, and which of it has a known weakness. Both fetch their program, the second asks PyPI's
 # service too, so neither is part of `check`.
@@ -105,4 +117,4 @@ audit: setup
 	$(BIN)/uv tool run pip-audit==2.10.1 --require-hashes --disable-pip -r requirements/run.txt
 
 clean:
-	rm -rf $(VENV) $(PHOENIX) .opora
+	rm -rf $(VENV) $(PHOENIX) $(DOCS) site .opora

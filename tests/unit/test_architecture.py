@@ -34,7 +34,9 @@ TENANTS = (
 
 STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
 WEB = {"fastapi", "starlette", "hayhooks", "uvicorn"}
-NOT_OURS = re.compile(r"\.(git|venv(-phoenix)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
+NOT_OURS = re.compile(
+    r"\.(git|venv(-phoenix|-docs)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|site|reference|.*\.egg-info"
+)
 # Written in parts, so that this file passes its own rule.
 REGISTRY = re.compile(
     "|".join(["pypi" + r"\.org", "python" + r"hosted\.org", "npm" + r"js\.org", r"index" + "-url", "find" + "-links"])
