@@ -148,8 +148,8 @@ def demo() -> None:
             ingest.run_path(DEMO / locale, prune=True, progress=counted_by(progress))
             if ingest.rebuild_due():
                 ingest.rebuild().finish()
-            if policy.current().approved_offers != shop.offers:
-                policy.change(approved_offers=shop.offers)
+            if (policy.current().approved_offers, policy.current().trace_content) != (shop.offers, True):
+                policy.change(approved_offers=shop.offers, trace_content=True)
     with acting_for(tenants["ru"]):
         shop = questions().shops["ru"]
         _add_demo_site(shop.name, shop.welcome, shop.suggested)

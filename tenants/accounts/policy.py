@@ -112,8 +112,8 @@ class Policy(BaseModel):
     )
     trace_content: bool = Field(
         False,
-        description="Send questions, passages and answers to the trace server and keep prompts in the audit, without "
-        "personal data.",
+        description="Send questions, prompts, passages and answers to the trace server and keep prompts in the audit, "
+        "without personal data.",
     )
     rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")

@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from settings import ROOT, Settings
 from tenants.access.tokens import issue
-from tests.service.serving import Server, environment, serving
+from tenants.accounts.registry import Registry
+from tests.service.serving import Server, environment, in_force, serving
 
 TENANT = "demo-ru"
 SIGN_IN: dict[str, str] = {}
@@ -38,6 +39,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     assert done.stdout.rstrip().endswith("/demo")
     found = re.search(r"Логин (\S+), пароль (\S+)", done.stdout)
     assert found is not None
+    with in_force(settings):
+        assert all(Registry().get(f"demo-{locale}").policy["trace_content"] for locale in ("ru", "en"))
     SIGN_IN.update(login=found[1], password=found[2])
     return settings
 

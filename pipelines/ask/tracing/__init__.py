@@ -5,6 +5,6 @@ turn does for its trace. A thread (`sender`) then derives what each step changed
 the conventions of OpenInference (`spans`) and exports them by OpenTelemetry's SDK (`export`). No global tracer is set,
 nothing is read from a client's headers, and without a configured address none of this runs.
 
-Contents of a span: always figures, ids and reasons; texts (questions and numbers in them, passages, answers, claims)
-only for tenants whose policy allows it (`trace_content`), and without personal data.
+Contents of a span: always figures, ids and reasons; texts (questions and numbers in them, prompts, passages, answers,
+claims) only for tenants whose policy allows it (`trace_content`), and without personal data.
 """

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from haystack import Document
 
 from components.answer.drafts import to_draft
+from components.language.personal import mask
 from components.models.calls import Call
 from components.passages import relevance, to_passage
 from components.turn import Verdict
+from pipelines.ask.record import PROMPT_LIMIT
 from pipelines.ask.steps import Outputs, Step
 from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
 from pipelines.ask.tracing.span import Event, Span, Value
@@ -33,7 +35,8 @@ def spans(trace: Trace) -> list[Span]:
         iteration = (step.outputs or {}).get("attempt", iteration)
         made.append(_step(step, previous, iteration, trace.steps.clock, words))
         previous = step.name
-    made += [_call(call, _place(call, trace.steps.finished), trace.steps.clock) for call in trace.steps.calls]
+    for call in trace.steps.calls:
+        made.append(_call(call, _place(call, trace.steps.finished), trace.steps.clock, content=trace.content))
     return made
 
 
@@ -202,7 +205,7 @@ def _place(call: Call, steps: Sequence[Step]) -> int:
     return next((position for position, step in enumerate(steps, 1) if step.label == call.caller), 0)
 
 
-def _call(call: Call, parent: int, clock: int) -> Span:
+def _call(call: Call, parent: int, clock: int, *, content: bool) -> Span:
     started = clock + int(call.started * 1e9)
     attributes: dict[str, Value] = {
         _KIND: "LLM",
@@ -216,6 +219,8 @@ def _call(call: Call, parent: int, clock: int) -> Span:
         "output.value": call.outcome,
         "output.mime_type": _TEXT,
     }
+    if content:
+        attributes |= {"input.value": mask(call.request[:PROMPT_LIMIT]), "input.mime_type": _TEXT}
     if call.cost_usd is not None:
         attributes["llm.cost.total"] = call.cost_usd
     ended = started + int(call.milliseconds * 1e6)

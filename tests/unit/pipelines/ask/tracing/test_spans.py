@@ -168,6 +168,17 @@ def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
     assert (good.ended - good.started, good.error, bad.error) == (20_000_000, None, "timeout")
 
 
+@pytest.mark.parametrize(("content", "shown"), [(True, "Вопрос: [phone]"), (False, None)])
+def test_a_prompt_is_in_the_trace_if_enabled_without_personal_data(
+    retried: Trace, content: bool, shown: str | None
+) -> None:
+    call = Call("answer", "ollama", "qwen", "answer.ru@1", "fast", 0, 5.0, "ok", request="Вопрос: +7 903 123-45-67")
+    steps = Steps()
+    steps.calls = (call,)
+    (*_, span) = spans(replace(retried, steps=steps, content=content))
+    assert span.attributes.get("input.value") == shown
+
+
 def test_a_step_that_raised_is_marked(retried: Trace) -> None:
     steps = Steps()
     steps.finished = [*retried.steps.finished[:-1], replace(retried.steps.finished[-1], outputs=None)]
