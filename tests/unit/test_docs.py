@@ -21,6 +21,7 @@ from settings import ROOT, Settings
 from tenants.accounts.hours import Hours
 from tenants.knowledge import tools
 from ui.api.api_docs import is_desk
+from ui.cli.terminal import LazyCommand
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
@@ -137,7 +138,7 @@ def test_every_command_exists(page: str) -> None:
             following = getattr(command, "commands", {}).get(word)
             if following is None:
                 break
-            command = following
+            command = following.load() if isinstance(following, LazyCommand) else following
         command = getattr(command, "commands", {}).get("run", command) if line.startswith("evaluate ") else command
         options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
         assert command is not get_command(cli.app), line
