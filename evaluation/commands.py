@@ -7,6 +7,7 @@ import typer
 
 from components.language.texts import terminal_locale
 from evaluation.answer_commands import answers, calibrate
+from evaluation.datasets import DATA_SETS
 from evaluation.terminal import (
     Concurrency,
     Data,
@@ -41,23 +42,6 @@ if TYPE_CHECKING:
     from evaluation.run import Plan, Progress
     from evaluation.runs import SetRun
 
-DATA_SETS = (
-    "answers",
-    "fixture",
-    "codes",
-    "dialogues",
-    "vkcloud",
-    "xquad",
-    "intune",
-    "techqa",
-    "wixqa",
-    "clinc150",
-    "nlupp",
-    "blns",
-    "prompt_injection",
-    "terra",
-    "wice",
-)
 _MEASURE = "run"
 
 
@@ -70,7 +54,7 @@ class MeasureByDefault(Group):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=MeasureByDefault, help=message("help.group", names=", ".join(DATA_SETS)), no_args_is_help=True)
+app = typer.Typer(cls=MeasureByDefault, no_args_is_help=True, add_completion=False)
 
 app.command("answers", help=message("help.answers"))(answers)
 app.command("calibrate", help=message("help.calibrate"))(calibrate)

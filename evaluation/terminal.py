@@ -5,17 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from components.language.texts import terminal_locale, text
+from components.language.texts import terminal_locale
 from tenants.core.errors import Invalid
-from ui.cli.terminal import print_json, terminal_console
+from ui.cli.terminal import print_json, terminal_console, texts
 
 if TYPE_CHECKING:
     from evaluation.runs import Run
 
 
-def message(key: str, **params: str | int | float) -> str:
-    """Return a text of these commands in the terminal's language."""
-    return text(f"evaluation.{key}", terminal_locale(), **params)
+message = texts("evaluation")
 
 
 RunArgument = Annotated[str, typer.Argument(help=message("help.which_run"))]

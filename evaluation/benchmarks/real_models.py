@@ -39,7 +39,7 @@ from evaluation.asking import conversation, recorded
 from evaluation.benchmarks.models import Interval, critical_path
 from evaluation.benchmarks.recording import RecordedCall, RecordingModels, record_calls
 from evaluation.cases import Case, Page, QuestionSet
-from evaluation.commands import DATA_SETS
+from evaluation.datasets import DATA_SETS
 from evaluation.datasets.catalogue import READERS, chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.answer_key import grade, grade_turn

@@ -1,1 +1,20 @@
 """Data sets: questions with the known properties of their answers, and the knowledge bases for them."""
+
+DATA_SETS = (
+    "answers",
+    "fixture",
+    "codes",
+    "dialogues",
+    "vkcloud",
+    "xquad",
+    "intune",
+    "techqa",
+    "wixqa",
+    "clinc150",
+    "nlupp",
+    "blns",
+    "prompt_injection",
+    "terra",
+    "wice",
+)
+"""Names of the data sets that `opora evaluate` knows."""

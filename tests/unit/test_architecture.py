@@ -151,11 +151,17 @@ def loaded_with(module: str) -> Iterator[tuple[str, str]]:
             waiting += new_modules
 
 
-@pytest.mark.parametrize("module", ["cli", "pipelines.ask.usecase", "pipelines.ingest.usecase"])
+@pytest.mark.parametrize("module", ["ui.cli.ask", "ui.cli.ingest", "pipelines.ask.usecase", "pipelines.ingest.usecase"])
 def test_the_command_line_waits_for_nothing_of_the_web(module: str) -> None:
     loaded = list(loaded_with(module))
     assert len(loaded) > 100
     assert not [(name, at) for name, at in loaded if name.split(".")[0] in WEB]
+
+
+def test_help_imports_no_command() -> None:
+    rooms = {name.partition(".")[0] for name, _ in loaded_with("cli")}
+    assert "typer" in rooms
+    assert not rooms & {"haystack", "sqlalchemy", "pipelines", *WEB}
 
 
 def unannotated(source: str) -> list[str]:

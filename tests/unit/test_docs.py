@@ -18,6 +18,8 @@ from settings import ROOT
 from tenants.accounts.hours import Hours
 from tenants.knowledge import tools
 from tests.pages import PAGES, PIPELINES, blocks, marked
+from ui.api.api_docs import is_desk
+from ui.cli.terminal import LazyCommand
 
 KNOWLEDGE = PAGES["docs/guides/knowledge-base.md"]
 README, README_RU = PAGES["README.md"], PAGES["README.ru.md"]
@@ -99,7 +101,7 @@ def test_every_command_exists(page: str) -> None:
             following = getattr(command, "commands", {}).get(word)
             if following is None:
                 break
-            command = following
+            command = following.load() if isinstance(following, LazyCommand) else following
         command = getattr(command, "commands", {}).get("run", command) if line.startswith("evaluate ") else command
         options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
         assert command is not get_command(cli.app), line

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.gate import Route
 from tenants.desk import operators, sessions
-from tenants.desk.operators import Operator
 
 _BODY_BYTES = 10_000
 _ALL, _ONE = "/operators", "/operators/{login}"
@@ -44,6 +43,8 @@ class NewPassword(_Body):
 class OperatorPart(BaseModel):
     """Operator without the password."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     login: str
     role: str
     name: str
@@ -65,19 +66,19 @@ router = APIRouter(tags=["operators"])
 @router.get(_ALL)
 def list_operators() -> list[OperatorPart]:
     """List the accounts of this tenant's desk."""
-    return [operator_part(one) for one in operators.all()]
+    return [OperatorPart.model_validate(one) for one in operators.all()]
 
 
 @router.post(_ALL, status_code=201)
 def add_operator(body: NewOperator) -> OperatorPart:
     """Create an account. Logins are unique in the whole installation."""
-    return operator_part(operators.add(body.login, body.password, role=body.role, name=body.name))
+    return OperatorPart.model_validate(operators.add(body.login, body.password, role=body.role, name=body.name))
 
 
 @router.patch(_ONE)
 def change_operator(login: str, body: OperatorChange) -> OperatorPart:
     """Change an operator's role or name, effective immediately."""
-    return operator_part(operators.change(login, role=body.role, name=body.name))
+    return OperatorPart.model_validate(operators.change(login, role=body.role, name=body.name))
 
 
 @router.delete(f"{_ONE}/sessions", status_code=204)
@@ -96,8 +97,3 @@ def remove_operator(login: str) -> None:
 def set_password(login: str, body: NewPassword) -> None:
     """Set a new password for an operator and sign them out of all devices."""
     operators.set_password(login, body.password)
-
-
-def operator_part(operator: Operator) -> OperatorPart:
-    """Return an operator in the form that admins see."""
-    return OperatorPart(login=operator.login, role=operator.role, name=operator.name, created_at=operator.created_at)

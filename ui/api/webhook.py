@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from components.ingest.fetch import canonical
 from pipelines.gate import Route
 from tenants.chats import outbox, webhooks
-from tenants.chats.outbox import Delivery, DeliveryState
+from tenants.chats.outbox import DeliveryState
 from tenants.chats.webhooks import Webhook
 
 _ALL, _ONE = "/webhooks", "/webhooks/{webhook_id}"
@@ -29,6 +29,8 @@ class NewWebhook(BaseModel):
 class WebhookPart(BaseModel):
     """Receiver. `secret` signs its deliveries and is present once, when it has just been created."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     webhook_id: str
     url: str
     events: tuple[str, ...]
@@ -44,6 +46,8 @@ class WebhooksAnswer(BaseModel):
 
 class DeliveryPart(BaseModel):
     """Delivery of an event to one receiver; `dead`: given up after the last attempt."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     delivery_id: str
     webhook_id: str
@@ -84,13 +88,13 @@ router = APIRouter(tags=["webhooks"])
 @router.get(_ALL)
 def list_webhooks() -> WebhooksAnswer:
     """List all receivers, without secrets."""
-    return WebhooksAnswer(webhooks=tuple(map(webhook_part, webhooks.own())))
+    return WebhooksAnswer(webhooks=tuple(map(WebhookPart.model_validate, webhooks.own())))
 
 
 @router.post(_ALL, status_code=201)
 def add_webhook(body: NewWebhook) -> WebhookPart:
     """Add a receiver. Its secret is shown only once."""
-    return webhook_part(webhooks.add(canonical(body.url), body.events), secret=True)
+    return _with_secret(webhooks.add(canonical(body.url), body.events))
 
 
 @router.delete(_ONE)
@@ -103,7 +107,7 @@ def remove_webhook(webhook_id: str) -> WebhooksAnswer:
 @router.post(f"{_ONE}/rotate")
 def rotate_webhook(webhook_id: str) -> WebhookPart:
     """Rotate the secret, shown only once. Deliveries are signed with the previous one as well for a day."""
-    return webhook_part(webhooks.rotate(webhook_id), secret=True)
+    return _with_secret(webhooks.rotate(webhook_id))
 
 
 @router.post(f"{_ONE}/test", status_code=202)
@@ -117,7 +121,7 @@ def list_deliveries(
     state: DeliveryState | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> DeliveriesAnswer:
     """List the newest deliveries and their results."""
-    return DeliveriesAnswer(deliveries=tuple(map(_delivery_part, outbox.latest(state=state, limit=limit))))
+    return DeliveriesAnswer(deliveries=tuple(map(DeliveryPart.model_validate, outbox.latest(state=state, limit=limit))))
 
 
 @router.post(_DELIVERY, status_code=202)
@@ -127,26 +131,5 @@ def redeliver(delivery_id: str) -> DeliveryAnswer:
     return DeliveryAnswer(delivery_id=delivery_id)
 
 
-def webhook_part(webhook: Webhook, *, secret: bool = False) -> WebhookPart:
-    """Return a receiver in its public form."""
-    return WebhookPart(
-        webhook_id=webhook.webhook_id,
-        url=webhook.url,
-        events=webhook.events,
-        created_at=webhook.created_at,
-        secret=webhook.secrets[0] if secret else None,
-    )
-
-
-def _delivery_part(one: Delivery) -> DeliveryPart:
-    return DeliveryPart(
-        delivery_id=one.delivery_id,
-        webhook_id=one.webhook_id,
-        event=one.event,
-        state=one.state,
-        attempts=one.attempts,
-        fault=one.fault,
-        next_at=one.next_at,
-        created_at=one.created_at,
-        delivered_at=one.delivered_at,
-    )
+def _with_secret(webhook: Webhook) -> WebhookPart:
+    return WebhookPart.model_validate(webhook).model_copy(update={"secret": webhook.secrets[0]})

@@ -1,19 +1,31 @@
 """`opora document`: document management on the command line."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import ValidationError
+from rich.markup import escape
 
-from components.language.texts import keys, terminal_locale, text
+from components.language.texts import terminal_locale, text
+from pipelines.ingest.library import Library
+from pipelines.ingest.library_contract import (
+    ChunkPart,
+    DocumentAnswer,
+    DocumentFilter,
+    DocumentPart,
+    DocumentQuery,
+    DocumentsAnswer,
+    VersionPart,
+    document_answer,
+    document_part,
+    documents_answer,
+)
+from pipelines.ingest.usecase import Ingest
 from tenants.core.errors import Invalid
-from ui.cli.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
-
-if TYPE_CHECKING:
-    from pipelines.ingest.library import Library
-    from pipelines.ingest.library_contract import ChunkPart, DocumentAnswer
-    from tenants.core.json import Json as Value
-    from tenants.knowledge.catalogue import Selection
+from tenants.core.json import Json as Value
+from tenants.knowledge.catalogue import Selection
+from ui.cli.terminal import CommandGroup, flag_texts, print_table, terminal_console
 
 _SINGLE_VALUE = ("words", "flagged", "stale", "date_from", "date_to")
 _SEVERAL_VALUES = {
@@ -28,71 +40,46 @@ _SEVERAL_VALUES = {
 _SHOWN = ("status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type", "source", "url", "lang")
 
 
-def message(key: str, **params: str | int) -> str:
-    """Return a text of these commands in the terminal's language."""
-    return text(f"library.{key}", terminal_locale(), **params)
-
-
-app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
+group = CommandGroup("library")
+message = group.message
 
 Doc = Annotated[str, typer.Argument(help=message("help.doc"))]
 Where = Annotated[list[str] | None, typer.Option("--where", help=message("help.where"))]
 
 
-@app.command("list", help=message("help.list"))
-def list_documents(
-    where: Where = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help=message("help.limit"))] = 50,
-    after: Annotated[str, typer.Option(help=message("help.after"))] = "",
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
-) -> None:
-    """List the matching documents."""
-    with acting_for(tenant):
-        from pipelines.ingest.library_contract import documents_answer
-
-        page = documents_answer(_library().page(_selection(where or ()), after=after, limit=limit))
-    if as_json:
-        print_json(page.model_dump(mode="json"))
-        return
+def _print_documents(page: DocumentsAnswer) -> None:
     if not page.documents:
         typer.echo(message("list.none"), err=True)
         return
-    from rich.table import Table
-
-    table = Table()
-    for column in ("doc_id", "title", "status", "trust", "updated_at", "chunks"):
-        # Never truncate ids: they are copied into the next command.
-        table.add_column(message(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
-    for document in page.documents:
-        title = f"{document.title} ⚠" if document.flags else document.title
-        table.add_row(
-            document.doc_id, title, document.status, document.trust, document.updated_at, str(document.chunk_count)
+    rows = (
+        (
+            document.doc_id,
+            f"{document.title} ⚠" if document.flags else document.title,
+            document.status,
+            document.trust,
+            document.updated_at,
+            document.chunk_count,
         )
-    terminal_console().print(table)
+        for document in page.documents
+    )
+    columns = ("doc_id", "title", "status", "trust", "updated_at", "chunks")
+    print_table((message(f"property.{name}") for name in columns), rows)
     typer.echo(message("list.total", shown=len(page.documents), total=page.total), err=True)
     if page.next is not None:
         typer.echo(message("list.more", after=page.next), err=True)
 
 
-@app.command("show", help=message("help.show"))
-def show(
-    doc: Doc,
-    chunks: Annotated[bool, typer.Option("--chunks", help=message("help.chunks"))] = False,
-    whole: Annotated[bool, typer.Option("--text", help=message("help.text"))] = False,
-    version: Annotated[int | None, typer.Option(min=1, help=message("help.version"))] = None,
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
-) -> None:
-    """Show a document, its text and the extracted metadata."""
-    parts = ["versions", "edges", *(["chunks", "omitted"] if chunks else []), *(["text"] if whole or version else [])]
-    with acting_for(tenant):
-        from pipelines.ingest.library_contract import DocumentQuery, document_answer
+@group.tenant_command("list", show=_print_documents)
+def list_documents(
+    where: Where = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help=message("help.limit"))] = 50,
+    after: Annotated[str, typer.Option(help=message("help.after"))] = "",
+) -> DocumentsAnswer:
+    """List the matching documents."""
+    return documents_answer(_library().page(_selection(where or ()), after=after, limit=limit))
 
-        document = document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
-    if as_json:
-        print_json(document.model_dump(mode="json"))
-        return
+
+def _print_document(document: DocumentAnswer) -> None:
     _print_record(document)
     for chunk in document.chunks or ():
         _print_chunk(chunk)
@@ -103,7 +90,23 @@ def show(
         typer.echo(f"\n{document.text}")
 
 
-@app.command("set", help=message("help.set"))
+@group.tenant_command("show", show=_print_document)
+def show(
+    doc: Doc,
+    chunks: Annotated[bool, typer.Option("--chunks", help=message("help.chunks"))] = False,
+    with_text: Annotated[bool, typer.Option("--text", help=message("help.text"))] = False,
+    version: Annotated[int | None, typer.Option(min=1, help=message("help.version"))] = None,
+) -> DocumentAnswer:
+    """Show a document, its text and the extracted metadata."""
+    parts = ["versions", "edges", *(["chunks", "omitted"] if chunks else []), *(["text"] if with_text or version else [])]
+    return document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
+
+
+def _print_count(done: Mapping[str, int]) -> None:
+    typer.echo(message("done.set", count=done["documents"]))
+
+
+@group.tenant_command("set", show=_print_count)
 def set_properties(
     docs: Annotated[list[str] | None, typer.Argument(help=message("help.docs"))] = None,
     where: Where = None,
@@ -116,9 +119,7 @@ def set_properties(
     evidence_tier: Annotated[str | None, typer.Option(help=message("help.evidence_tier"))] = None,
     source_type: Annotated[str | None, typer.Option(help=message("help.source_type"))] = None,
     unset: Annotated[list[str] | None, typer.Option(help=message("help.unset"))] = None,
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
-) -> None:
+) -> dict[str, int]:
     """Set properties of the named documents or of all that match."""
     properties: dict[str, Value] = {
         "title": title,
@@ -136,83 +137,58 @@ def set_properties(
         raise Invalid("nothing_to_set")
     if not docs and not where:
         raise Invalid("documents_unnamed")
-    with acting_for(tenant):
-        count = _set(docs or (), where or (), changes)
-    if as_json:
-        print_json({"documents": count})
-    else:
-        typer.echo(message("done.set", count=count))
+    return {"documents": _set(docs or (), where or (), changes)}
 
 
-@app.command("delete", help=message("help.delete"))
-def delete(
-    docs: Annotated[list[str], typer.Argument(help=message("help.docs"))],
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
-) -> None:
+def _print_deleted(removed: list[dict[str, str | int]]) -> None:
+    for document in removed:
+        typer.echo(message("done.deleted", **document))
+
+
+@group.tenant_command("delete", show=_print_deleted)
+def delete(docs: Annotated[list[str], typer.Argument(help=message("help.docs"))]) -> list[dict[str, str | int]]:
     """Remove documents. If one of them is unknown, remove none."""
-    with acting_for(tenant):
-        library = _library()
-        for doc_id in docs:
-            library.read(doc_id)
-        removed = {doc_id: library.delete(doc_id) for doc_id in dict.fromkeys(docs)}
-    if as_json:
-        print_json([{"doc_id": doc_id, "chunks": chunks} for doc_id, chunks in removed.items()])
-        return
-    for doc_id, chunks in removed.items():
-        typer.echo(message("done.deleted", doc_id=doc_id, chunks=chunks))
+    library = _library()
+    for doc_id in docs:
+        library.read(doc_id)
+    return [{"doc_id": doc_id, "chunks": library.delete(doc_id)} for doc_id in dict.fromkeys(docs)]
 
 
-@app.command("versions", help=message("help.versions"))
-def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """List the stored versions of a document."""
-    with acting_for(tenant):
-        from pipelines.ingest.library_contract import DocumentQuery, document_answer
-
-        versions = document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
-    if as_json:
-        print_json([version.model_dump(mode="json") for version in versions])
-        return
-    from rich.table import Table
-
-    table = Table(
-        message("property.version"),
-        message("versions.created_at"),
-        message("property.title"),
-        message("versions.in_force"),
+def _print_versions(versions: tuple[VersionPart, ...]) -> None:
+    columns = ("property.version", "versions.created_at", "property.title", "versions.in_force")
+    rows = (
+        (
+            one.version,
+            f"{one.created_at:%Y-%m-%d %H:%M}" if one.created_at else "",
+            one.title,
+            "•" if one.in_force else "",
+        )
+        for one in versions
     )
-    for one in versions:
-        written = f"{one.created_at:%Y-%m-%d %H:%M}" if one.created_at else ""
-        table.add_row(str(one.version), written, one.title, "•" if one.in_force else "")
-    terminal_console().print(table)
+    print_table((message(column) for column in columns), rows)
 
 
-@app.command("restore", help=message("help.restore"))
-def restore(
-    doc: Doc,
-    version: Annotated[int, typer.Argument(min=1, help=message("help.version"))],
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
-) -> None:
+@group.tenant_command("versions", show=_print_versions)
+def versions(doc: Doc) -> tuple[VersionPart, ...]:
+    """List the stored versions of a document."""
+    return document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
+
+
+def _print_restored(document: DocumentPart) -> None:
+    typer.echo(message("done.restored", version=document.version))
+
+
+@group.tenant_command("restore", show=_print_restored)
+def restore(doc: Doc, version: Annotated[int, typer.Argument(min=1, help=message("help.version"))]) -> DocumentPart:
     """Restore an earlier version."""
-    with acting_for(tenant):
-        from pipelines.ingest.library_contract import document_part
-
-        document = document_part(_library().restore(doc, version))
-    if as_json:
-        print_json(document.model_dump(mode="json"))
-    else:
-        typer.echo(message("done.restored", version=document.version))
+    return document_part(_library().restore(doc, version))
 
 
-def _library() -> "Library":
-    from pipelines.ingest.library import Library
-    from pipelines.ingest.usecase import Ingest
-
+def _library() -> Library:
     return Library(Ingest().rewrite)
 
 
-def _set(docs: Sequence[str], where: Sequence[str], changes: "Mapping[str, Value]") -> int:
+def _set(docs: Sequence[str], where: Sequence[str], changes: Mapping[str, Value]) -> int:
     library = _library()
     for doc_id in docs:
         library.read(doc_id)
@@ -221,12 +197,8 @@ def _set(docs: Sequence[str], where: Sequence[str], changes: "Mapping[str, Value
     return len(docs) + (library.change_all(_selection(where), changes) if where else 0)
 
 
-def _selection(where: Sequence[str]) -> "Selection":
+def _selection(where: Sequence[str]) -> Selection:
     """Return the documents that match conditions like `tag=old`. Raises `Invalid` with the code `condition_invalid`."""
-    from pydantic import ValidationError
-
-    from pipelines.ingest.library_contract import DocumentFilter
-
     conditions: dict[str, str | list[str]] = {}
     for condition in where:
         name, equals, value = condition.partition("=")
@@ -245,11 +217,7 @@ def _selection(where: Sequence[str]) -> "Selection":
 
 
 def _flags(flags: Sequence[str]) -> str:
-    texts = {flag: f"documents.flag.{flag}" for flag in flags}
-    return message(
-        "show.flags",
-        flags=", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in texts.items()),
-    )
+    return message("show.flags", flags=flag_texts(flags))
 
 
 def _value(value: object) -> str:
@@ -258,9 +226,7 @@ def _value(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _print_record(document: "DocumentAnswer") -> None:
-    from rich.markup import escape
-
+def _print_record(document: DocumentAnswer) -> None:
     console = terminal_console()
     record = document.model_dump(mode="json")
     console.print(f"[bold]{escape(document.title)}[/] [dim]{escape(document.doc_id)}[/]", highlight=False)
@@ -278,10 +244,8 @@ def _print_record(document: "DocumentAnswer") -> None:
         console.print(f"  {escape(edge.from_doc)} {edge.kind} {escape(edge.to_doc)} ({edge.weight:g})", highlight=False)
 
 
-def _print_chunk(chunk: "ChunkPart") -> None:
+def _print_chunk(chunk: ChunkPart) -> None:
     """Render a chunk with its metadata; the overlap with the previous chunk is grey."""
-    from rich.markup import escape
-
     console = terminal_console()
     figures = [message("show.figures", tokens=chunk.tokens, sentences=len(chunk.sentences))]
     if chunk.page is not None:

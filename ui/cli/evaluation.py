@@ -1,66 +1,53 @@
 """`opora evaluation`: a tenant's own questions, and the runs over them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from components.language.texts import terminal_locale, text
-from ui.cli.terminal import (
-    DEFAULT_TENANT,
-    Group,
-    Json,
-    TenantOption,
-    acting_for,
-    print_json,
-    progress_bar,
-)
+from pipelines.ask.evaluation import questions, report
+from pipelines.ask.evaluation.questions import Upload
+from pipelines.ask.evaluation.report import Report
+from pipelines.ask.evaluation.usecase import Evaluation
+from pipelines.ask.usecase import Ask
+from tenants.core.errors import NotFound
+from tenants.desk import evaluation_questions, evaluation_results
+from tenants.desk.evaluation_questions import MOST
+from tenants.desk.evaluation_results import EvaluationResult
+from ui.cli.terminal import CommandGroup, Json, print_json, progress_bar
 
-if TYPE_CHECKING:
-    from pipelines.ask.evaluation.report import Report
-    from tenants.desk.evaluation_results import EvaluationResult
-
-
-def message(key: str, **params: str | int | float) -> str:
-    """Return a text of these commands in the terminal's language."""
-    return text(f"evaluation.own.{key}", terminal_locale(), **params)
+group = CommandGroup("evaluation.own")
+message = group.message
 
 
-evaluation_app = typer.Typer(cls=Group, help=message("group"), no_args_is_help=True)
-
-
-@evaluation_app.command("import", help=message("import"))
+@group.tenant_command("import")
 def evaluation_import(
-    file: Annotated[Path, typer.Argument(help=message("file"), exists=True, dir_okay=False)],
-    tenant: TenantOption = DEFAULT_TENANT,
+    file: Annotated[Path, typer.Argument(help=message("help.file"), exists=True, dir_okay=False)],
     as_json: Json = False,
 ) -> None:
     """Add the questions of a spreadsheet. Exits with 1 if some rows are invalid."""
-    with acting_for(tenant):
-        from pipelines.ask.evaluation import questions
-        from tenants.desk.evaluation_questions import MOST
-
-        uploaded = questions.upload(file.name, file.read_bytes())
+    uploaded = questions.upload(file.name, file.read_bytes())
     if as_json:
         print_json(questions.upload_as_json(uploaded))
     else:
-        stored = uploaded.stored
-        typer.echo(message("stored", added=stored.added, changed=stored.changed, unchanged=stored.unchanged))
-        for fault in uploaded.faults:
-            reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=MOST)
-            typer.echo(message("fault", row=fault.row, question=fault.question, reason=reason), err=True)
+        _print_upload(uploaded)
     if uploaded.faults:
         raise typer.Exit(1)
 
 
-@evaluation_app.command("list", help=message("list"))
-def evaluation_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
-    """Print the questions."""
-    with acting_for(tenant):
-        from pipelines.ask.evaluation import questions
-        from tenants.desk import evaluation_questions
+def _print_upload(uploaded: Upload) -> None:
+    stored = uploaded.stored
+    typer.echo(message("stored", added=stored.added, changed=stored.changed, unchanged=stored.unchanged))
+    for fault in uploaded.faults:
+        reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=MOST)
+        typer.echo(message("fault", row=fault.row, question=fault.question, reason=reason), err=True)
 
-        found = evaluation_questions.list_questions()
+
+@group.tenant_command("list")
+def evaluation_list(as_json: Json = False) -> None:
+    """Print the questions."""
+    found = evaluation_questions.list_questions()
     if as_json:
         print_json([questions.as_json(one) for one in found])
         return
@@ -68,26 +55,19 @@ def evaluation_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
         typer.echo(f"{one.question_id}  {one.question}")
 
 
-@evaluation_app.command("remove", help=message("remove"))
+@group.tenant_command("remove")
 def evaluation_remove(
-    question_ids: Annotated[list[str], typer.Argument(help=message("question_id"))],
-    tenant: TenantOption = DEFAULT_TENANT,
+    question_ids: Annotated[list[str], typer.Argument(help=message("help.question_id"))],
 ) -> None:
     """Remove questions."""
-    with acting_for(tenant):
-        from tenants.desk import evaluation_questions
-
-        evaluation_questions.remove(question_ids)
+    evaluation_questions.remove(question_ids)
     typer.echo(message("removed", count=len(set(question_ids))))
 
 
-@evaluation_app.command("run", help=message("run"))
-def evaluation_run(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+@group.tenant_command("run")
+def evaluation_run(as_json: Json = False) -> None:
     """Ask all questions. Exits with 1 if the results are worse beyond noise."""
-    with acting_for(tenant), progress_bar(message("asking")) as progress:
-        from pipelines.ask.evaluation.usecase import Evaluation
-        from pipelines.ask.usecase import Ask
-
+    with progress_bar(message("asking")) as progress:
         ask, task = Ask(), progress.task_ids[0]
         try:
             shown = Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
@@ -98,14 +78,10 @@ def evaluation_run(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False)
         raise typer.Exit(1)
 
 
-@evaluation_app.command("results", help=message("results"))
-def evaluation_results(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+@group.tenant_command("results")
+def evaluation_runs(as_json: Json = False) -> None:
     """Print the runs, newest first."""
-    with acting_for(tenant):
-        from pipelines.ask.evaluation import report
-        from tenants.desk import evaluation_results as stored
-
-        results = stored.latest()
+    results = evaluation_results.latest()
     if as_json:
         print_json([report.result_as_json(one) for one in results])
         return
@@ -115,29 +91,19 @@ def evaluation_results(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fa
         typer.echo(message("none"), err=True)
 
 
-@evaluation_app.command("show", help=message("show"))
+@group.tenant_command("show")
 def evaluation_show(
-    run_id: Annotated[str, typer.Argument(help=message("run_id"))] = "",
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
+    run_id: Annotated[str, typer.Argument(help=message("help.run_id"))] = "", as_json: Json = False
 ) -> None:
     """Print a run with its failed questions and the changes."""
-    with acting_for(tenant):
-        from pipelines.ask.evaluation import report
-        from tenants.core.errors import NotFound
-        from tenants.desk import evaluation_results as stored
-
-        chosen = run_id or next((one.run_id for one in stored.latest() if one.state == "done"), "")
-        if not chosen:
-            raise NotFound("evaluation_unknown")
-        shown = report.report(chosen)
-    _print_report(shown, as_json)
+    chosen = run_id or next((one.run_id for one in evaluation_results.latest() if one.state == "done"), "")
+    if not chosen:
+        raise NotFound("evaluation_unknown")
+    _print_report(report.report(chosen), as_json)
 
 
-def _print_report(shown: "Report", as_json: bool) -> None:
+def _print_report(shown: Report, as_json: bool) -> None:
     if as_json:
-        from pipelines.ask.evaluation import report
-
         print_json(report.as_json(shown))
         return
     typer.echo(_line(shown.result))
@@ -152,7 +118,7 @@ def _print_report(shown: "Report", as_json: bool) -> None:
             typer.echo(text(f"desk.insight.evaluation.loss_of.{loss.share}", terminal_locale(), **shares))
 
 
-def _line(result: "EvaluationResult") -> str:
+def _line(result: EvaluationResult) -> str:
     at = f"{result.created_at:%Y-%m-%d %H:%M}"
     if result.state != "done":
         counts = {"done": result.done, "total": result.total}

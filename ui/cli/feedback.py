@@ -1,38 +1,34 @@
 """`opora feedback`: people's verdicts on answers, and evaluation cases built from them."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
+from pipelines.ask.feedback_cases import cases
+from tenants.audit import search
 from tenants.core.errors import Invalid
-from ui.cli.records import Last, message, print_table
-from ui.cli.terminal import DEFAULT_TENANT, Json, TenantOption, acting_for, print_json
+from tenants.desk import feedback
+from tenants.desk.feedback import THUMBS, Thumb
+from ui.cli.records import Last
+from ui.cli.terminal import CommandGroup, Json, print_json, print_table
 
-if TYPE_CHECKING:
-    from tenants.desk.feedback import Feedback, Thumb
-
-feedback_app = typer.Typer(help=message("help.feedback"), no_args_is_help=True)
+group = CommandGroup("records", prefix="feedback_")
+message = group.message
 
 ThumbOption = Annotated[str | None, typer.Option("--thumb", help=message("help.thumb"))]
 
 _SHOWN = 50
 
 
-@feedback_app.command("list", help=message("help.feedback_list"))
-def feedback_list(
-    tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json = False
-) -> None:
+@group.tenant_command("list")
+def feedback_list(thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json = False) -> None:
     """Print the newest verdicts."""
-    direction = _thumb(thumb)
-    with acting_for(tenant):
-        from tenants.audit import search
-        from tenants.desk import feedback
-
-        verdicts = feedback.latest(direction, limit=last)
-        judged = [(verdict, search.get(verdict.turn_id).question or message("erased")) for verdict in verdicts]
+    verdicts = feedback.latest(_thumb(thumb), limit=last)
+    judged = [(verdict, search.get(verdict.turn_id).question or message("erased")) for verdict in verdicts]
     if as_json:
-        print_json([_as_json(verdict) | {"question": question} for verdict, question in judged])
+        print_json([asdict(verdict) | {"question": question} for verdict, question in judged])
         return
     rows = (
         (
@@ -45,30 +41,18 @@ def feedback_list(
         )
         for verdict, question in judged
     )
-    print_table(("at", "thumb", "reason", "question", "comment", "turn_id"), rows)
+    columns = ("at", "thumb", "reason", "question", "comment", "turn_id")
+    print_table((message(f"column.{name}") for name in columns), rows)
 
 
-@feedback_app.command("cases", help=message("help.feedback_cases"))
-def feedback_cases(tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None) -> None:
+@group.tenant_command("cases")
+def feedback_cases(thumb: ThumbOption = None) -> None:
     """Print an evaluation case for each rated turn, one per line."""
-    direction = _thumb(thumb)
-    with acting_for(tenant):
-        from pipelines.ask.feedback_cases import cases
-        from tenants.desk import feedback
-
-        for case in cases(feedback.latest(direction)):
-            typer.echo(json.dumps(case, ensure_ascii=False))
+    for case in cases(feedback.latest(_thumb(thumb))):
+        typer.echo(json.dumps(case, ensure_ascii=False))
 
 
-def _thumb(name: str | None) -> "Thumb | None":
-    from tenants.desk.feedback import THUMBS
-
+def _thumb(name: str | None) -> Thumb | None:
     if name is not None and name not in THUMBS:
         raise Invalid("thumb_unknown", thumb=name)
     return THUMBS[name] if name else None
-
-
-def _as_json(verdict: "Feedback") -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(verdict) | {"at": verdict.at.isoformat()}

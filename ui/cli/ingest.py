@@ -4,43 +4,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from components.language.texts import terminal_locale, text
+from pipelines.ingest.folder import FolderChange, FolderScanner
+from pipelines.ingest.jobs import as_json as job_as_json
+from pipelines.ingest.jobs import cancel
+from pipelines.ingest.report import IngestReport
+from pipelines.ingest.usecase import Ingest
+from pipelines.ingest.watch import POLL_SECONDS
 from tenants.core.errors import NotFound
+from tenants.knowledge.watched import WatchedFile
+from tenants.work import jobs
+from tenants.work.jobs import Job
 from ui.cli import terminal
 from ui.cli.model import fetch_encoder
 from ui.cli.terminal import (
     DEFAULT_TENANT,
-    Group,
+    CommandGroup,
     Json,
     TenantOption,
     acting_for,
     counted_by,
     ensure_tenant,
-    flag_text,
+    flag_texts,
     print_json,
+    print_table,
     progress_bar,
     refused,
-    terminal_console,
 )
-
-if TYPE_CHECKING:
-    from pipelines.ingest.report import IngestReport
-    from pipelines.ingest.usecase import Ingest
-    from tenants.work.jobs import Job
 
 REFUSALS_SHOWN = 50
 
 
-def message(key: str, **params: str | int) -> str:
-    """Return a text of these commands in the terminal's language."""
-    return text(f"jobs.{key}", terminal_locale(), **params)
-
-
-job_app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
+job_group = CommandGroup("jobs")
+message = job_group.message
 
 JobId = Annotated[str, typer.Argument(help=message("help.job_id"))]
 
@@ -62,8 +61,6 @@ def ingest(
     if tenant == DEFAULT_TENANT:
         ensure_tenant(tenant)
     with acting_for(tenant):
-        from pipelines.ingest.usecase import Ingest
-
         fetch_encoder()
         ingest = Ingest()
         if prune or not watch:
@@ -77,12 +74,8 @@ def ingest(
         raise typer.Exit(1)
 
 
-def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
+def _watch(ingest: Ingest, folder: Path, *, as_json: bool) -> None:
     """Ingest the files present, then every change, until Ctrl+C. Files removed before the start go unnoticed."""
-    from pipelines.ingest.folder import FolderChange, FolderScanner
-    from pipelines.ingest.watch import POLL_SECONDS
-    from tenants.knowledge.watched import WatchedFile
-
     ingested: dict[str, WatchedFile] = {}
     scanner = FolderScanner(folder)
     typer.echo(message("watching", folder=str(folder)), err=True)
@@ -103,50 +96,35 @@ def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
         typer.echo(message("stopped"), err=True)
 
 
-@job_app.command("list", help=message("help.list"))
+@job_group.tenant_command("list")
 def list_jobs(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20,
-    tenant: TenantOption = DEFAULT_TENANT,
-    as_json: Json = False,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20, as_json: Json = False
 ) -> None:
     """List the newest jobs."""
-    with acting_for(tenant):
-        from pipelines.ingest.jobs import as_json as shown
-        from tenants.work import jobs
-
-        listing = jobs.latest(limit=limit)
+    listing = jobs.latest(limit=limit)
     if as_json:
-        print_json([shown(job) for job in listing])
-        return
-    if not listing:
+        print_json([job_as_json(job) for job in listing])
+    elif listing:
+        rows = (
+            (job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
+            for job in listing
+        )
+        print_table((message(f"column.{name}") for name in ("id", "state", "files", "progress", "created")), rows)
+    else:
         typer.echo(message("none"), err=True)
-        return
-    from rich.table import Table
-
-    table = Table()
-    for name in ("id", "state", "files", "progress", "created"):
-        # Never truncate ids: they are copied.
-        table.add_column(message(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
-    for job in listing:
-        table.add_row(job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
-    terminal_console().print(table)
 
 
-@job_app.command("show", help=message("help.show"))
-def show_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+@job_group.tenant_command("show")
+def show_job(job_id: JobId, as_json: Json = False) -> None:
     """Show one job."""
-    from tenants.work import jobs
-
-    with acting_for(tenant), _named(job_id):
+    with _named(job_id):
         _print_job(jobs.get(job_id), as_json=as_json)
 
 
-@job_app.command("cancel", help=message("help.cancel"))
-def cancel_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+@job_group.tenant_command("cancel")
+def cancel_job(job_id: JobId, as_json: Json = False) -> None:
     """Cancel one job."""
-    from pipelines.ingest.jobs import cancel
-
-    with acting_for(tenant), _named(job_id):
+    with _named(job_id):
         _print_job(cancel(job_id), as_json=as_json)
 
 
@@ -158,11 +136,9 @@ def _named(job_id: str) -> Iterator[None]:
         raise NotFound("job_unknown", job_id=job_id) from missing
 
 
-def _print_job(job: "Job", *, as_json: bool) -> None:
-    from pipelines.ingest.jobs import as_json as shown
-
+def _print_job(job: Job, *, as_json: bool) -> None:
     if as_json:
-        print_json(shown(job))
+        print_json(job_as_json(job))
         return
     typer.echo(message("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
     if job.error is not None:
@@ -172,16 +148,16 @@ def _print_job(job: "Job", *, as_json: bool) -> None:
         typer.echo(message("report", **counted))
 
 
-def _state(job: "Job") -> str:
+def _state(job: Job) -> str:
     return message("state.cancelling" if job.cancelling and not job.finished else f"state.{job.state}")
 
 
-def _files(job: "Job") -> str:
+def _files(job: Job) -> str:
     names = [*job.files, *job.gone]
     return names[0] if len(names) == 1 else message("files", first=names[0], more=len(names) - 1)
 
 
-def _progress(job: "Job") -> str:
+def _progress(job: Job) -> str:
     if not job.progress:
         return ""
     return message(
@@ -189,7 +165,7 @@ def _progress(job: "Job") -> str:
     )
 
 
-def _print_report(report: "IngestReport", *, as_json: bool) -> None:
+def _print_report(report: IngestReport, *, as_json: bool) -> None:
     if as_json:
         print_json(report.as_json())
         return
@@ -211,8 +187,7 @@ def _print_report(report: "IngestReport", *, as_json: bool) -> None:
     if report.flagged:
         typer.echo(terminal.message("ingest.flagged", count=len(report.flagged)), err=True)
     for document in report.flagged[:REFUSALS_SHOWN]:
-        reasons = ", ".join(flag_text(flag) for flag in document.flags)
-        typer.echo(f"  {document.doc_id}: {reasons}", err=True)
+        typer.echo(f"  {document.doc_id}: {flag_texts(document.flags)}", err=True)
     if report.errors:
         typer.echo(terminal.message("ingest.refused", refused=len(report.errors)), err=True)
     for refusal in report.errors[:REFUSALS_SHOWN]:

@@ -3,91 +3,73 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from components.language.texts import terminal_locale, text
-from ui.cli.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
+from tenants.desk import operators, sessions
+from tenants.desk.operators import Operator
+from ui.api.operators import OperatorPart
+from ui.cli.terminal import DEFAULT_TENANT, CommandGroup, Json, TenantOption, acting_for, print_json, print_table
 
-if TYPE_CHECKING:
-    from tenants.desk.operators import Operator
+group = CommandGroup("desk.command")
+message = group.message
 
-
-def message(key: str, **params: str | float) -> str:
-    """Return a text of these commands in the terminal's language."""
-    return text(f"desk.command.{key}", terminal_locale(), **params)
-
-
-operator_app = typer.Typer(cls=Group, help=message("operator"), no_args_is_help=True)
-Login = Annotated[str, typer.Argument(help=message("login"))]
-FromInput = Annotated[bool, typer.Option("--password-stdin", help=message("password_stdin"))]
-Installation = Annotated[bool, typer.Option("--installation", help=message("installation"))]
+Login = Annotated[str, typer.Argument(help=message("help.login"))]
+FromInput = Annotated[bool, typer.Option("--password-stdin", help=message("help.password_stdin"))]
+Installation = Annotated[bool, typer.Option("--installation", help=message("help.installation"))]
 
 
-@operator_app.command("add", help=message("add"))
+@group.installation_command("add")
 def operator_add(
     login: Login,
-    role: Annotated[str, typer.Option(help=message("role"))] = "operator",
-    name: Annotated[str, typer.Option(help=message("name"))] = "",
+    role: Annotated[str, typer.Option(help=message("help.role"))] = "operator",
+    name: Annotated[str, typer.Option(help=message("help.name"))] = "",
     password_stdin: FromInput = False,
     installation: Installation = False,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Create an account."""
-    from tenants.desk import operators
-
     with _within(tenant, installation=installation):
         if installation:
             added = operators.add_installation_admin(login, _password(from_input=password_stdin), name=name)
         else:
             known = operators.checked_role(role)
             added = operators.add(login, _password(from_input=password_stdin), role=known, name=name)
-    typer.echo(message("added", login=added.login, role=text(f"desk.role.{added.role}", terminal_locale())))
+    typer.echo(message("added", login=added.login, role=_role(added)))
 
 
-@operator_app.command("list", help=message("list"))
+@group.installation_command("list")
 def operator_list(
     installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
     """List the accounts."""
-    from tenants.desk import operators, sessions
-
     with _within(tenant, installation=installation):
         listed = operators.installation_admins() if installation else operators.all()
         signed_in = {one.login: len(sessions.of(one)) for one in listed}
     if as_json:
-        print_json([_described(one) | {"sessions": signed_in[one.login]} for one in listed])
+        parts = [OperatorPart.model_validate(one) for one in listed]
+        print_json([part.model_dump(mode="json") | {"sessions": signed_in[part.login]} for part in parts])
         return
-    from rich.table import Table
-
-    table = Table(*(message(f"column.{name}") for name in ("login", "role", "name", "sessions")))
-    for one in listed:
-        role = text(f"desk.role.{one.role}", terminal_locale())
-        table.add_row(one.login, role, one.name, str(signed_in[one.login]))
-    terminal_console().print(table)
+    headers = (message(f"column.{name}") for name in ("login", "role", "name", "sessions"))
+    print_table(headers, ((one.login, _role(one), one.name, signed_in[one.login]) for one in listed))
 
 
-@operator_app.command("set", help=message("set"))
+@group.tenant_command("set")
 def operator_set(
     login: Login,
-    role: Annotated[str | None, typer.Option(help=message("role"))] = None,
-    name: Annotated[str | None, typer.Option(help=message("name"))] = None,
-    tenant: TenantOption = DEFAULT_TENANT,
+    role: Annotated[str | None, typer.Option(help=message("help.role"))] = None,
+    name: Annotated[str | None, typer.Option(help=message("help.name"))] = None,
 ) -> None:
     """Change an operator's role or name."""
-    from tenants.desk import operators
-
-    with acting_for(tenant):
-        changed = operators.change(login, role=role, name=name)
-    typer.echo(message("changed", login=changed.login, role=text(f"desk.role.{changed.role}", terminal_locale())))
+    changed = operators.change(login, role=role, name=name)
+    typer.echo(message("changed", login=changed.login, role=_role(changed)))
 
 
-@operator_app.command("remove", help=message("remove"))
+@group.installation_command("remove")
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Remove an operator's account."""
-    from tenants.desk import operators
-
     with _within(tenant, installation=installation):
         if installation:
             operators.remove_installation_admin(login)
@@ -96,7 +78,7 @@ def operator_remove(login: Login, installation: Installation = False, tenant: Te
     typer.echo(message("removed", login=login))
 
 
-@operator_app.command("password", help=message("password"))
+@group.installation_command("password")
 def operator_password(
     login: Login,
     password_stdin: FromInput = False,
@@ -104,8 +86,6 @@ def operator_password(
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Set a new password for an operator."""
-    from tenants.desk import operators
-
     with _within(tenant, installation=installation):
         password = _password(from_input=password_stdin)
         if installation:
@@ -115,14 +95,10 @@ def operator_password(
     typer.echo(message("password_set", login=login))
 
 
-@operator_app.command("sign-out", help=message("sign_out"))
-def operator_sign_out(login: Login, tenant: TenantOption = DEFAULT_TENANT) -> None:
+@group.tenant_command("sign-out")
+def operator_sign_out(login: Login) -> None:
     """End all sessions of an operator."""
-    from tenants.desk import operators, sessions
-
-    with acting_for(tenant):
-        ended = sessions.end_all(operators.get(login))
-    typer.echo(message("signed_out", login=login, count=ended))
+    typer.echo(message("signed_out", login=login, count=sessions.end_all(operators.get(login))))
 
 
 @contextmanager
@@ -145,10 +121,5 @@ def _password(*, from_input: bool) -> str:
     return entered
 
 
-def _described(operator: "Operator") -> dict[str, object]:
-    return {
-        "login": operator.login,
-        "role": operator.role,
-        "name": operator.name,
-        "created_at": operator.created_at.isoformat(),
-    }
+def _role(operator: Operator) -> str:
+    return text(f"desk.role.{operator.role}", terminal_locale())

@@ -1,24 +1,30 @@
 """`opora replay`: ask recorded turns again."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tenants.core.errors import Invalid
-from ui.cli.records import Document, Last, Outcome, Reason, Since, Until, Words, message, selected
-from ui.cli.terminal import DEFAULT_TENANT, Json, TenantOption, acting_for, print_json, progress_bar, terminal_console
+from pipelines.ask.replay import Replay, ReplayedTurn, VisibleResult, report, trial
+from tenants.audit import search
+from ui.cli.records import Document, Last, Outcome, Reason, Since, Until, Words, selected
+from ui.cli.terminal import (
+    Json,
+    for_tenant,
+    print_json,
+    progress_bar,
+    read_json,
+    terminal_console,
+    texts,
+)
 
-if TYPE_CHECKING:
-    from pipelines.ask.replay import ReplayedTurn, VisibleResult
+message = texts("records")
 
 _LAST = 100
 
 
+@for_tenant
 def replay(
-    tenant: TenantOption = DEFAULT_TENANT,
     pipeline: Annotated[
         Path | None, typer.Option("--pipeline", help=message("help.pipeline"), exists=True, dir_okay=False)
     ] = None,
@@ -36,13 +42,11 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Ask recorded turns again and print those with a change that a visitor would notice."""
-    with acting_for(tenant), progress_bar(message("replay.asking")) as progress:
-        from pipelines.ask.replay import Replay, report, trial
-        from tenants.audit import search
-
+    fields = read_json(policy, "policy_unreadable", path=str(policy)) if policy else {}
+    with progress_bar(message("replay.asking")) as progress:
         records = search.find(selected(since, until, outcome, reason, document, words), limit=last)
         progress.update(progress.task_ids[0], total=len(records))
-        runner = Replay(trial(pipeline, _fields(policy), knowledge))
+        runner = Replay(trial(pipeline, fields, knowledge))
         turns = list(runner.run(records, lambda done: progress.update(progress.task_ids[0], completed=done)))
         runner.close()
     summary = report(turns, total=len(records))
@@ -55,19 +59,7 @@ def replay(
     typer.echo(message("replay.done", **{name: value for name, value in summary.items() if isinstance(value, int)}))
 
 
-def _fields(path: Path | None) -> Mapping[str, object]:
-    if path is None:
-        return {}
-    try:
-        policy = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as broken:
-        raise Invalid("policy_unreadable", path=str(path)) from broken
-    if not isinstance(policy, dict):
-        raise Invalid("policy_unreadable", path=str(path))
-    return policy
-
-
-def _print_turn(turn: "ReplayedTurn") -> None:
+def _print_turn(turn: ReplayedTurn) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -82,9 +74,9 @@ def _print_turn(turn: "ReplayedTurn") -> None:
         typer.echo(message("replay.drifted"))
 
 
-def _outcome(side: "VisibleResult") -> str:
+def _outcome(side: VisibleResult) -> str:
     return " / ".join(filter(None, (side.outcome, side.reason)))
 
 
-def _documents(side: "VisibleResult") -> str:
+def _documents(side: VisibleResult) -> str:
     return ", ".join(dict.fromkeys(doc_id for doc_id, _ in side.citations))

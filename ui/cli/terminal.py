@@ -1,29 +1,38 @@
 """Shared code of the command groups: texts, errors, tables, progress, and the tenant to act for.
 
-Nothing heavy is imported before a command needs it, so that `opora tenant list` answers at once. With `--json`,
+The module of a command is imported when the command runs, so that `opora --help` answers at once. With `--json`,
 standard output holds JSON and nothing else; everything for people goes to standard error.
 """
 
+import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperGroup
+from pydantic_core import to_jsonable_python
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from components.language.texts import LOCALES, terminal_locale, text
+from components.language.texts import LOCALES, keys, terminal_locale, text
 from tenants.core.errors import CallerError, Invalid, OporaError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
-    from typer._click.core import Context
+    from typer._click.core import Command, Context
 
     from pipelines.ingest.report import OnProgress
     from pipelines.ingest.report import Progress as Counted
     from tenants.core.context import Tenant
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DEFAULT_TENANT = "default"
 """Default tenant."""
@@ -31,14 +40,141 @@ SUBJECT = "cli"
 _FAULT = 2
 
 
-def message(key: str, locale: str | None = None, **params: str | int | float) -> str:
-    """Return a text of the command line in the terminal's language, or in `locale`."""
-    return text(f"cli.{key}", locale or terminal_locale(), **params)
+class Message(Protocol):
+    """Return a text in the terminal's language."""
 
+    def __call__(self, key: str, **params: str | float) -> str: ...
+
+
+def texts(section: str) -> Message:
+    """Return the function that finds the texts of one section of the locale files."""
+
+    def message(key: str, **params: str | float) -> str:
+        return text(f"{section}.{key}", terminal_locale(), **params)
+
+    return message
+
+
+message = texts("cli")
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help=message("help.json"))]
 TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", help=message("help.tenant_option"))]
 LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=message("help.locale"))]
+
+
+def _parameter(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def with_json(show: Callable[[Any], object]) -> Callable[[Callable[P, R]], Callable[..., None]]:
+    """Add `--json` to a command: its result is printed as JSON, or by `show` for people."""
+
+    def decorate(command: Callable[P, R]) -> Callable[..., None]:
+        @wraps(command)
+        def run(as_json: bool, **options: Any) -> None:  # noqa: ANN401 - the options of the command
+            print_result(command(**options), show, as_json=as_json)  # type: ignore[call-arg]
+
+        return _with_parameter(run, command, _parameter("as_json", Json, False))
+
+    return decorate
+
+
+def for_tenant(command: Callable[P, R]) -> Callable[..., R]:
+    """Add `--tenant` to a command and run it in the context of that tenant."""
+
+    @wraps(command)
+    def run(tenant: str, **options: Any) -> R:  # noqa: ANN401 - the options of the command
+        with acting_for(tenant):
+            return command(**options)  # type: ignore[call-arg]
+
+    return _with_parameter(run, command, _parameter("tenant", TenantOption, DEFAULT_TENANT))
+
+
+def _with_parameter(
+    run: Callable[..., R], command: Callable[..., object], parameter: inspect.Parameter
+) -> Callable[..., R]:
+    """Return `run` with the signature of `command` and one parameter more; `--json` stays the last option."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = sorted([*signature.parameters.values(), parameter], key=lambda found: found.name == "as_json")
+    keyword_only = [found.replace(kind=inspect.Parameter.KEYWORD_ONLY) for found in parameters]
+    run.__signature__ = signature.replace(parameters=keyword_only)  # type: ignore[attr-defined]
+    return run
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands whose texts are one section of the locale files; `help.NAME` is the help of a command.
+
+    :param prefix: comes before `NAME`, if the section is shared by several groups.
+    """
+
+    def __init__(self, section: str, prefix: str = "") -> None:
+        super().__init__(no_args_is_help=True, add_completion=False)
+        self.message, self._prefix = texts(section), prefix
+        self.callback()(_keep_names)
+
+    def installation_command(
+        self, name: str, *, show: Callable[[Any], object] | None = None, help_text: str = ""
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Register a command of the whole installation.
+
+        :param show: prints the result for people; the command gets `--json`.
+        :param help_text: if it is not the text of the command's name.
+        """
+
+        def register(command: Callable[P, R]) -> Callable[P, R]:
+            shown: Callable[..., object] = with_json(show)(command) if show else command
+            key = f"help.{self._prefix}{name.replace('-', '_')}"
+            self.command(name, help=help_text or self.message(key))(shown)
+            return command
+
+        return register
+
+    def tenant_command(
+        self, name: str, *, show: Callable[[Any], object] | None = None, help_text: str = ""
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Register a command that acts for the tenant of `--tenant`. The result is shown in its context, too."""
+
+        def register(command: Callable[P, R]) -> Callable[P, R]:
+            shown: Callable[..., object] = with_json(show)(command) if show else command
+            self.installation_command(name, help_text=help_text)(for_tenant(shown))
+            return command
+
+        return register
+
+
+def _keep_names() -> None:
+    """Keep the names of subcommands in a group with only one."""
+
+
+class LazyCommand(TyperCommand):
+    """A command whose module is imported when it runs; help of the group above needs only its help text.
+
+    :param place: `module:attribute`, a `Typer` or a function.
+    """
+
+    def __init__(self, name: str, place: str, help_text: str) -> None:
+        super().__init__(name, help=help_text)
+        self._place = place
+
+    def load(self) -> "Command":
+        """Import the command."""
+        module, _, attribute = self._place.partition(":")
+        target = getattr(import_module(module), attribute)
+        if not isinstance(target, typer.Typer):
+            function, target = target, typer.Typer(add_completion=False)
+            target.command(self.name)(function)
+        command: Command = get_command(target)
+        command.name, command.help = self.name, self.help
+        return command
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: "Context | None" = None,
+        **extra: Any,  # noqa: ANN401 - as in the base class
+    ) -> "Context":
+        return self.load().make_context(info_name, args, parent, **extra)
 
 
 def explained(error: OporaError) -> str:
@@ -61,12 +197,10 @@ def refused(error: OporaError) -> str:
         return message("error.unknown", code=error.code)
 
 
-def flag_text(flag: str) -> str:
-    """Return the meaning of a document's flag; unknown flags from sources are returned unchanged."""
-    try:
-        return text(f"documents.flag.{flag}", terminal_locale())
-    except KeyError:
-        return flag
+def flag_texts(flags: Iterable[str]) -> str:
+    """Return the meanings of a document's flags; unknown flags from sources are returned unchanged."""
+    known = {flag: f"documents.flag.{flag}" for flag in flags}
+    return ", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in known.items())
 
 
 class Group(TyperGroup):
@@ -122,6 +256,17 @@ def checked_locale(locale: str) -> str:
     return locale
 
 
+def read_json(path: Path, /, code: str, **params: str) -> dict[str, Any]:
+    """Return the JSON object of a file. Raises `Invalid` with this code for any other file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as broken:
+        raise Invalid(code, **params) from broken
+    if not isinstance(value, dict):
+        raise Invalid(code, **params)
+    return value
+
+
 def terminal_console() -> "Console":
     """Return the console for people, on standard output."""
     from rich.console import Console
@@ -143,8 +288,39 @@ def progress_bar(label: str) -> Iterator["Progress"]:
 
 
 def print_json(value: object) -> None:
-    """Return the console for programs, on standard output."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print models, dataclasses and plain values as JSON on standard output."""
+    typer.echo(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
+
+
+def print_result(result: R, show: Callable[[R], object], *, as_json: bool) -> None:
+    """Print a result as JSON, or by `show` for people."""
+    if as_json:
+        print_json(result)
+    else:
+        show(result)
+
+
+def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows of cells under headers. Cells are folded, never truncated: ids are copied into the next command."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
+    terminal_console().print(table)
+
+
+def write_lines(lines: Iterable[str], out: Path | None) -> None:
+    """Write lines, which include their line endings, to a file or print them."""
+    if out is None:
+        for line in lines:
+            typer.echo(line, nl=False)
+    else:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
 
 
 def counted_by(progress: "Progress") -> "OnProgress":

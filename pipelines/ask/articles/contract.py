@@ -50,6 +50,8 @@ class Publication(_Request):
 class ListedPart(BaseModel):
     """An article without its texts."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     article_id: str
     title: str
     version: int

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.cases import PairSet, QuestionSet, Skipped
-from evaluation.commands import DATA_SETS
-from evaluation.datasets import public
+from evaluation.datasets import DATA_SETS, public
 from evaluation.datasets.attacks import blns, prompt_injection
 from evaluation.datasets.catalogue import READERS, chosen_sets
 from evaluation.datasets.routing import NO_ALARM, PERSON, TALK, clinc150, nlupp

@@ -1,0 +1,88 @@
+"""`opora ask`: one question, answered as the service would."""
+
+from textwrap import shorten
+from typing import Annotated, get_args
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.markup import escape
+
+from components.turn import Quality
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.usecase import Ask
+from tenants.core.errors import Invalid
+from ui.cli.terminal import (
+    DEFAULT_TENANT,
+    Json,
+    LocaleOption,
+    TenantOption,
+    acting_for,
+    checked_locale,
+    message,
+    terminal_console,
+)
+
+EXCERPT_SHOWN = 160
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help=message("help.question"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+    quality: Annotated[str, typer.Option(help=message("help.quality"))] = "balanced",
+    locale: LocaleOption = "",
+    contact: Annotated[str, typer.Option(help=message("help.contact"))] = "",
+) -> None:
+    """Answer one question as the service would."""
+    asked = request(question, checked_locale(locale), quality, contact)
+    with acting_for(tenant):
+        engine = Ask()
+        answer = engine.answer(asked)
+        engine.close()
+    if as_json:
+        typer.echo(answer.encoded)
+    else:
+        print_turn(terminal_console(), answer, question)
+
+
+def request(question: str, locale: str, quality: str, contact: str = "") -> AskRequest:
+    """Return the request for a question as it is typed. Raises `Invalid`."""
+    from pipelines import problems  # imports FastAPI
+
+    if quality not in get_args(Quality):
+        raise Invalid("quality_unknown", quality=quality)
+    try:
+        question.encode()
+    except UnicodeEncodeError as broken:
+        raise Invalid("question_unreadable") from broken
+    try:
+        asked = {"question": question, "locale": locale or None, "quality": quality, "contact": contact or None}
+        return AskRequest.model_validate(asked)
+    except ValidationError as invalid:
+        raise problems.from_validation(invalid) from invalid
+
+
+def print_turn(console: Console, answer: TurnAnswer, question: str) -> None:
+    """Print a turn for people: question, outcome, answer with [N], then the source of each [N]."""
+    outcome = message(f"outcome.{answer.outcome}")
+    reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
+    spent = message("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
+    colour = "green" if answer.outcome == "answered" else "yellow"
+    console.print(f"\n[bold]{escape(question)}[/]")
+    console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)
+    if answer.answer.notice:
+        console.print(f"{message('turn.notice')}: {escape(answer.answer.notice)}", style="italic", highlight=False)
+    console.print(escape(answer.answer.text), highlight=False)
+    for option in answer.clarification.options if answer.clarification else ():
+        console.print(f"  • {escape(option)}", highlight=False)
+    for article in answer.articles:
+        path = " › ".join(filter(None, (article.title, article.heading)))
+        link = f" — {article.url}" if article.url else ""
+        console.print(f"  • {escape(path + link)}", highlight=False)
+        console.print(f"    [dim]{escape(article.snippet)}[/]", highlight=False)
+    for citation in answer.citations:
+        path = " › ".join(filter(None, (citation.title, citation.heading)))
+        console.print(f"  [dim]\\[{citation.index}] {escape(path)} ({escape(citation.doc_id)})[/]", highlight=False)
+        excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
+        console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)

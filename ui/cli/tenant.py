@@ -1,0 +1,235 @@
+"""`opora tenant`: the tenants of an installation, and each one's policy and sign-in."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from components.language.texts import terminal_locale, text
+from pipelines.ask.settings_changes import undo as undo_change
+from settings import get_settings
+from tenants.access import issued_tokens
+from tenants.accounts import changes as history
+from tenants.accounts import policy, registry
+from tenants.accounts.changes import AREAS, Change
+from tenants.accounts.policy import Policy
+from tenants.accounts.registry import Registry, TenantRecord
+from tenants.core.context import SCOPES
+from tenants.core.errors import Invalid
+from tenants.desk import invitations, providers
+from tenants.insight import totals
+from tenants.insight.totals import TenantSize
+from tenants.privacy import removal
+from ui.api.settings import change_part, sign_in_answer
+from ui.cli.terminal import (
+    SUBJECT,
+    CommandGroup,
+    Json,
+    LocaleOption,
+    acting_for,
+    checked_locale,
+    print_json,
+    print_result,
+    print_table,
+    read_json,
+    texts,
+)
+
+group = CommandGroup("cli", prefix="tenant_")
+message = group.message
+policy_message, installation_message = texts("policy"), texts("installation")
+
+TenantId = Annotated[str, typer.Argument(help=message("help.tenant_id"))]
+
+
+@group.installation_command("policy")
+def tenant_policy(
+    tenant_id: TenantId,
+    changes: Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help=policy_message("help.set"))] = [],  # noqa: B006 - Typer copies defaults
+    defaults: Annotated[list[str], typer.Option("--unset", metavar="NAME", help=policy_message("help.unset"))] = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """Set the given rules, if any, and show the tenant's policy."""
+    fields = Policy.model_fields
+    if unknown := set(defaults) - set(fields):
+        raise Invalid("policy_invalid", field=min(unknown))
+    values = {name: fields[name].get_default(call_default_factory=True) for name in defaults}
+    values |= dict(map(_parsed, changes))
+    with acting_for(tenant_id):
+        if values:
+            policy.change(**values)
+        print_result(policy.current(), _print_policy, as_json=as_json)
+
+
+def _parsed(change: str) -> tuple[str, object]:
+    """Parse a name and a value; the value is read as JSON if possible, otherwise as text."""
+    name, equals, value = change.partition("=")
+    if not equals:
+        raise Invalid("policy_invalid", field=change)
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _print_policy(now: Policy) -> None:
+    rows = (
+        (
+            name,
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+            Policy.model_fields[name].description,
+        )
+        for name, value in now.model_dump(mode="json").items()
+    )
+    print_table((policy_message(name) for name in ("name", "value", "meaning")), rows)
+
+
+@group.installation_command("suspend")
+def tenant_suspend(tenant_id: TenantId) -> None:
+    """Suspend a tenant."""
+    registry.suspend(tenant_id, SUBJECT)
+    typer.echo(installation_message("suspended", tenant_id=tenant_id))
+
+
+@group.installation_command("resume")
+def tenant_resume(tenant_id: TenantId) -> None:
+    """Resume a suspended tenant."""
+    registry.resume(tenant_id, SUBJECT)
+    typer.echo(installation_message("resumed", tenant_id=tenant_id))
+
+
+@group.installation_command("invite")
+def tenant_invite(tenant_id: TenantId) -> None:
+    """Print only a link for a tenant's first admin, so that scripts can capture it."""
+    typer.echo(f"{get_settings().browsed_at}/desk/invitation/{invitations.invite(tenant_id)}")
+
+
+@group.installation_command("remove")
+def tenant_remove(
+    tenant_id: TenantId,
+    yes: Annotated[bool, typer.Option("--yes", help=installation_message("help.unasked"))] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove a tenant with all its data."""
+    Registry().get(tenant_id)
+    confirmation = installation_message("remove.confirm", tenant_id=tenant_id)
+    typed = tenant_id if yes else typer.prompt(confirmation, err=True)
+    removed = removal.remove_confirmed(tenant_id, typed)
+    if as_json:
+        print_json({"tenant_id": tenant_id, "rows": removed.rows})
+    else:
+        typer.echo(installation_message("remove.done", tenant_id=tenant_id, rows=sum(removed.rows.values())))
+
+
+@group.installation_command("sign-in")
+def tenant_sign_in(
+    tenant_id: TenantId,
+    file: Annotated[
+        Path | None, typer.Option("--set", exists=True, dir_okay=False, help=policy_message("help.provider"))
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help=policy_message("help.clear_provider"))] = False,
+) -> None:
+    """Set the tenant's identity provider, if given, and show it."""
+    with acting_for(tenant_id):
+        if file is not None:
+            providers.put(providers.parsed(read_json(file, "provider_invalid", field=file.name)))
+        elif clear:
+            providers.remove()
+        print_json(sign_in_answer())
+
+
+@group.installation_command("changes")
+def tenant_changes(
+    tenant_id: TenantId,
+    area: Annotated[str, typer.Option(help=policy_message("help.area", areas=", ".join(AREAS)))] = "",
+    undo: Annotated[str, typer.Option(metavar="ID", help=policy_message("help.undo"))] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: Json = False,
+) -> None:
+    """Undo the named change, if any, and show the history of changes."""
+    chosen = next((one for one in AREAS if one == area), None)
+    if area and chosen is None:
+        raise Invalid("area_unknown", area=area, areas=", ".join(AREAS))
+    with acting_for(tenant_id):
+        if undo:
+            undo_change(undo)
+        found = history.latest(chosen, limit=limit)
+    if as_json:
+        print_json([change_part(one) for one in found])
+    else:
+        _print_changes(found)
+
+
+def _print_changes(found: Sequence[Change]) -> None:
+    rows = (
+        (
+            one.change_id,
+            f"{one.at:%Y-%m-%d %H:%M}",
+            one.by,
+            " ".join(filter(None, (one.area, one.about, one.act))),
+            ", ".join({**one.before, **one.after}),
+        )
+        for one in found
+    )
+    print_table((policy_message(f"column.{name}") for name in ("change", "at", "by", "what", "fields")), rows)
+
+
+@group.installation_command("add")
+def tenant_add(
+    tenant_id: TenantId,
+    name: Annotated[str, typer.Option(help=message("help.name"))] = "",
+    locale: LocaleOption = "",
+) -> None:
+    """Register a tenant."""
+    Registry().add(tenant_id, name=name, locale=checked_locale(locale))
+    typer.echo(message("tenant.added", tenant_id=tenant_id))
+
+
+@group.installation_command("list")
+def tenant_list(as_json: Json = False) -> None:
+    """Print every registered tenant."""
+    tenants, sizes = Registry().list(), totals.by_tenant()
+    if as_json:
+        print_json([_as_json(tenant, sizes.get(tenant.tenant_id, TenantSize())) for tenant in tenants])
+    elif tenants:
+        columns = ("id", "name", "state", "documents", "chats", "storage", "created_at")
+        rows = (_row(tenant, sizes.get(tenant.tenant_id, TenantSize())) for tenant in tenants)
+        print_table((message(f"tenant.{name}") for name in columns), rows)
+    else:
+        typer.echo(message("tenant.none"), err=True)
+
+
+def _as_json(tenant: TenantRecord, size: TenantSize) -> Mapping[str, object]:
+    return {
+        "tenant_id": tenant.tenant_id,
+        "name": tenant.name,
+        "locale": tenant.locale,
+        "created_at": f"{tenant.created_at:%FT%TZ}",
+        "suspended_at": f"{tenant.suspended_at:%FT%TZ}" if tenant.suspended_at else None,
+        **asdict(size),
+    }
+
+
+def _row(tenant: TenantRecord, size: TenantSize) -> tuple[object, ...]:
+    state = text(f"desk.tenants.state.{totals.state(tenant, size)}", terminal_locale())
+    storage, created_at = f"{size.storage / 1_000_000:.1f}", f"{tenant.created_at:%F}"
+    return tenant.tenant_id, tenant.name, state, size.documents, size.chats, storage, created_at
+
+
+@group.installation_command("token")
+def tenant_token(
+    tenant_id: TenantId,
+    scope: Annotated[list[str], typer.Option(help=message("help.scope"))] = ["ask"],  # noqa: B006 - Typer copies defaults
+    ttl: Annotated[int, typer.Option(help=message("help.ttl"), min=1)] = 3600,
+    subject: Annotated[str, typer.Option(help=message("help.subject"))] = SUBJECT,
+) -> None:
+    """Print only a signed token for a registered tenant, so that scripts can capture it."""
+    for name in scope:
+        if name not in SCOPES:
+            raise Invalid("scope_unknown", scope=name)
+    with acting_for(tenant_id):
+        _, token = issued_tokens.issue(subject=subject, scopes=scope, ttl_seconds=ttl)
+    typer.echo(token)
