@@ -18,7 +18,6 @@ from settings import ROOT
 from tenants.accounts.hours import Hours
 from tenants.knowledge import tools
 from tests.pages import PAGES, PIPELINES, blocks, marked
-from ui.api.api_docs import is_desk
 from ui.cli.terminal import LazyCommand
 
 KNOWLEDGE = PAGES["docs/guides/knowledge-base.md"]
