@@ -52,7 +52,7 @@ class Server:
     """A service process. `log` grows while it runs."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log: list[str] = []
         self._up = Event()
@@ -120,7 +120,7 @@ def in_force(settings: Settings) -> Iterator[None]:
     get_settings.cache_clear()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
