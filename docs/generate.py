@@ -32,6 +32,7 @@ from pipelines.draw import mermaid, names, path_of
 from settings import ROOT, Settings
 from tenants.accounts.policy import Policy
 from ui.api.api_docs import ApiDocs
+from ui.cli.terminal import LazyCommand
 
 Json: TypeAlias = dict[str, Any]  # A decoded JSON document.
 FOLDER = ROOT / "docs" / "reference"
@@ -174,7 +175,8 @@ def _command(path: str, command: Any, depth: int) -> Iterator[str]:  # noqa: ANN
         if rows:
             yield _table(("argument or option", "default", "meaning"), rows) + "\n"
     for name, inner in sorted(getattr(command, "commands", {}).items()):
-        yield from _command(f"{path} {name}", inner, depth + 1)
+        loaded = inner.load() if isinstance(inner, LazyCommand) else inner
+        yield from _command(f"{path} {name}", loaded, depth + 1)
 
 
 def _option(option: Any) -> tuple[str, str, str]:  # noqa: ANN401 - a private type of Typer

@@ -98,7 +98,9 @@ def show(
     version: Annotated[int | None, typer.Option(min=1, help=message("help.version"))] = None,
 ) -> DocumentAnswer:
     """Show a document, its text and the extracted metadata."""
-    parts = ["versions", "edges", *(["chunks", "omitted"] if chunks else []), *(["text"] if with_text or version else [])]
+    parts = ["versions", "edges"]
+    parts += ["chunks", "omitted"] if chunks else []
+    parts += ["text"] if with_text or version else []
     return document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
 
 
