@@ -1,14 +1,15 @@
 """`python -m evaluation.training.fit_judge`: fit the weights of the judge, and say what they are worth elsewhere.
 
 Needs scikit-learn and the encoder (`opora models add e5-small`); the product needs neither to judge. It is fitted on
-graded questions of two vendors. Each in turn is left out and measured with a fit on the other; then VK Cloud's answer
-key, which nothing is fitted on, is put to the whole pipeline with the judge that is stored. `--write` stores the new
-weights in `components/judge/relevance.json` before that, and the table of the report.
+graded questions of two vendors, both Russian. The rarity of English function words is that in the articles of two
+English help centres, whose questions are not used. Each vendor in turn is left out and measured with a fit on the
+other; then VK Cloud's answer key, which nothing is fitted on, is put to the whole pipeline with the judge that is
+stored. `--write` stores the new weights in `components/judge/relevance.json` before that, and the table of the report.
 """
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -30,7 +31,7 @@ from components.turn import Passage
 from evaluation import workspace
 from evaluation.cases import Case, LabelledPassage
 from evaluation.datasets.answer_keys import read_key, vkcloud_answers
-from evaluation.datasets.rows import DATA
+from evaluation.datasets.rows import DATA, rows, string
 from evaluation.metrics.calibration import Booleans, Numbers
 from evaluation.metrics.claims import claim_curve
 from evaluation.metrics.unseen import THRESHOLDS, UnseenVendor, save, unseen_vendor
@@ -38,6 +39,8 @@ from evaluation.run import Plan, measure_set
 from settings import ROOT, get_settings
 
 VENDORS = ("yandexcloud", "microsoft")
+ENGLISH = ("wixqa", "techqa")
+"""Corpora with the English function words."""
 KINDS: Mapping[Kind, Sequence[str]] = {
     "vectors": (COSINE, "cover", f"{COSINE} lead", "cover lead"),
     "words": ("cover", "about", "depth lead"),
@@ -45,6 +48,8 @@ KINDS: Mapping[Kind, Sequence[str]] = {
 COLUMNS = (*SIGNALS, *(f"{name} lead" for name in SIGNALS))
 _RIDGE = 0.3
 """Inverse strength, on standardised columns."""
+_WORDS = 70
+"""Words of a piece of an article: the mean length of the graded passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def main(
         if write and kind == "vectors":
             save(tables)
     if write:
-        function_words = _function_words(list(vendors.values()))
+        function_words = _function_words(data, list(vendors.values()))
         about = {"columns": COLUMNS, "encoder": stored["encoder"], "fitted_on": VENDORS}
         content = {**about, **fitted, "function_words": function_words}
         FILE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -86,19 +91,17 @@ def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
     texts = list(dict.fromkeys(map(_text, (passage for passages in graded for passage in passages))))
     embedded = embedder.passages(texts)
     vectors = {text: np.array(vector) for text, vector in zip(texts, embedded, strict=True)}
-    holding = Counter(stem for text in texts for stem in {analyse(word) for word in all_words(text)})
-
-    def rarity(word: tuple[str, bool]) -> float:
-        return log(1 + (len(texts) - holding[word] + 0.5) / (holding[word] + 0.5))
-
+    rarity = _rarity(texts)
+    unseen = log(1 + (len(texts) + 0.5) / 0.5)
     columns = []
     for case, passages in zip(cases, graded, strict=True):
         asked = np.array(embedder.question(case.question))
-        weights = {stem: rarity((stem, stop)) for stem, stop in map(analyse, all_words(case.question))}
+        words = map(analyse, all_words(case.question))
+        weights = {word[0]: rarity.get(word, unseen) for word in words}
         candidates = [_candidate(one, float(vectors[_text(one)] @ asked)) for one in passages]
         columns.append(design(measure(weights, candidates)))
     answers = [np.array([passage.grade > 0 for passage in passages]) for passages in graded]
-    return Vendor(columns, answers, {word[0]: round(rarity(word), 2) for word in holding if word[1]})
+    return Vendor(columns, answers, _of_function_words(rarity))
 
 
 def fit(vendors: Sequence[Vendor], kind: Kind) -> tuple[Numbers, float]:
@@ -137,13 +140,33 @@ def _unseen(name: str, vendors: Mapping[str, Vendor], kind: Kind) -> UnseenVendo
     return unseen_vendor(name, probabilities, vendors[name].answers)
 
 
-def _function_words(vendors: Sequence[Vendor]) -> dict[str, float]:
-    """Return the rarity of each function word, averaged over the vendors that use it."""
+def _rarity(texts: Sequence[str]) -> dict[tuple[str, bool], float]:
+    """Return the inverse document frequency of each stem, which comes with whether it is a function word."""
+    holding = Counter(stem for text in texts for stem in {analyse(word) for word in all_words(text)})
+    return {stem: log(1 + (len(texts) - count + 0.5) / (count + 0.5)) for stem, count in holding.items()}
+
+
+def _of_function_words(rarity: Mapping[tuple[str, bool], float]) -> dict[str, float]:
+    return {stem: value for (stem, is_function_word), value in rarity.items() if is_function_word}
+
+
+def _function_words(data: Path, vendors: Sequence[Vendor]) -> dict[str, float]:
+    """Return the rarity of each function word, averaged over the corpora in its language that use it."""
+    english = [_of_function_words(_rarity(list(_pieces(data / name / "corpus" / "corpus.jsonl")))) for name in ENGLISH]
     known: defaultdict[str, list[float]] = defaultdict(list)
-    for vendor in vendors:
-        for word, rarity in vendor.function_words.items():
-            known[word].append(rarity)
+    for in_english, corpora in ((False, [vendor.function_words for vendor in vendors]), (True, english)):
+        for corpus in corpora:
+            for word, rarity in corpus.items():
+                if word.isascii() == in_english:
+                    known[word].append(rarity)
     return {word: round(sum(values) / len(values), 2) for word, values in sorted(known.items())}
+
+
+def _pieces(corpus: Path) -> Iterator[str]:
+    for row in rows(corpus):
+        words = f"{string(row, 'title') if 'title' in row else ''} {string(row, 'text')}".split()
+        for start in range(0, len(words), _WORDS):
+            yield " ".join(words[start : start + _WORDS])
 
 
 def _print(kind: Kind, model: Mapping[str, Any], stored: Mapping[str, Any], tables: Sequence[UnseenVendor]) -> None:
