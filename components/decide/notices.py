@@ -17,7 +17,7 @@ _STATED = 0.7
 
 
 def with_context_citations(draft: Draft, turn: Turn) -> Draft:
-    """Append citations to the draft: passages that contradict it, and related documents to read.
+    """Append citations to the draft: passages that contradict it, and documents to read that are linked to cited ones.
 
     No [N] in the text refers to them. Only a sentence that the draft states can be contradicted; each document is added
     once.
@@ -26,8 +26,10 @@ def with_context_citations(draft: Draft, turn: Turn) -> Draft:
         other = _other_side(conflict, draft)
         if other is not None and _count(draft, "conflicting") < _MAX_CONFLICTS:
             draft = _with_citation(draft, other.passage, other.span, "conflicting")
+    cited = {one.passage.doc_id for one in draft.citations if one.origin == "primary"}
     for related in turn.evidence.related:
-        if related.passage.sentences and _count(draft, "related") < _MAX_RELATED:
+        is_near = not cited.isdisjoint((related.from_doc, related.to_doc))
+        if is_near and related.passage.sentences and _count(draft, "related") < _MAX_RELATED:
             draft = _with_citation(draft, related.passage, related.passage.sentences[0], "related")
     return draft
 

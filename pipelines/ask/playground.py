@@ -76,11 +76,6 @@ class Tried:
     answer: TurnAnswer
     differences: tuple[Difference, ...]
 
-    @property
-    def tokens(self) -> int:
-        """Of all calls of language models."""
-        return sum(self.answer.meta.tokens.values())
-
 
 async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]:
     """Return the answers, one after another.

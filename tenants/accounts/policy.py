@@ -74,6 +74,11 @@ class Policy(BaseModel):
     hours: Hours | None = Field(
         None, description="When people answer, unless a site has hours of its own; `opora chat hours` shows an example."
     )
+    chat_tools: Literal["nobody", "identified", "everyone"] = Field(
+        "nobody",
+        description="Customers who may continue from an answer in a new chat, and see the time, tokens and "
+        "cost of each answer, where the chat fills a page.",
+    )
     queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."
     )
@@ -121,6 +126,10 @@ class Policy(BaseModel):
     def topics(self, locale: str) -> str:
         """Return what the assistant answers questions about, as a phrase of this language; empty if it is not set."""
         return (self.topics_ru if locale == "ru" else self.topics_en) or ""
+
+    def has_chat_tools(self, *, identified: bool) -> bool:
+        """Return whether a customer may branch a chat and see what answers cost."""
+        return self.chat_tools == "everyone" or (identified and self.chat_tools == "identified")
 
     def is_staffed(self, now: datetime) -> bool:
         """Return whether people answer at this moment; False if no hours are set."""

@@ -37,6 +37,7 @@ class FakeService:
             "hours": {"open": True, "text": "Сотрудники отвечают каждый день с 8:00 до 22:00"},
             "limits": {"file_bytes": 1_000_000, "question": 2_000},
         }
+        self.tools = False
         self.chat: Json | None = None
         self.messages: list[Json] = []
         self.calls: list[tuple[str, str, Json]] = []
@@ -209,18 +210,21 @@ class FakeService:
 
     def _respond(self, method: str, path: str, body: Json, request: Request) -> Response:
         if path == "/widget/sessions":
-            return JSONResponse({"token": "visitor", "expires_in": 900, "subject": "v:1", "site": self.site})
+            session = {"token": "visitor", "expires_in": 900, "subject": "v:1", "tools": self.tools, "site": self.site}
+            return JSONResponse(session)
         if path == "/chats" and method == "GET":
             return JSONResponse([self.chat] if self.chat else [])
         if path == "/chats":
             self.begin()
             return JSONResponse(self.chat)
+        if path.startswith("/chats/branch-1"):
+            return self._branch(path)
         rest = path.removeprefix("/chats/chat-1").strip("/")
         after = int(request.query_params.get("after", "0"))
         if rest == "" and self.chat:
             return JSONResponse(self._whole(after))
         if rest == "events":
-            return StreamingResponse(self._stream(after), media_type="text/event-stream")
+            return StreamingResponse(self._stream(self._whole(after)), media_type="text/event-stream")
         if rest == "messages":
             return self._receive(body)
         if rest == "transcript":
@@ -233,10 +237,24 @@ class FakeService:
             self.add("system", kind="event", body={"event": "queued"})
             self.change(state="queued", owner="nobody", ticket_id="T-1")
             return JSONResponse(self.chat)
+        if rest == "branch":
+            return JSONResponse({**(self.chat or {}), "chat_id": "branch-1"}, 201)
         if rest == "regenerate":
             self.add("system", kind="event", body={"event": "asked_again", "replaces": self.messages[-1]["message_id"]})
             self._answer()
         return JSONResponse({})
+
+    def _branch(self, path: str) -> Response:
+        """Return the chat that continues the first one."""
+        event = {"event": "branched_from", "chat_id": "chat-1"}
+        line = {**self.messages[0], "seq": 3, "message_id": "b3", "author": "system", "kind": "event", "text": ""}
+        thread = {
+            "chat": {**(self.chat or {}), "chat_id": "branch-1"},
+            "messages": [*self.messages[:2], {**line, "body": event, "client_id": None}],
+        }
+        if path.endswith("/events"):
+            return StreamingResponse(self._stream(thread), media_type="text/event-stream")
+        return JSONResponse(thread)
 
     def _receive(self, body: Json) -> Response:
         known = next((one for one in self.messages if one["client_id"] == body["client_id"]), None)
@@ -253,14 +271,14 @@ class FakeService:
     def _whole(self, after: int) -> Json:
         return {"chat": self.chat, "messages": [one for one in self.messages if int(str(one["seq"])) > after]}
 
-    async def _stream(self, after: int) -> AsyncIterator[str]:
+    async def _stream(self, snapshot: Json) -> AsyncIterator[str]:
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._streams.add(queue)
         with self._news:
             self._news.notify_all()
         self.most_streams = max(self.most_streams, len(self._streams))
         try:
-            yield f"event: snapshot\ndata: {json.dumps(self._whole(after))}\n\n"
+            yield f"event: snapshot\ndata: {json.dumps(snapshot)}\n\n"
             while (text := await queue.get()) is not None:
                 yield text
         finally:

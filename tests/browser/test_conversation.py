@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, FilePayload, Page, expect
 
 from tests.browser.conftest import ask, eventually, host_page, last_answer, open_chat
-from tests.browser.fake_service import FakeService, shop
+from tests.browser.fake_service import SITE, FakeService, shop
 from tests.browser.turns import OUTCOMES, Json, turn
 
 
@@ -323,6 +323,55 @@ def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> 
     assert (edit["message_id"], edit["text"]) == ("m1", "Вопрос")
     service.add("customer", "Вопрос", body={"replaces": "m1"})
     _shows(opened, "Вопрос")
+
+
+def _is_shown(page: Page, button: str, number: int) -> bool:
+    opacity = "button => getComputedStyle(button.closest('.again')).opacity"
+    return page.get_by_role("button", name=button, exact=True).nth(number).evaluate(opacity) == "1"
+
+
+def test_an_earlier_question_is_edited_and_takes_later_ones_with_it(opened: Page, service: FakeService) -> None:
+    service.answers = [turn("answered", "Первый."), turn("answered", "Второй.", turn_id="turn-2")]
+    for question in ("Раз", "Два"):
+        ask(opened, question)
+        expect(last_answer(opened)).to_contain_text("Первый" if question == "Раз" else "Второй")
+    expect(opened.get_by_role("button", name="Ответить заново с этого места")).to_have_count(1)
+    assert not _is_shown(opened, "Изменить", 0)
+    opened.locator(".message.customer").first.hover()
+    opened.get_by_role("button", name="Изменить", exact=True).first.click()
+    expect(opened.locator(".editing")).to_contain_text("исчезнут")
+    ask(opened, "Заново")
+    [edit] = service.wait_for_call("/edit")
+    assert edit["message_id"] == "m1"
+    service.add("customer", "Заново", body={"replaces": "m1"})
+    _shows(opened, "Заново")
+
+
+def test_what_was_said_before_a_person_replied_cannot_be_edited(opened: Page, service: FakeService) -> None:
+    service.answers = [turn("answered", "Первый.")]
+    ask(opened, "Раз")
+    expect(last_answer(opened)).to_contain_text("Первый")
+    service.add("operator", "Добрый день!", name="Анна")
+    expect(opened.locator(".message.operator")).to_be_visible()
+    expect(opened.get_by_role("button", name="Изменить")).to_have_count(0)
+    expect(opened.get_by_role("button", name="Ответить заново")).to_have_count(0)
+
+
+def test_a_chat_page_with_tools_shows_the_meter_and_branches(page: Page, service: FakeService) -> None:
+    spent = {"latency_ms": 1_234.0, "llm_calls": 2, "tokens": {"total": 3456}, "cost_usd": 0.0012}
+    answer = turn("answered", "Первый.")
+    meta = answer["meta"]
+    assert isinstance(meta, dict)
+    service.answers = [{**answer, "meta": meta | spent}]
+    service.tools = True
+    page.goto(f"{service.url}/chat/{SITE}")
+    ask(page, "Раз")
+    expect(page.locator(".meter")).to_have_text("1,2 с · обращений к модели: 2, токенов: 3 456 · $0,0012")
+    page.get_by_role("button", name="Продолжить в новом чате").click()
+    expect(page.locator(".event")).to_contain_text("Этот чат продолжает прежний.")
+    assert service.called("/branch") == [{"message_id": "m2"}]
+    page.get_by_role("button", name="Открыть").click()
+    expect(page.locator(".event")).to_have_count(0)
 
 
 def test_a_person_who_looks_and_types_is_shown_and_so_is_the_customer(opened: Page, service: FakeService) -> None:

@@ -121,13 +121,15 @@ def _ticket() -> Json:
 def _answered() -> Json:
     first = citation(1, "Коды ошибок E10–E30", EXCERPT, PASSAGE, url="https://pristan.example/errors")
     second = citation(2, "Очистка сливного фильтра", "Промойте фильтр.", "Промойте фильтр. Закрутите его до упора.")
+    beside = citation(3, "Уход за машиной", "Раз в месяц промывайте фильтр.", "Раз в месяц промывайте фильтр.")
+    beside[0].update(cited=False, origin="related", heading="", url="https://pristan.example/care")
     follow_ups = ["Где находится фильтр?", "Что делать, если E20 вернулась?", "Сколько стоит вызов мастера?"]
     return turn(
         "answered",
         STEPS,
         verified=True,
-        citations=[first[0], second[0]],
-        sources=[first[1], second[1]],
+        citations=[first[0], second[0], beside[0]],
+        sources=[first[1], second[1], beside[1]],
         suggested_questions=follow_ups,
     )
 

@@ -223,6 +223,17 @@ def test_the_playground_goes_on_and_branches_off_an_earlier_turn(
     assert ">А как открыть фильтр?</textarea>" in branch
 
 
+def test_the_playground_goes_on_from_an_answer_of_a_chat(get: Callable[..., httpx.Response]) -> None:
+    chat = desk.asked("acme", "v:1", "Что означает код E20?")
+    chat = desk.answered("acme", chat, "Вода не сливается.")
+    link = f"/desk/playground?chat={chat.chat_id}&after={chat.last_seq}"
+    shown = html.fromstring(get(f"/desk/chat/{chat.chat_id}").text).xpath("//@href")
+    assert link in shown
+    (history,) = html.fromstring(get(link).text).xpath("//input[@name='history']/@value")
+    assert [one["question"] for one in json.loads(history)] == ["Что означает код E20?"]
+    assert get("/desk/playground?chat=foreign&after=1").status_code == 404
+
+
 @pytest.mark.parametrize(
     "form",
     [

@@ -241,6 +241,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/chats/{chat_id}/files/{file_id}"): file_case("visit"),
     ("POST", "/chats/{chat_id}/edit"): chat_case("visit", {**SAID, "message_id": "m1"}, may_answer=CHANGED),
     ("POST", "/chats/{chat_id}/regenerate"): chat_case("visit", {"turn_id": "t1"}, may_answer=CHANGED),
+    ("POST", "/chats/{chat_id}/branch"): chat_case("visit", {"message_id": "m1"}, may_answer="branching_forbidden"),
     ("POST", "/chats/{chat_id}/stop"): chat_case("visit"),
     ("POST", "/chats/{chat_id}/person"): chat_case("visit"),
     ("POST", "/chats/{chat_id}/seen"): chat_case("visit", {"seq": 1}),

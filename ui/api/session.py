@@ -17,7 +17,7 @@ from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
 from tenants.chats import sites
 from tenants.chats.sites import Consent, Site
-from tenants.chats.visitors import TOKEN_SECONDS, Visitors, check_origin
+from tenants.chats.visitors import IDENTIFIED, TOKEN_SECONDS, Visitors, check_origin
 from tenants.core.context import Tenant, acting_as
 
 _PATH = "/widget/sessions"
@@ -58,11 +58,15 @@ class SitePart(BaseModel):
 
 
 class SessionAnswer(BaseModel):
-    """Visitor token, valid for `expires_in` seconds, and the site."""
+    """Visitor token, valid for `expires_in` seconds, and the site.
+
+    `tools`: whether the visitor may branch chats and see what answers cost, by the policy `chat_tools`.
+    """
 
     token: str
     expires_in: int
     subject: str
+    tools: bool
     site: SitePart
 
 
@@ -82,9 +86,13 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
         with acting_as(Tenant(site.tenant_id, "")):
             await registry.admitted()
             site = await sites.renewed(site)
-            shown = site_part(site, await policy.load())
+            rules = await policy.load()
+            shown = site_part(site, rules)
         token = visitors.begin(site, identity=body.identity, visitor=body.visitor)
-        return SessionAnswer(token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=shown)
+        tools = rules.has_chat_tools(identified=token.subject.startswith(IDENTIFIED))
+        return SessionAnswer(
+            token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, tools=tools, site=shown
+        )
 
     return endpoints
 

@@ -86,7 +86,7 @@ class NewMessage(_Body):
 
 
 class EditedMessage(_Body):
-    """New text for the last message."""
+    """New text for a message of the customer."""
 
     text: Annotated[str, AfterValidator(_some_words)]
     client_id: ClientId
@@ -97,6 +97,12 @@ class RegenerateRequest(_Body):
     """Answer to regenerate, by its turn."""
 
     turn_id: Annotated[str, StringConstraints(max_length=128)]
+
+
+class BranchRequest(_Body):
+    """Answer to continue from, by its message."""
+
+    message_id: Annotated[str, StringConstraints(max_length=32)]
 
 
 class ReadMark(_Body):
@@ -138,6 +144,7 @@ ROUTES = (
     Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES, per_minute=60),
     Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES, per_minute=30),
     Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=RegenerateRequest, limit=_SMALL, per_minute=30),
+    Route("POST", f"{_ONE}/branch", scope=SCOPE, body=BranchRequest, limit=_SMALL, per_minute=10),
     Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_SMALL, per_minute=60),
     Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_SMALL, per_minute=10),
     Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_SMALL, per_minute=120),
@@ -162,16 +169,21 @@ def router(conversations: Conversations) -> APIRouter:
 
     @endpoints.post(f"{_ONE}/edit", status_code=202)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
-        """Edit the last message, while the assistant has the chat."""
+        """Edit a message, while the assistant has the chat. Later messages are superseded."""
         await admit_message(conversations, chat_id)
         posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
     async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
-        """Regenerate the last answer."""
+        """Regenerate an answer, while the assistant has the chat. Later messages are superseded."""
         await admit_message(conversations, chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
+
+    @endpoints.post(f"{_ONE}/branch", status_code=201)
+    async def branch(chat_id: str, body: BranchRequest) -> ChatPart:
+        """Start a chat that continues after an answer of this one. The policy `chat_tools` must allow it."""
+        return await to_thread(chat_part, await conversations.branch(chat_id, body.message_id))
 
     @endpoints.post(f"{_ONE}/stop")
     async def stop(chat_id: str) -> ChatPart:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from components.language.texts import text
 from pipelines.ask import effects
-from pipelines.ask.chats import suggestions
+from pipelines.ask.chats import suggestions, thread
 from pipelines.ask.chats.suggestions import Fate, Suggestion
 from pipelines.ask.contract import ArticlePart, CitationPart, TurnAnswer
 from tenants.accounts import registry
@@ -47,6 +47,7 @@ class Bubble:
     """Message for display.
 
     `turn` is the assistant's whole turn, if this version can parse it; `fate` is the result of a suggestion.
+    `superseded`: the customer has edited it, or gone back to an earlier message, and no longer sees it.
     `cards` are the articles that the customer saw below the text.
     """
 
@@ -63,6 +64,7 @@ class Bubble:
     file_id: str
     suggestion: Suggestion | None
     fate: Fate
+    superseded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,11 @@ def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str)
     :param people: names of operators by login.
     """
     fates = suggestions.fates(messages)
-    return tuple(_bubble(one, people, locale, fates.get(one.message_id, "offered")) for one in messages)
+    gone = thread.superseded(messages)
+    return tuple(
+        _bubble(one, people, locale, fates.get(one.message_id, "offered"), superseded=one.message_id in gone)
+        for one in messages
+    )
 
 
 def names(staff: Iterable[Operator]) -> Mapping[str, str]:
@@ -153,7 +159,7 @@ def _passage(citation: CitationPart, content: str) -> Passage:
     return Passage(citation, content[: max(start, 0)], content[max(start, 0) : end], content[end:])
 
 
-def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate) -> Bubble:
+def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate, *, superseded: bool) -> Bubble:
     suggestion = suggestions.stored(message)
     kept = suggestion.turn if suggestion is not None else message.body.get("turn") if message.author == "bot" else None
     turn = parsed_turn(kept) if kept is not None else None
@@ -173,6 +179,7 @@ def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate
         file_id=str(about.get("file_id", "")),
         suggestion=suggestion,
         fate=fate,
+        superseded=superseded,
     )
 
 

@@ -63,7 +63,7 @@ export function answer(turn: Turn, actions: AnswerActions): TemplateResult {
       ? html`<p class="checked">${mark()}${say('checked')}</p>`
       : nothing}
     ${shape.proved ? sources(turn.citations, actions.texts, (index, button) => actions.show(turn, index, button)) : nothing}
-    ${shape.links ? related(turn, shape.links, actions) : nothing}
+    ${shape.links ? links(turn, shape.links, actions) : nothing} ${shape.proved ? related(turn, actions) : nothing}
     ${shape.topics && actions.current ? topics(turn, actions) : nothing}
     ${shape.articles && turn.articles.length ? articles(turn.articles, actions) : nothing} ${actions.current ? ways(turn, shape, actions) : nothing}
   </div>`;
@@ -146,17 +146,38 @@ function heading(one: { readonly title: string; readonly heading: string }): Tem
   return one.heading && one.heading !== one.title ? html`<span class="under">${one.heading}</span>` : nothing;
 }
 
-function related(turn: Turn, most: number, { texts, service }: AnswerActions): TemplateResult | typeof nothing {
-  const addresses = new Map<string, string>();
-  for (const one of turn.citations) {
-    const address = one.cited === false && one.origin !== 'related' ? undefined : documentLink(one.url, service);
-    if (address && !addresses.has(address)) addresses.set(address, one.title);
-  }
-  const links = [...addresses].slice(0, most);
-  if (!links.length) return nothing;
-  return html`<ul class="links" aria-label=${texts.say('related')}>
-    ${links.map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
+/** Pages of the cited documents. */
+function links(turn: Turn, most: number, { texts, service }: AnswerActions): TemplateResult | typeof nothing {
+  const pages = [...addresses(turn.citations.filter((one) => one.cited !== false), service)].slice(0, most);
+  if (!pages.length) return nothing;
+  return html`<ul class="links" aria-label=${texts.say('articles')}>
+    ${pages.map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
   </ul>`;
+}
+
+function addresses(citations: readonly Citation[], service: string): Map<string, string> {
+  const known = new Map<string, string>();
+  for (const { url, title } of citations) {
+    const address = documentLink(url, service);
+    if (address && !known.has(address)) known.set(address, title);
+  }
+  return known;
+}
+
+/** Documents linked to the cited ones; those without a page open beside the answer. */
+function related(turn: Turn, { texts, service, show }: AnswerActions): TemplateResult | typeof nothing {
+  const beside = turn.citations.filter((one) => one.origin === 'related' && one.cited === false);
+  if (!beside.length) return nothing;
+  const link = (one: Citation): TemplateResult => {
+    const address = documentLink(one.url, service);
+    if (address) return outside(address, one.title);
+    const open = (event: Event): void => show(turn, one.index, event.currentTarget as HTMLElement);
+    return html`<button type="button" class="soft" aria-haspopup="dialog" @click=${open}>${one.title}</button>`;
+  };
+  return html`<div class="related">
+    <p>${texts.say('related')}</p>
+    <ul class="links">${beside.map((one) => html`<li .card=${cardOf(one)}>${link(one)}</li>`)}</ul>
+  </div>`;
 }
 
 export function outside(address: string, words: string): TemplateResult {

@@ -67,6 +67,12 @@ export interface Turn {
   readonly articles: readonly Article[];
   readonly suggested_questions: readonly string[];
   readonly clarification: { readonly options: readonly string[] } | null;
+  readonly meta: {
+    readonly latency_ms: number;
+    readonly llm_calls: number;
+    readonly tokens: { readonly total?: number };
+    readonly cost_usd: number | null;
+  };
   readonly handoff: {
     readonly status: 'open' | 'offered' | 'failed';
     readonly ticket_id: string | null;
@@ -130,6 +136,8 @@ export interface Session {
   readonly token: string;
   readonly expires_in: number;
   readonly subject: string;
+  /** Whether the customer may branch chats and see what answers cost. */
+  readonly tools: boolean;
   readonly site: Site;
 }
 

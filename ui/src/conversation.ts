@@ -4,7 +4,7 @@ import { Api, Problem } from './api';
 import { Attaching } from './attachment';
 import { Connection, type Link } from './connection';
 import type { Chat, Config, FileInfo, Message, Site, StreamEvent } from './contract';
-import { awaitsAnswer, merged, spokenText, visible } from './history';
+import { awaitsAnswer, canReturnTo, merged, spokenText, visible } from './history';
 import { after, isTurnEvent, type Live } from './live';
 import { Outbox, UNKNOWN_WAIT_SECONDS } from './outbox';
 import { Presence } from './presence';
@@ -22,6 +22,8 @@ export class Conversation {
   live: Live | null = null;
   link: Link = 'connecting';
   stopped = false;
+  /** Whether the customer may branch the chat and see what answers cost. */
+  tools = false;
   consented = false;
   /** The service has stored the consent: do not ask again. */
   consentStored = false;
@@ -53,6 +55,7 @@ export class Conversation {
     this.memory = new Memory(config.site);
     this.api = new Api(config, this.memory, (session) => {
       this.site = session.site;
+      this.tools = config.page && session.tools;
     });
     this.outbox = new Outbox(this.memory, {
       ready: () => !this.needsConsent,
@@ -129,6 +132,12 @@ export class Conversation {
     return this.shown.findLast((one) => one.author === 'customer' && one.kind === 'text');
   }
 
+  /** Whether a message can be edited, or its answer written anew. */
+  canReturnTo(message: Message): boolean {
+    const free = this.botOwns && this.chat?.state === 'bot' && !this.pending.length;
+    return free && canReturnTo(this.messages, message.seq);
+  }
+
   agree(agreed: boolean): void {
     this.consented = agreed;
     this.changed();
@@ -153,6 +162,20 @@ export class Conversation {
   async regenerate(turnId: string): Promise<void> {
     this.stopped = false;
     await this.act('regenerate', { turn_id: turnId });
+  }
+
+  /** Continue in another chat, which keeps this one up to an answer. */
+  async branch(message: Message): Promise<void> {
+    await this.attempt(async () => {
+      this.move(await this.api.json<Chat>('POST', this.path('branch'), { message_id: message.message_id }));
+    });
+  }
+
+  /** Open another chat of this customer. */
+  async visit(chatId: string): Promise<void> {
+    await this.attempt(async () => {
+      this.move((await this.api.json<{ chat: Chat }>('GET', `/chats/${chatId}`)).chat);
+    });
   }
 
   async stop(): Promise<void> {
@@ -233,7 +256,9 @@ export class Conversation {
     this.refusal = null;
     this.consentStored = !site.consent || this.memory.read().consent === site.consent.text;
     this.consented ||= this.consentStored;
-    const [latest] = await this.api.json<Chat[]>('GET', '/chats');
+    const chats = await this.api.json<Chat[]>('GET', '/chats');
+    const kept = this.memory.read().chat;
+    const latest = chats.find((one) => one.chat_id === kept) ?? chats[0];
     if (latest) this.enter(latest);
     else this.link = 'online';
     this.changed();
@@ -273,6 +298,12 @@ export class Conversation {
     this.live = null;
     this.seen = 0;
     this.memory.write({ chat: undefined });
+  }
+
+  private move(chat: Chat): void {
+    this.leave();
+    this.stopped = false;
+    this.enter(chat);
   }
 
   private async ensureChat(): Promise<void> {

@@ -10,20 +10,33 @@ export function merged(known: readonly Message[], more: readonly Message[]): rea
   return [...bySeq.values()].sort((one, other) => one.seq - other.seq);
 }
 
-/** Hide messages replaced by an edit or by another answer; they stay in the records. */
+/**
+ * Hide messages replaced by an edit or by another answer, and everything said since then except by people. They stay in
+ * the records.
+ */
 export function visible(messages: readonly Message[]): readonly Message[] {
   const hidden = new Set<number>();
   for (const one of messages) {
     const id = one.body['replaces'];
     const replaced = typeof id === 'string' ? messages.find((other) => other.message_id === id) : undefined;
     if (!replaced) continue;
-    hidden.add(replaced.seq);
-    if (one.author !== 'customer') continue;
-    // Also hide the assistant's answers to the replaced question.
-    const answers = messages.filter((other) => other.seq > replaced.seq && other.seq < one.seq);
-    for (const answer of answers) if (answer.author === 'bot' || answer.body.event === 'stopped') hidden.add(answer.seq);
+    for (const other of messages) if (other.seq >= replaced.seq && other.seq < one.seq && isOfTurns(other)) hidden.add(other.seq);
   }
   return messages.filter((one) => !hidden.has(one.seq));
+}
+
+/** Whether the conversation can go back to a message: no person has replied or taken part since. */
+export function canReturnTo(messages: readonly Message[], seq: number): boolean {
+  return messages.every((one) => one.seq < seq || isOfTurns(one) || linkedChat(one) !== '');
+}
+
+function isOfTurns({ author, body }: Message): boolean {
+  return author === 'customer' || author === 'bot' || OF_TURNS.has(body.event ?? '');
+}
+
+/** Chat that a line leads to; empty for other messages. */
+export function linkedChat({ body }: Message): string {
+  return body.event?.startsWith('branched_') ? String(body['chat_id']) : '';
 }
 
 export function awaitsAnswer(messages: readonly Message[]): boolean {
@@ -48,4 +61,5 @@ export function spokenText(message: Message, texts: Texts): string {
   return words.replace(/\[\d+\]/g, '').replace(/[*_`#]+/g, '');
 }
 
+const OF_TURNS = new Set(['asked_again', 'delayed', 'stopped']);
 const TURN_LINES = new Set(['stopped', 'asked_again']);

@@ -149,7 +149,7 @@ function composer(conversation: Conversation, state: PanelState, actions: PanelA
   }}>
     ${conversation.site?.consent && !conversation.consentStored ? consent(conversation, actions) : nothing}
     ${state.editing
-      ? html`<p class="editing">${say('edit')}<button type="button" class="quiet" @click=${actions.cancelEdit}>${say('cancel')}</button></p>`
+      ? html`<p class="editing">${say(state.editing === conversation.lastCustomer ? 'edit' : 'edit_earlier')}<button type="button" class="quiet" @click=${actions.cancelEdit}>${say('cancel')}</button></p>`
       : nothing}
     ${attachment
       ? html`<p class="attachment ${attachment.fault ? 'wrong' : ''}">

@@ -32,6 +32,8 @@ export class Texts {
 
   has = (key: string): boolean => key in this.texts;
 
+  number = (value: number, decimals = 0): string => value.toLocaleString(this.locale, { maximumFractionDigits: decimals });
+
   time = (stamp: string): string => {
     const date = new Date(stamp);
     if (Number.isNaN(date.valueOf())) return '';

@@ -5,7 +5,7 @@ import { repeat } from 'lit-html/directives/repeat.js';
 import { answer, type AnswerActions, chips, cite, sources } from './answer';
 import type { Article, Message, Outcome, Turn } from './contract';
 import type { Conversation } from './conversation';
-import { eventText } from './history';
+import { eventText, linkedChat } from './history';
 import { markdown } from './markdown';
 import type { Pending } from './storage';
 import type { Texts } from './texts';
@@ -60,7 +60,9 @@ function message(one: Message, conversation: Conversation, actions: ThreadAction
   const { texts } = actions;
   if (one.kind === 'event' || one.author === 'system') {
     const words = one.kind === 'event' ? eventText(one, texts) : one.text;
-    return html`${words ? html`<p class="event" dir="auto">${words}</p>` : nothing}`;
+    const linked = linkedChat(one);
+    const link = html` <button type="button" class="quiet" @click=${() => void conversation.visit(linked)}>${texts.say('open_chat')}</button>`;
+    return html`${words ? html`<p class="event" dir="auto">${words}${linked ? link : nothing}</p>` : nothing}`;
   }
   const turn = one.body.turn;
   return html`<article class="message ${one.author}" aria-label=${`${author(one, texts)}, ${texts.time(one.created_at)}`}>
@@ -115,23 +117,42 @@ function plain(one: Message, actions: ThreadActions): TemplateResult {
 
 function foot(one: Message, conversation: Conversation, actions: ThreadActions, current: boolean): TemplateResult {
   const { texts } = actions;
-  const editable =
-    one === conversation.lastCustomer &&
-    one.kind === 'text' &&
-    conversation.botOwns &&
-    !conversation.pending.length &&
-    conversation.chat?.state === 'bot';
   const turn = one.body.turn;
+  const rated = turn && turn.outcome !== 'low_confidence' && ANSWERS.has(turn.outcome);
   return html`<footer>
     <time datetime=${one.created_at}>${texts.time(one.created_at)}</time>
-    ${editable ? html`<button type="button" class="quiet" @click=${() => actions.edit(one)}>${texts.say('edit')}</button>` : nothing}
-    ${current && turn && ANSWERS.has(turn.outcome)
-      ? html`<button type="button" class="quiet" @click=${() => void conversation.regenerate(turn.turn_id)}>
-          ${texts.say('regenerate')}
-        </button>`
-      : nothing}
-    ${turn && turn.outcome !== 'low_confidence' && ANSWERS.has(turn.outcome) ? votes(turn, conversation, texts) : nothing}
+    ${ways(one, conversation, actions, current)} ${rated ? votes(turn, conversation, texts) : nothing}
+    ${turn && conversation.tools ? meter(turn, texts) : nothing}
   </footer>`;
+}
+
+/** Ways back in the conversation: edit a message, have an answer written anew, continue from it in another chat. */
+function ways(one: Message, conversation: Conversation, { texts, edit }: ThreadActions, current: boolean): unknown {
+  const { say } = texts;
+  const turn = one.body.turn;
+  const button = (words: string, act: () => void): TemplateResult =>
+    html`<button type="button" class="quiet" @click=${act}>${words}</button>`;
+  const answered = turn && ANSWERS.has(turn.outcome);
+  const last = current || one === conversation.lastCustomer;
+  const buttons = [
+    one.author === 'customer' && one.kind === 'text' && conversation.canReturnTo(one)
+      ? button(say('edit'), () => edit(one))
+      : nothing,
+    answered && !conversation.awaiting && conversation.canReturnTo(one)
+      ? button(say(current ? 'regenerate' : 'regenerate_from'), () => void conversation.regenerate(turn.turn_id))
+      : nothing,
+    turn && conversation.tools ? button(say('branch'), () => void conversation.branch(one)) : nothing,
+  ].filter((each) => each !== nothing);
+  return buttons.length ? html`<span class=${last ? 'again' : 'again earlier'}>${buttons}</span>` : nothing;
+}
+
+/** What an answer took, from its record. */
+function meter({ meta }: Turn, texts: Texts): TemplateResult {
+  const calls = meta.llm_calls
+    ? texts.say('meter_calls', { calls: texts.number(meta.llm_calls), tokens: texts.number(meta.tokens.total ?? 0) })
+    : texts.say('meter_local');
+  const cost = meta.cost_usd === null ? '' : ` · $${texts.number(meta.cost_usd, 5)}`;
+  return html`<span class="meter">${texts.say('meter_s', { seconds: texts.number(meta.latency_ms / 1_000, 1) })} · ${calls}${cost}</span>`;
 }
 
 function votes(turn: Turn, conversation: Conversation, texts: Texts): TemplateResult {

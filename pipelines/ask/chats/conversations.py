@@ -23,11 +23,13 @@ from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
-from tenants.chats import consents, sites, store
+from tenants.accounts import policy
+from tenants.chats import branches, consents, sites, store
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
+from tenants.chats.visitors import IDENTIFIED
 from tenants.core import context
-from tenants.core.errors import Conflict, NotFound, OporaError, RateLimited, trail
+from tenants.core.errors import Conflict, Forbidden, NotFound, OporaError, RateLimited, trail
 from tenants.work.claims import ChatClaim
 
 log = logging.getLogger("opora.chats")
@@ -103,39 +105,61 @@ class Conversations:
         return posted
 
     async def edit(self, chat_id: str, message_id: str, words: str, client_id: str | None = None) -> Posted:
-        """Replace the text of the customer's last message.
+        """Replace the text of a message of the customer; the conversation continues from there.
 
-        :raises Conflict: `chat_changed`, when that is not the last one any more, or a person has the chat.
+        :raises Conflict: `chat_changed`, when the message was replaced before, or a person has the chat or has replied.
         """
         chat, messages = await asyncio.to_thread(_own_chat_and_messages, chat_id)
         repeated = client_id is not None and any(one.client_id == client_id for one in messages)
-        last = next((one for one in reversed(messages) if one.author == "customer"), None)
-        if not repeated and (chat.state != "bot" or last is None or last.message_id != message_id):
+        is_own = any(one.message_id == message_id and one.author == "customer" for one in messages)
+        if not repeated and not (chat.state == "bot" and is_own and thread.can_return_to(messages, message_id)):
             raise Conflict("chat_changed", state=chat.state, version=chat.version)
         if not repeated:
             await self._stop(chat)
         return await self.post(chat_id, words, client_id=client_id, body={"replaces": message_id})
 
     async def regenerate(self, chat_id: str, turn_id: str) -> Chat:
-        """Have the last answer written anew.
+        """Have an answer written anew; the conversation continues from there.
 
-        :raises Conflict: `chat_changed`, when it is not the last one any more, or a person has the chat.
+        :raises Conflict: `chat_changed`, when it was replaced before, another one is being written, or a person has the
+            chat or has replied.
         """
 
         def ask_again() -> Chat:
             chat, messages = _own_chat_and_messages(chat_id)
-            spoken = [one for one in messages if one.author in ("customer", "bot", "operator")]
-            if len(spoken) < 2 or spoken[-1].author != "bot" or spoken[-1].turn_id != turn_id:
-                raise Conflict("chat_changed", state=chat.state, version=chat.version)
-            asked = next((one for one in reversed(spoken) if one.author == "customer"), None)
-            if asked is None:
-                raise Conflict("chat_changed", state=chat.state, version=chat.version)
-            store.ask_again(chat_id, chat.version, asked.message_id, spoken[-1].message_id)
+            place = next((i for i, one in enumerate(messages) if one.author == "bot" and one.turn_id == turn_id), None)
+            refused = Conflict("chat_changed", state=chat.state, version=chat.version)
+            if place is None or not thread.can_return_to(messages, messages[place].message_id):
+                raise refused
+            asked = next((one for one in reversed(messages[:place]) if one.author == "customer"), None)
+            if asked is None or thread.pending_questions(messages):
+                raise refused
+            store.ask_again(chat_id, chat.version, asked.message_id, messages[place].message_id)
             return store.get(chat_id)
 
         chat = await asyncio.to_thread(ask_again)
         self._schedule_answer(chat_id)
         return chat
+
+    async def branch(self, chat_id: str, message_id: str) -> Chat:
+        """Start a chat of the caller that continues after an answer of another one, and holds the chat up to there.
+
+        :raises Forbidden: `branching_forbidden`, by the tenant's policy.
+        :raises NotFound: `message_unknown`, also for a message that is not a current answer.
+        """
+
+        def start() -> Chat:
+            own, messages = _own_chat_and_messages(chat_id)
+            if not policy.current().has_chat_tools(identified=own.subject.startswith(IDENTIFIED)):
+                raise Forbidden("branching_forbidden")
+            gone = thread.superseded(messages)
+            current = [one for one in messages if one.kind != "event" and one.message_id not in gone]
+            place = next((i for i, one in enumerate(current) if one.message_id == message_id), None)
+            if place is None or current[place].author == "customer":
+                raise NotFound("message_unknown")
+            return branches.start(own, current[: place + 1])
+
+        return await asyncio.to_thread(start)
 
     async def stop(self, chat_id: str) -> Chat:
         """End the answer that is being written, if there is one."""

@@ -15,7 +15,13 @@ MAX_EXCHANGES = 10
 _HANDLED_BY_PERSON = frozenset(
     {"queued", "joined", "handed_back", "resolved", "queue_timed_out", "woken", "snoozed", "reopened"}
 )
+"""Events of a person's work on the chat."""
+
+_SETTLED = _HANDLED_BY_PERSON | {"branched_from"}
 """Events after which earlier messages no longer need an answer from the assistant."""
+
+_OF_TURNS = frozenset({"asked_again", "delayed", "stopped"})
+"""Events that belong to a question, and are superseded with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class PendingQuestion:
 
 def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...]:
     """Return the customer's messages without an answer, oldest first."""
-    replaced = _replaced(messages)
+    replaced = superseded(messages)
     asked = {one.message_id: one for one in messages if one.author == "customer" and one.text}
     unanswered: dict[str, Message] = {}
     for one in messages:
@@ -40,7 +46,7 @@ def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...
             question = asked.get(str(one.body["message_id"]))
             if question is not None and question.message_id not in replaced:
                 unanswered[one.message_id] = question
-        elif one.author == "operator" or event in _HANDLED_BY_PERSON:
+        elif one.author == "operator" or event in _SETTLED:
             unanswered.clear()
         for request_id in [request_id for request_id in unanswered if one.client_id == answer_id(request_id)]:
             del unanswered[request_id]
@@ -53,15 +59,14 @@ def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...
 def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]:
     """Return the conversation before a message: what was asked, how it ended, and what a person answered."""
     exchanges: dict[str, Exchange] = {}
-    replaced = _replaced(messages)
+    replaced = superseded(messages)
     asked: Message | None = None
     for one in messages:
         if one.seq >= before:
             break
         if one.author == "customer" and one.text and one.message_id not in replaced:
             asked = one
-        elif one.author == "bot" and "turn" in one.body and asked is not None:
-            # An answer that was asked for again takes the place of the first.
+        elif one.author == "bot" and "turn" in one.body and asked is not None and one.message_id not in replaced:
             exchanges[asked.message_id] = _answered(asked, one)
         elif one.author == "operator" and one.kind == "text":
             about = asked.message_id if asked is not None else ""
@@ -72,10 +77,30 @@ def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]
     return tuple(exchanges.values())[-MAX_EXCHANGES:]
 
 
-def _replaced(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the customer's messages that were edited since."""
-    edits = (one for one in messages if one.author == "customer" and "replaces" in one.body)
-    return frozenset(str(one.body["replaces"]) for one in edits)
+def superseded(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the messages that an edit or another answer has taken the place of.
+
+    Both lead back to the message that they replace, so everything said since then is superseded with it; never what a
+    person said.
+    """
+    places = {one.message_id: place for place, one in enumerate(messages)}
+    ids: set[str] = set()
+    for place, one in enumerate(messages):
+        start = places.get(str(one.body.get("replaces")), place)
+        ids.update(earlier.message_id for earlier in messages[start:place] if _is_of_turns(earlier))
+    return frozenset(ids)
+
+
+def can_return_to(messages: Sequence[Message], message_id: str) -> bool:
+    """Return whether the conversation can go back to a message: it is current, and no person has replied since."""
+    place = next((place for place, one in enumerate(messages) if one.message_id == message_id), None)
+    if place is None or message_id in superseded(messages):
+        return False
+    return not any(one.author == "operator" or one.body.get("event") in _HANDLED_BY_PERSON for one in messages[place:])
+
+
+def _is_of_turns(message: Message) -> bool:
+    return message.author in ("customer", "bot") or message.body.get("event") in _OF_TURNS
 
 
 def _answered(asked: Message, answer: Message) -> Exchange:

@@ -40,8 +40,9 @@ def talk(engine: AskEngine, locale: str, questions: Sequence[str]) -> list[Turn]
 
 
 def sources(turn: Turn) -> set[str]:
-    """The documents that a turn cites."""
-    return {citation.passage.doc_id for citation in turn.draft.citations} if turn.draft else set()
+    """The documents that a turn is taken from."""
+    citations = turn.draft.citations if turn.draft else ()
+    return {citation.passage.doc_id for citation in citations if citation.origin == "primary"}
 
 
 def test_everyday_conversations_are_answered(engine: AskEngine) -> None:

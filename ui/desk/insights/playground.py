@@ -1,18 +1,21 @@
 """Playground page: a question under one or two settings, side by side, with its path through the pipeline."""
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from components.turn import PASSES
 from pipelines import problems
+from pipelines.ask.chats import thread
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
 from pipelines.ask.runner import Runner
 from pipelines.gate import Route
 from settings import get_settings
+from tenants.chats import store
+from tenants.chats.records import MAX_SEQ
 from tenants.core.errors import Invalid, OporaError
 from ui.desk import conversation
 from ui.desk.insights.tabs import tabs
@@ -37,8 +40,11 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
     endpoints = APIRouter(include_in_schema=False)
 
     @endpoints.get(_PATH)
-    def show_playground() -> Response:
-        return _page(desk, {}, ())
+    def show_playground(
+        chat: Annotated[str, Query(max_length=32)] = "", after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0
+    ) -> Response:
+        """Show the page, to go on from an answer of a chat if it is given."""
+        return _page(desk, {}, _of_chat(chat, after) if chat else ())
 
     @endpoints.post(_PATH)
     async def play(request: Request) -> Response:
@@ -106,6 +112,16 @@ def _history(form: _Form) -> tuple[Earlier, ...]:
         return _HISTORY.validate_json(form.get("history") or "[]")[-MOST_EXCHANGES:]
     except ValidationError as refused:
         raise Invalid("playground_invalid", limit=QUESTION_LIMIT) from refused
+
+
+def _of_chat(chat_id: str, after: int) -> tuple[Earlier, ...]:
+    """Return the conversation of a chat up to message number `after`. Raises `NotFound`."""
+    said = thread.history(store.recent(store.get(chat_id).chat_id), before=after + 1)
+    return tuple(
+        Earlier(question=one.question[:QUESTION_LIMIT], outcome=one.outcome, options=one.options)
+        for one in said
+        if one.question
+    )
 
 
 def _place(form: _Form) -> int:

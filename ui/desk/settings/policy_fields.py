@@ -13,7 +13,7 @@ from ui.desk.settings import forms
 from ui.desk.settings.forms import MEGABYTE, Bounds, Field
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "assistant": ("name", "locale", "topics_ru", "topics_en", "profile", "streaming"),
+    "assistant": ("name", "locale", "topics_ru", "topics_en", "profile", "streaming", "chat_tools"),
     "answers": ("answer_threshold", "low_confidence_to_human", "top_k", "allowed_domains"),
     "handoff": ("handoff_channel", "spent_budget_to_person", "failures_to_person", "queue_minutes"),
     "files": ("chat_file_bytes", "chat_files", "chat_storage_bytes"),

@@ -80,7 +80,9 @@ def test_a_side_stated_in_other_words_is_contradicted() -> None:
 def test_each_document_is_added_once_up_to_a_limit() -> None:
     others = tuple(replace(OLD, chunk_id=f"o{n}", doc_id=f"o{n}.md") for n in range(5))
     conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(one, (0, 25))) for one in others)
-    related = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
+    far = replace(OLD, chunk_id="far", doc_id="far.md")
+    linked = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
+    related = (Related(far, "related_to", 1.0, "uncited.md", "far.md"), *linked)
     base_turn = turn("За сколько?", NEW, *others)
     given_turn = replace(
         base_turn, evidence=replace(base_turn.evidence, conflicts=(conflicts[0], *conflicts), related=related)

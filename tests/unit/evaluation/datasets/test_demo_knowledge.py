@@ -11,8 +11,9 @@ from components.language.identifiers import codes, numbers
 from components.language.normalise import fold
 from evaluation.datasets.fixture import DEMO
 
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\n", re.DOTALL)
 ARTICLES = {
-    locale: {path.name: path.read_text(encoding="utf-8") for path in (DEMO / locale).glob("*.md")}
+    locale: {path.name: FRONT_MATTER.sub("", path.read_text(encoding="utf-8")) for path in (DEMO / locale).glob("*.md")}
     for locale in ("ru", "en")
 }
 CASES = [json.loads(line) for line in (DEMO / "fixture.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -44,6 +45,13 @@ def test_a_case_agrees_with_its_articles(case: dict[str, list[str]]) -> None:
         answer = str(case["gold_answer"])
         assert set(numbers(answer)) <= set(numbers(gold))
         assert not [part for part in case["must_not_contain"] if part in answer]
+
+
+@pytest.mark.parametrize(("locale", "name"), EVERYWHERE)
+def test_related_articles_exist(locale: str, name: str) -> None:
+    front_matter = "".join(FRONT_MATTER.findall((DEMO / locale / name).read_text(encoding="utf-8")))
+    related = re.findall(r"[\w-]+\.md", front_matter)
+    assert set(related) <= set(ARTICLES[locale]) - {name}
 
 
 @pytest.mark.parametrize(("locale", "name"), EVERYWHERE)

@@ -21,7 +21,7 @@ from tenants.audit.search import TurnQuery
 from tenants.chats import conversations, handoffs, store
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, NotFound, RateLimited
+from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
 from tenants.knowledge import gaps
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
@@ -311,3 +311,73 @@ async def test_a_person_is_asked_for_in_the_middle_of_an_answer() -> None:
     (ticket,) = handoffs.latest()
     assert (waiting.state, waiting.ticket_id, ticket.question) == ("queued", ticket.ticket_id, "Где мой заказ?")
     assert lines(chat) == ["customer: Где мой заказ?", "(queued)"]
+
+
+async def test_editing_or_repeating_an_earlier_turn_supersedes_later_ones() -> None:
+    chat, histories = store.start(), list[list[str]]()
+
+    def listen(turn: Turn) -> Turn:
+        histories.append([one.question for one in turn.history])
+        return answered(turn)
+
+    async with talking(listen) as chats:
+        posted = []
+        for words in ("Первый", "Второй", "Третий"):
+            posted.append(await chats.post(chat.chat_id, words))
+            await chats.idle()
+        answers = [one for one in store.messages(chat.chat_id) if one.author == "bot"]
+        await chats.regenerate(chat.chat_id, answers[1].turn_id)
+        await chats.idle()
+        with pytest.raises(Conflict):
+            await chats.edit(chat.chat_id, posted[2].message.message_id, "Поздно")
+        await chats.edit(chat.chat_id, posted[0].message.message_id, "Заново")
+        await chats.idle()
+        await chats.post(chat.chat_id, "Дальше")
+    assert histories == [[], ["Первый"], ["Первый", "Второй"], ["Первый"], [], ["Заново"]]
+
+
+async def test_what_a_person_has_answered_cannot_be_edited() -> None:
+    chat = store.start()
+    async with talking(answered) as chats:
+        asked = await chats.post(chat.chat_id, "Где мой заказ?")
+        await chats.idle()
+        with acting_as(ANNA):
+            store.reply(chat.chat_id, "В пути.", seen=2)
+            store.hand_back(chat.chat_id)
+        with pytest.raises(Conflict):
+            await chats.edit(chat.chat_id, asked.message.message_id, "Где посылка?")
+
+
+async def test_a_branch_keeps_the_chat_up_to_an_answer_and_goes_on_alone() -> None:
+    policy.change(chat_tools="everyone")
+    chat, histories = store.start(), list[list[str]]()
+
+    def listen(turn: Turn) -> Turn:
+        histories.append([one.question for one in turn.history])
+        return answered(turn)
+
+    async with talking(listen) as chats:
+        for words in ("Первый", "Второй"):
+            await chats.post(chat.chat_id, words)
+            await chats.idle()
+        _, first, second, _ = store.messages(chat.chat_id)
+        with pytest.raises(NotFound):
+            await chats.branch(chat.chat_id, second.message_id)
+        branch = await chats.branch(chat.chat_id, first.message_id)
+        assert lines(branch) == ["customer: Первый", "bot: Ответ.", "(branched_from)"]
+        await chats.post(branch.chat_id, "Другой")
+    assert histories == [[], ["Первый"], ["Первый"]]
+    assert lines(branch)[3:] == ["customer: Другой", "bot: Ответ."]
+    assert lines(chat)[2:] == ["customer: Второй", "bot: Ответ.", "(branched_to)"]
+
+
+@pytest.mark.parametrize(("rule", "subject"), [("nobody", "u:1"), ("identified", "v:1")])
+async def test_the_policy_says_who_may_branch(rule: str, subject: str) -> None:
+    policy.change(chat_tools=rule)
+    with acting_as(Tenant("acme", subject)):
+        chat = store.start()
+        async with talking(answered) as chats:
+            await chats.post(chat.chat_id, "Вопрос")
+            await chats.idle()
+            with pytest.raises(Forbidden):
+                await chats.branch(chat.chat_id, store.messages(chat.chat_id)[-1].message_id)
