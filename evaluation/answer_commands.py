@@ -58,7 +58,9 @@ def answers(
     from settings import get_settings
 
     runs = Runs(get_settings().data_dir.resolve())
-    plan = Plan(**({"data": data} if data else {}), **checked_pipeline(pipeline), concurrency=concurrency, judge=None)
+    plan = Plan(
+        **({"data": data} if data else {}), **checked_pipeline(pipeline), concurrency=concurrency, evaluators=None
+    )
     try:
         with progress_bar("") as progress:
             measured = _measure(key, corpus, tenant, plan, shown_by(progress))

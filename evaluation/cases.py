@@ -167,9 +167,9 @@ class Record:
     `score` is the relevance measured by the gate and `confidence` the estimate that the visible answer is right, both
     0..1. `checked` says that every visible claim was checked and found supported, `factuality` is the percentage of
     supported claims in the draft. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls
-    of a language model. `trace_id` is empty without tracing. `judged` maps figures to the judge's scores, -1..1, or to
-    the kind of its failure. For a case that names its articles, `cited` are the passages cited by the answer and
-    `offered` the sections offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
+    of a language model. `trace_id` is empty without tracing. `judged` maps figures of added evaluators to
+    scores, or to the kind of failure. For a case that names its articles, `cited` are the passages cited by the answer
+    and `offered` the sections offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
     """
 
     case: Case

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context
 
     from evaluation.cases import Skipped
-    from evaluation.metrics.judging import Judge
+    from evaluation.evaluators.added import AddedEvaluators
     from evaluation.run import Plan, Progress
     from evaluation.runs import SetRun
 
@@ -67,7 +67,9 @@ def run(
     data: Data = None,
     pipeline: Pipeline = None,
     concurrency: Concurrency = 1,
-    judge: Annotated[Path | None, typer.Option(help=message("help.judge"), exists=True, dir_okay=False)] = None,
+    evaluators: Annotated[
+        Path | None, typer.Option(help=message("help.evaluators"), exists=True, dir_okay=False)
+    ] = None,
     tag: Annotated[list[str], typer.Option(help=message("help.tag"))] = [],  # noqa: B006 - Typer copies defaults
     sealed: Annotated[bool, typer.Option("--sealed", help=message("help.sealed"))] = False,
     html: Html = None,
@@ -83,7 +85,7 @@ def run(
 
     chosen_runs = Runs(get_settings().data_dir.resolve())
     data_folder = {"data": data} if data else {}
-    plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, judge=_judge(judge))
+    plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, evaluators=_added(evaluators))
     of_sets = all(name in DATA_SETS for name in names)
     with progress_bar("") as progress:
         if of_sets:
@@ -97,13 +99,13 @@ def run(
     show_run(finished_run, html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 
-def _judge(path: Path | None) -> "Judge | None":
-    """Return the judge, if configured. Raises `Invalid`: `judge_unreadable`, `judge_empty`."""
+def _added(path: Path | None) -> "AddedEvaluators | None":
+    """Return the evaluators of a file. Raises `Invalid`: `evaluators_unreadable`, `evaluators_empty`."""
     if path is None:
         return None
-    from evaluation.metrics.judging import read_judge
+    from evaluation.evaluators.added import read_evaluators
 
-    return read_judge(path)
+    return read_evaluators(path)
 
 
 def _measure_sets(names: list[str], plan: "Plan", progress: "Progress") -> "list[SetRun | Skipped]":
@@ -148,11 +150,17 @@ def report(
     which: RunArgument = "latest",
     html: Html = None,
     junit: Junit = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help=message("help.csv"), file_okay=False)] = None,
     locale: LocaleOption = "",
     as_json: Json = False,
 ) -> None:
     """Show a kept run again."""
-    show_run(load_run(which), html, junit, checked_locale(locale) or terminal_locale(), as_json)
+    kept = load_run(which)
+    if csv:
+        from evaluation.report.haystack import write_csv
+
+        write_csv(kept, csv)
+    show_run(kept, html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 
 @app.command("compare", help=message("help.compare"))

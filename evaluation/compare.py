@@ -64,10 +64,9 @@ class Difference:
 class Comparison:
     """Changes from the run `before` to the run `after`.
 
-    `parameters` are the pipeline settings that differ, as (step, parameter, before, after), and with `--judge` the
-    models that judged; `broken` the cases by set that met their requirement before and do not now; `unpaired` counts
-    the cases by set that only one run has; `identical` says that every case of the shared sets has exactly the same
-    result.
+    `parameters` are the pipeline settings and the added evaluators that differ, as (step, parameter, before, after);
+    `broken` the cases by set that met their requirement before and do not now; `unpaired` counts the cases by set that
+    only one run has; `identical` says that every case of the shared sets has exactly the same result.
     """
 
     before: str
@@ -229,7 +228,7 @@ def marks_ids(set_run: SetRun) -> list[str]:
 
 
 def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str, str]]:
-    old, new = ({**run.state.parameters, "--judge": run.state.judge} for run in (before, after))
+    old, new = ({**run.state.parameters, "--evaluators": run.state.evaluators} for run in (before, after))
     for node in dict.fromkeys((*old, *new)):
         if node not in old or node not in new:
             yield node, "", str(node in old), str(node in new)

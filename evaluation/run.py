@@ -26,8 +26,8 @@ from tenants.accounts import registry
 from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.knowledge import lexicon
 
-if TYPE_CHECKING:  # it brings the libraries of models, which no run without a judge should pay for
-    from evaluation.metrics.judging import Judge
+if TYPE_CHECKING:  # it brings the libraries of models, which only a run with such evaluators should pay for
+    from evaluation.evaluators.added import AddedEvaluators
 
 Progress = Callable[[str, int, int], None]
 """Progress callback: the activity, the finished number, and the total (0: unknown)."""
@@ -36,12 +36,12 @@ _YARDSTICK = ("evaluation/metrics/reference.py", "components/language/words.py")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Options of a measurement: folder of public sets, pipeline, number of cases at once, and judge."""
+    """Options of a measurement: folder of public sets, pipeline, number of cases at once, further evaluators."""
 
     data: Path = DATA
     pipeline: Path = YAML
     concurrency: int = 1
-    judge: "Judge | None" = None
+    evaluators: "AddedEvaluators | None" = None
 
 
 def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[SetRun | Skipped]:
@@ -72,7 +72,7 @@ def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Ru
     return Run(
         run_id=runs.new_id(names, moment),
         created_at=moment,
-        state=runs.state(get_settings(), plan.pipeline, plan.judge.names if plan.judge else {}),
+        state=runs.state(get_settings(), plan.pipeline, plan.evaluators.names if plan.evaluators else {}),
         sets=tuple(sorted((set_run for set_run in measured if isinstance(set_run, SetRun)), key=_importance)),
         skipped=tuple(set_run.name for set_run in measured if isinstance(set_run, Skipped)),
         concurrency=plan.concurrency,
@@ -98,10 +98,10 @@ class Evaluation:
         self._references: dict[str, Reference] = {}
 
     def close(self) -> None:
-        """Release the pipeline and the judge."""
+        """Release the pipeline and the evaluators."""
         self._ask.close()
-        if self._plan.judge:
-            self._plan.judge.close()
+        if self._plan.evaluators:
+            self._plan.evaluators.close()
 
     def run(self, question_set: QuestionSet | PairSet) -> SetRun:
         """Measure one set."""
@@ -121,11 +121,11 @@ class Evaluation:
         self._ask.warm_up()
         records = ask_all(self._ask, cases, self._plan.concurrency, partial(self._progress, name))
         set_run = SetRun(name, locale, perf_counter() - started_at, index_state(), tuple(records), reference)
-        judge = self._plan.judge
-        if judge is None:
+        evaluators = self._plan.evaluators
+        if evaluators is None:
             return set_run
-        judge_progress = partial(self._progress, f"{name} · {', '.join(judge.names.values())}")
-        return replace(set_run, records=judge.judged(records, self._plan.concurrency, judge_progress))
+        progress = partial(self._progress, f"{name} · {', '.join(evaluators.names)}")
+        return replace(set_run, records=evaluators.judged(records, self._plan.concurrency, progress))
 
     def _tenant(self, question_set: QuestionSet) -> Tenant:
         name = question_set.corpus.name

@@ -61,7 +61,7 @@ class SetRun:
 class State:
     """The measured state: version and digest of the code, engines, and the pipeline's digest and text.
 
-    `parameters` are the pipeline's by step. `judge` names the judging models by role; empty without a judge.
+    `parameters` are the pipeline's by step. `evaluators` names the class and model of each added evaluator, by figure.
     """
 
     code: str
@@ -69,7 +69,7 @@ class State:
     source: str
     parameters: Mapping[str, Mapping[str, object]]
     settings: Mapping[str, Scalar]
-    judge: Mapping[str, str] = field(default_factory=dict)
+    evaluators: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Run:
 _RUN = TypeAdapter(Run)
 
 
-def state(settings: Settings, pipeline: Path, judge: Mapping[str, str] = MappingProxyType({})) -> State:
+def state(settings: Settings, pipeline: Path, evaluators: Mapping[str, str] = MappingProxyType({})) -> State:
     """Return the state that this process measures. Addresses and secrets in the settings are left out."""
     source, content = definition.source(pipeline), definition.load(pipeline)
     return State(
@@ -105,7 +105,7 @@ def state(settings: Settings, pipeline: Path, judge: Mapping[str, str] = Mapping
             "records": settings.database.partition(":")[0],
             "workers": settings.workers,
         },
-        judge=dict(judge),
+        evaluators=dict(evaluators),
     )
 
 

@@ -246,7 +246,7 @@ def _doubts() -> None:
 
 def _evaluated() -> None:
     figure = {"value": 0.5, "low": 0.1, "high": 1.0, "n": 4}
-    point = {"claimed": 0.5, "right_of_claimed": 0.5, "right_of_answerable": 0.5, "claimed_of_unanswerable": 0.0}
+    point = {"claimed": 0.5, "answer_precision": 0.5, "answer_recall": 0.5, "false_answer_rate": 0.0}
     sets = [{"name": one, "n": 4, "figures": {one: figure}, "claims": [point]} for one in PAYLOADS]
     targets = [{"set": one, "figure": one, "demand": one, "met": True} for one in PAYLOADS]
     summary = json.loads(json.dumps({"pipeline": WORST, "sets": sets, "targets": targets}))

@@ -28,7 +28,7 @@ class CaseRow(BaseModel):
     expected_intents: tuple[Intent, ...] = Field((), description="The intents of which one has to be recognised.")
     gold_doc_ids: tuple[str, ...] = Field((), description="The documents that answer it, all of them.")
     gold_spans: tuple[str, ...] = Field((), description="Equally good wordings of the answer; one has to be shown.")
-    gold_answer: str = Field("", description="A whole right answer, for whoever reads the report and for `--judge`.")
+    gold_answer: str = Field("", description="A whole right answer, for readers of the report and for evaluators.")
     must_contain: tuple[str, ...] = Field((), description="Wordings that the shown text has to hold, all of them.")
     must_not_contain: tuple[str, ...] = Field((), description="Wordings that the shown text must not hold.")
     category: str = Field("", description="Groups the cases of a report.")

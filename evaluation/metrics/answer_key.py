@@ -103,13 +103,11 @@ def key_marks(record: Record) -> dict[str, Mark]:
     marks = {"claimed": one(turn.claimed), **{f"tier:{tier}": one(turn.tier == tier) for tier in _TIERS}}
     if turn.claimed:
         right = one(turn.right)
-        marks |= {"right_of_claimed": right, f"right_of_claimed:{key.kind}": right, "unjudged": one(turn.unjudged)}
+        marks |= {"answer_precision": right, f"answer_precision:{key.kind}": right, "unjudged": one(turn.unjudged)}
     if key.answerable == "yes":
         useful = one(turn.right or turn.offered_right)
-        marks |= {"right_of_answerable": one(turn.right), "right_or_offered": useful}
+        marks |= {"answer_recall": one(turn.right), "right_or_offered": useful}
         marks[f"right_or_offered:{turn.tier}"] = useful
-    if key.answerable == "no":
-        marks["claimed_of_unanswerable"] = one(turn.claimed)
     return marks | _ranking_marks(record, key)
 
 

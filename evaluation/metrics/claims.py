@@ -32,9 +32,9 @@ class ClaimPoint:
 
     claimed: float
     certainty: float
-    right_of_claimed: float
-    right_of_answerable: float
-    claimed_of_unanswerable: float
+    answer_precision: float
+    answer_recall: float
+    false_answer_rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
         ClaimPoint(
             claimed=at / len(keyed),
             certainty=certainty(keyed[at - 1][0])[1],
-            right_of_claimed=float(all_right[at - 1] / at),
-            right_of_answerable=float(right_and_yes[at - 1] / max(1, yes)),
-            claimed_of_unanswerable=float(no[:at].sum() / max(1, no.sum())),
+            answer_precision=float(all_right[at - 1] / at),
+            answer_recall=float(right_and_yes[at - 1] / max(1, yes)),
+            false_answer_rate=float(no[:at].sum() / max(1, no.sum())),
         )
         for at in range(1, len(keyed) + 1)
     )

@@ -18,7 +18,7 @@ from haystack.components.evaluators import (
     DocumentRecallEvaluator,
 )
 
-from evaluation.cases import PairRecord, Record
+from evaluation.cases import Case, PairRecord, Record
 from evaluation.metrics.answer_key import OFFERS_READ, key_marks
 from evaluation.metrics.answers import (
     answers_another_code,
@@ -40,9 +40,8 @@ Direction: TypeAlias = Literal["higher", "lower", "neither"]
 GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
     {
         "key": (
-            "right_of_claimed",
-            "right_of_answerable",
-            "claimed_of_unanswerable",
+            "answer_precision",
+            "answer_recall",
             "right_or_offered",
             "labelled@1",
             "labelled@3",
@@ -60,7 +59,6 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "map",
             "ndcg@10",
             "keywords_found",
-            "context_relevance",
             "article_shown",
             "hit@5_over_reference",
             "hit@5_lost",
@@ -75,11 +73,8 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "code_integrity",
             "answered_with_another_code",
             "sentences_mean",
-            "faithfulness",
-            "semantic_similarity",
-            "judge_failed",
         ),
-        "refusal": ("over_refusal", "false_answer", "refusal_precision", "refusal_recall", "answered_outright"),
+        "refusal": ("over_refusal", "false_answer_rate", "refusal_precision", "refusal_recall", "answered_outright"),
         "routing": ("routed",),
         "verifier": (
             "balanced_accuracy",
@@ -94,18 +89,16 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
 LOWER_IS_BETTER = frozenset(
     {
         "over_refusal",
-        "false_answer",
+        "false_answer_rate",
         "answered_with_another_code",
         "hit@5_lost",
-        "judge_failed",
-        "claimed_of_unanswerable",
+        "evaluator_failed",
     }
 )
 NEITHER_IS_BETTER = frozenset({"sentences_mean", "claimed", "tier", "unjudged", *GROUPS["cost"]})
 GATED = (
-    "right_of_claimed",
-    "right_of_answerable",
-    "claimed_of_unanswerable",
+    "answer_precision",
+    "answer_recall",
     "right_or_offered",
     "labelled@1",
     "outcome_accuracy",
@@ -120,7 +113,7 @@ GATED = (
     "code_integrity",
     "answered_with_another_code",
     "over_refusal",
-    "false_answer",
+    "false_answer_rate",
     "answered_outright",
     "routed",
     "balanced_accuracy",
@@ -195,16 +188,25 @@ def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
     return [{**ranking, **_span_mark(r)} for ranking, r in zip(_ranking_marks(records), records, strict=True)]
 
 
-def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> dict[str, list[float]]:
+def ranking_scores(
+    ranked: Sequence[Sequence[str]],
+    gold: Sequence[Sequence[str]],
+    grades: Sequence[Mapping[str, int]] = (),
+) -> dict[str, list[float]]:
     """Return scores by question, 0..1: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `map`, `ndcg@10`.
 
     `ranked` and `gold` are document ids. Call with at least one question; each must have gold documents.
+
+    :param grades: by question, the grades of gold documents for `ndcg@10`; empty where all are equally good.
     """
     truth = [_documents(documents) for documents in gold]
+    graded = [_graded(documents, by_id) for documents, by_id in zip(gold, grades or [{}] * len(gold), strict=True)]
 
-    def run(evaluate: Callable[..., dict[str, list[float]]], depth: int) -> list[float]:
-        relevant_documents = [_documents(documents[:depth]) for documents in ranked]
-        return evaluate(ground_truth_documents=truth, retrieved_documents=relevant_documents)["individual_scores"]
+    def run(
+        evaluate: Callable[..., dict[str, list[float]]], depth: int, truth: list[list[Document]] = truth
+    ) -> list[float]:
+        retrieved = [_documents(documents[:depth]) for documents in ranked]
+        return evaluate(ground_truth_documents=truth, retrieved_documents=retrieved)["individual_scores"]
 
     recall = run(DocumentRecallEvaluator(mode="multi_hit").run, 5)
     hits = {f"hit@{depth}": run(DocumentRecallEvaluator(mode="single_hit").run, depth) for depth in DEPTHS}
@@ -213,13 +215,17 @@ def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]
         "all_articles@5": [float(share == 1) for share in recall],
         "mrr": run(DocumentMRREvaluator().run, 10),
         "map": run(DocumentMAPEvaluator().run, 10),
-        "ndcg@10": run(DocumentNDCGEvaluator().run, 10),
+        "ndcg@10": run(DocumentNDCGEvaluator().run, 10, graded),
     }
 
 
 def _documents(doc_ids: Sequence[str]) -> list[Document]:
     # An evaluator logs a warning at an empty list; a document that equals no other means the same.
     return [_document(doc_id) for doc_id in doc_ids] or [_document("\0")]
+
+
+def _graded(doc_ids: Sequence[str], grades: Mapping[str, int]) -> list[Document]:
+    return [Document(content=doc_id, score=float(grades.get(doc_id, 1))) for doc_id in doc_ids]
 
 
 @lru_cache(maxsize=100_000)
@@ -232,11 +238,23 @@ def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
     labelled = [place for place, record in enumerate(records) if record.case.gold_docs]
     if not labelled:
         return marks
-    scores = ranking_scores([records[at].ranked for at in labelled], [records[at].case.gold_docs for at in labelled])
+    scores = ranking_scores(
+        [records[at].ranked for at in labelled],
+        [records[at].case.gold_docs for at in labelled],
+        [_grades(records[at].case) for at in labelled],
+    )
     for name, values in scores.items():
         for place, value in zip(labelled, values, strict=True):
             marks[place][name] = one(value)
     return marks
+
+
+def _grades(case: Case) -> dict[str, int]:
+    """Return the best grade of each document that an answer key names."""
+    grades: dict[str, int] = {}
+    for passage in case.key.passages if case.key else ():
+        grades[passage.doc_id] = max(passage.grade, grades.get(passage.doc_id, 0))
+    return grades
 
 
 def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
@@ -299,8 +317,9 @@ def _answer_marks(record: Record) -> Marks:
 def _refusal_marks(record: Record, absent: bool) -> Marks:
     """Compare refusals with the known answerability; a question of unknown status is not counted.
 
-    `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown. `answered_outright`:
-    answerable and answered without a warning above it. Refusals can be precise only where some answers are `absent`.
+    `over_refusal`: answerable and nothing shown. `false_answer_rate`: unanswerable and an answer shown.
+    `answered_outright`: answerable and answered without a warning above it. Refusals can be precise only where some
+    answers are `absent`.
     """
     is_answerable = record.case.answerable
     if is_answerable is None:
@@ -308,7 +327,7 @@ def _refusal_marks(record: Record, absent: bool) -> Marks:
     marks = (
         {"over_refusal": one(not record.shown), "answered_outright": one(record.outcome == "answered")}
         if is_answerable
-        else {"false_answer": one(record.shown), "refusal_recall": one(not record.shown)}
+        else {"false_answer_rate": one(record.shown), "refusal_recall": one(not record.shown)}
     )
     return {**marks, "refusal_precision": one(not is_answerable)} if absent and not record.shown else marks
 
@@ -326,10 +345,10 @@ def _cost_marks(record: Record) -> Marks:
 
 
 def _judged_marks(record: Record) -> Marks:
-    """Return the scores of the judge's models, and the share of failed judgements."""
+    """Return the scores of added evaluators, and the share of evaluations that failed."""
     judged_marks = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
     failed = many([float(isinstance(score, str)) for score in record.judged.values()])
-    return {**judged_marks, "judge_failed": failed} if record.judged else {}
+    return {**judged_marks, "evaluator_failed": failed} if record.judged else {}
 
 
 def code_marks(records: Sequence[Record]) -> list[Marks]:

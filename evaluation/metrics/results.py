@@ -50,7 +50,7 @@ class Failure:
 class SetReport:
     """Figures of one measured set. `reference` holds the same figures for the plain BM25 baseline if they apply.
 
-    `unjudged` counts failures of the judge's models, by figure and kind of failure. `claims` is the curve of accuracy
+    `unjudged` counts failures of added evaluators, by figure and kind of failure. `claims` is the curve of accuracy
     against coverage, if there is an answer key.
     """
 
@@ -231,7 +231,7 @@ def failures(records: Sequence[Record]) -> Iterator[Failure]:
 
 
 def unjudged(records: Sequence[Record]) -> dict[str, int]:
-    """Count the failures of a judge's models, by figure and kind of failure."""
+    """Count the failures of added evaluators, by figure and kind of failure."""
     judged = (item for record in records for item in record.judged.items())
     return dict(Counter(f"{name}: {score}" for name, score in judged if isinstance(score, str)).most_common())
 

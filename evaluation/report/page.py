@@ -47,9 +47,9 @@ _STYLES: Mapping[str, str] = {
     "failed": "bad",
 }
 _TILES = (
-    "right_of_claimed",
-    "right_of_answerable",
-    "claimed_of_unanswerable",
+    "answer_precision",
+    "answer_recall",
+    "false_answer_rate",
     "right_or_offered",
     "labelled@1",
     "confidence_calibration_error",
@@ -62,7 +62,6 @@ _TILES = (
     "citation_precision_gold",
     "citation_precision_entailed",
     "over_refusal",
-    "false_answer",
     "routed",
     "survived",
     "balanced_accuracy",
@@ -249,7 +248,7 @@ class _Writer:
 
     def _claims_plots(self, report: SetReport) -> Iterator[_Plot]:
         if report.claims:
-            axes = (self.message("claimed"), self.message("right_of_claimed"), self.message("claimed_of_unanswerable"))
+            axes = (self.message("claimed"), self.message("answer_precision"), self.message("false_answer_rate"))
             claimed = report.figures["claimed"].value
             yield self._plot("claims", plots.claims_diagram(report.claims, claimed, *axes))
 
@@ -277,7 +276,7 @@ class _Writer:
     def _category_plots(self, set_run: SetRun) -> list[_Plot]:
         category_plots = []
         by_case = marks(set_run, self.sets_by_name)
-        for key, figures in (("kinds", ("right_of_claimed",)), ("hits", _HITS), ("routing", ("routed",))):
+        for key, figures in (("kinds", ("answer_precision",)), ("hits", _HITS), ("routing", ("routed",))):
             rows = [
                 BarGroup(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
                 for name, group in self._categories(set_run, by_case, figures[0])

@@ -56,12 +56,12 @@ def refusal_diagram(
 def claims_diagram(curve: Sequence[ClaimPoint], claimed: float, across: str, right: str, wrongly: str) -> str:
     """Plot accuracy against coverage, and claims of the unanswerable; a ring marks the current threshold."""
     parts = [_frame(across, right)]
-    parts.append(_path([(point.claimed, point.claimed_of_unanswerable) for point in curve], "theirs"))
-    parts.append(_path([(point.claimed, point.right_of_claimed) for point in curve], "curve"))
+    parts.append(_path([(point.claimed, point.false_answer_rate) for point in curve], "theirs"))
+    parts.append(_path([(point.claimed, point.answer_precision) for point in curve], "curve"))
     at = next((point for point in reversed(curve) if point.claimed <= claimed + 1e-9), None)
     if at is not None:
-        tip = f"{at.claimed:.0%}: {at.right_of_claimed:.0%} / {wrongly} {at.claimed_of_unanswerable:.0%}"
-        parts.append(_dot(at.claimed, at.right_of_claimed, 6, "ring", tip))
+        tip = f"{at.claimed:.0%}: {at.answer_precision:.0%} / {wrongly} {at.false_answer_rate:.0%}"
+        parts.append(_dot(at.claimed, at.answer_precision, 6, "ring", tip))
     return _square("".join(parts), f"{across} / {right}")
 
 

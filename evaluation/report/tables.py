@@ -81,15 +81,15 @@ def _curve_table(report: SetReport, locale: str) -> Table:
 
 def _claims_table(report: SetReport, locale: str) -> Table:
     table = Table(title=text("evaluation.table.claims", locale), title_justify="left")
-    for column in ("claimed", "certainty", "right_of_claimed", "right_of_answerable", "claimed_of_unanswerable"):
+    for column in ("claimed", "certainty", "answer_precision", "answer_recall", "false_answer_rate"):
         table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
     for point in points_at_shares(report.claims):
         table.add_row(
             f"{point.claimed:.0%}",
             f"{point.certainty:.2f}",
-            f"{point.right_of_claimed:.2f}",
-            f"{point.right_of_answerable:.2f}",
-            f"{point.claimed_of_unanswerable:.2f}",
+            f"{point.answer_precision:.2f}",
+            f"{point.answer_recall:.2f}",
+            f"{point.false_answer_rate:.2f}",
         )
     return table
 

@@ -192,8 +192,8 @@ def _print_vkcloud(data: Path) -> None:
     for threshold in THRESHOLDS:
         for one in [point for point in curve if point.certainty >= threshold][-1:]:
             typer.echo(
-                f"    from {threshold:.2f}: claims {one.claimed:.3f}, right {one.right_of_claimed:.3f}, "
-                f"of answerable {one.right_of_answerable:.3f}, of unanswerable {one.claimed_of_unanswerable:.3f}"
+                f"    from {threshold:.2f}: claims {one.claimed:.3f}, right {one.answer_precision:.3f}, "
+                f"of answerable {one.answer_recall:.3f}, of unanswerable {one.false_answer_rate:.3f}"
             )
 
 

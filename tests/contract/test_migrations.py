@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,15 @@ def test_a_table_that_others_refer_to_can_be_rewritten(old: Settings) -> None:
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
         assert connection.exec_driver_sql("SELECT count(*) FROM tickets").scalar() == 1
         assert connection.exec_driver_sql("SELECT count(*) FROM tenants").scalar() == 2
+
+
+def test_stored_evaluations_get_the_standard_names_of_figures() -> None:
+    renamed = import_module("tenants.migrations.versions.0030_standard_figure_names").renamed
+    summary = {
+        "sets": [{"figures": {"right_of_claimed:howto": {"value": 0.5}}, "claims": [{"claimed_of_unanswerable": 0}]}],
+        "targets": [{"figure": "false_answer", "met": True}],
+    }
+    assert renamed(summary) == {
+        "sets": [{"figures": {"answer_precision:howto": {"value": 0.5}}, "claims": [{"false_answer_rate": 0}]}],
+        "targets": [{"figure": "false_answer_rate", "met": True}],
+    }

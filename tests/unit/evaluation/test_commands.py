@@ -1,5 +1,6 @@
 """`opora evaluate` on a user's own tenant."""
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from evaluation.metrics.unseen import UnseenClaims, UnseenVendor
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.engine import YAML
+from settings import ROOT
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
@@ -73,7 +75,7 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
     assert (measured["name"], measured["n"], measured["index"]["tenant"]) == ("cases", 3, "shop")
     assert measured["figures"]["hit@1"]["value"] == 1.0
     assert measured["figures"]["facts_in_answer"]["value"] == 1.0
-    assert measured["figures"]["false_answer"]["value"] == 0.0
+    assert measured["figures"]["false_answer_rate"]["value"] == 0.0
     assert '<html lang="ru">' in page.read_text(encoding="utf-8")
     assert ElementTree.parse(junit).getroot()[0].get("failures") == "0"
     assert newest_run("shop").run_id == json.loads(first.stdout)["run"]
@@ -104,23 +106,20 @@ def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     assert evaluate("compare", "latest", "latest~1").exit_code == 0, "a gain never fails"
 
 
-JUDGE = """
-chat_generator:
-  type: haystack_integrations.components.generators.ollama.chat.chat_generator.OllamaChatGenerator
-  init_parameters: {{model: simulated, url: "{url}", response_format: json}}
-embedder:
-  type: haystack_integrations.components.embedders.ollama.text_embedder.OllamaTextEmbedder
-  init_parameters: {{model: simulated-embed, url: "{url}"}}
-"""
-
-
-def test_a_model_judges_on_demand(shop: Path) -> None:
-    cases, judge = shop / "judged.jsonl", shop / "judge.yaml"
+def test_evaluators_are_added_on_demand(shop: Path) -> None:
+    cases, evaluators = shop / "judged.jsonl", shop / "evaluators.yaml"
     rows = [CASES[0], {**CASES[1], "gold_answer": "Товар можно вернуть за 7 дней."}, CASES[2]]
     cases.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
-    measure = (str(cases), "--tenant", "shop", "--judge", str(judge))
+    measure = (str(cases), "--tenant", "shop", "--evaluators", str(evaluators))
+    example = (ROOT / "docs/examples/evaluators.yaml").read_text(encoding="utf-8")
     with simulator_thread() as (simulator, url):
-        judge.write_text(JUDGE.format(url=url), encoding="utf-8")
+        for ours, theirs in (
+            ("http://127.0.0.1:11434", url),
+            ("qwen3:30b-instruct", "simulated"),
+            ("bge-m3", "simulated-embed"),
+        ):
+            example = example.replace(ours, theirs)
+        evaluators.write_text(example, encoding="utf-8")
         first = evaluate(*measure, "--json")
         assert first.exit_code == 0, first.output
         simulator.set_knobs(Knobs(faults=(Fault(kind="garbage", task="faithfulness", times=1),)))
@@ -131,10 +130,25 @@ def test_a_model_judges_on_demand(shop: Path) -> None:
     assert (figures["context_relevance"]["value"], figures["context_relevance"]["n"]) == (1.0, 2)
     assert (figures["semantic_similarity"]["value"], figures["semantic_similarity"]["n"]) == (pytest.approx(1.0), 1)
     assert report["sets"][0]["unjudged"] == {}
-    assert report["state"]["judge"]["chat_generator"] == "OllamaChatGenerator simulated"
+    assert report["state"]["evaluators"]["faithfulness"] == "FaithfulnessEvaluator simulated"
     assert "faithfulness: malformed 1" in second.stdout
     compared = evaluate("compare", "latest~1", "--json")
-    assert {one["figure"] for one in json.loads(compared.stdout)["differences"] if one["change"]} == {"judge_failed"}
+    changed = {one["figure"] for one in json.loads(compared.stdout)["differences"] if one["change"]}
+    assert changed == {"evaluator_failed"}
+
+
+def test_a_run_is_written_as_csv_by_haystack(shop: Path) -> None:
+    assert evaluate(str(shop / "cases.jsonl"), "--tenant", "shop").exit_code == 0
+    assert evaluate("report", "--csv", str(shop / "csv")).exit_code == 0
+    with (shop / "csv" / "cases.answers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["outcome"] for row in rows] == ["answered"] * len(rows)
+    assert {float(row["citation_precision_entailed"]) for row in rows} == {1.0}
+    assert {path.name for path in (shop / "csv").iterdir()} == {
+        "cases.retrieval.csv",
+        "cases.answers.csv",
+        "cases.refusals.csv",
+    }
 
 
 def test_cases_are_picked_by_tag_and_sealed_ones_only_on_demand(shop: Path) -> None:
@@ -154,7 +168,7 @@ def test_mistakes_are_reported_in_one_line(shop: Path) -> None:
         ("nothing",),
         (cases, "--tenant", "nobody"),
         ("fixture", "--pipeline", str(broken)),
-        ("fixture", "--judge", str(broken)),
+        ("fixture", "--evaluators", str(broken)),
         ("report", "nothing"),
         ("compare", "nothing"),
     ):
@@ -200,13 +214,13 @@ def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path, monkeypatch
     )
     assert scored.exit_code == 0, scored.output
     (measured,) = json.loads(scored.stdout)["sets"]
-    assert measured["figures"]["right_of_claimed"]["value"] == 1.0
-    assert measured["figures"]["right_of_answerable"]["value"] == 1.0
-    assert measured["figures"]["claimed_of_unanswerable"]["value"] == 0.0
+    assert measured["figures"]["answer_precision"]["value"] == 1.0
+    assert measured["figures"]["answer_recall"]["value"] == 1.0
+    assert measured["figures"]["false_answer_rate"]["value"] == 0.0
     assert measured["figures"]["labelled@1"]["value"] == 1.0
-    assert measured["claims"][0]["right_of_claimed"] == 1.0
+    assert measured["claims"][0]["answer_precision"] == 1.0
     summary = Summary.model_validate(newest_run("shop").summary)
-    assert summary.sets[0].figures["right_of_claimed"].value == 1.0
+    assert summary.sets[0].figures["answer_precision"].value == 1.0
     assert [one.claimed for one in summary.sets[0].claims] == [one["claimed"] for one in measured["claims"]]
     assert summary.pipeline == json.loads(scored.stdout)["state"]["pipeline"]
     assert "прочистите фильтр насоса" in page.read_text(encoding="utf-8")

@@ -19,14 +19,13 @@ from ui.desk.view import Desk
 
 SCOPE = "ingest"
 HEADLINES = (
-    "right_of_claimed",
-    "right_of_answerable",
-    "claimed_of_unanswerable",
+    "answer_precision",
+    "answer_recall",
+    "false_answer_rate",
     "right_or_offered",
     "hit@1",
     "hit@5",
     "facts_in_answer",
-    "false_answer",
 )
 _PATH = "/desk/evaluation/measured"
 
@@ -46,9 +45,9 @@ class Point(BaseModel):
     """Point of a curve of an answer key."""
 
     claimed: float
-    right_of_claimed: float
-    right_of_answerable: float
-    claimed_of_unanswerable: float
+    answer_precision: float
+    answer_recall: float
+    false_answer_rate: float
 
 
 class MeasuredSet(BaseModel):
@@ -103,7 +102,7 @@ def router(desk: Desk) -> APIRouter:
             chosen=chosen,
             summary=Summary.model_validate(chosen.summary) if chosen else None,
             figure_name=lambda name: _figure_name(name, locale),
-            curve=lambda points: plots.curve([(one.claimed, one.right_of_claimed) for one in points]),
+            curve=lambda points: plots.curve([(one.claimed, one.answer_precision) for one in points]),
             tenant_id=context.current().tenant_id,
         )
 

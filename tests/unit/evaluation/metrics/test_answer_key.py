@@ -90,18 +90,18 @@ def test_a_key_without_facts_needs_the_page_only() -> None:
 
 def test_tiers_and_their_figures() -> None:
     claimed = key_marks(turn(WHOLE, ("returns", WHOLE)))
-    assert claimed["right_of_claimed"] == claimed["right_of_claimed:howto"] == (1.0, 1.0)
+    assert claimed["answer_precision"] == claimed["answer_precision:howto"] == (1.0, 1.0)
     assert claimed["tier:answered"] == (1.0, 1.0)
     assert claimed["unjudged"] == (0.0, 1.0)
     offered = key_marks(turn("", outcome="low_confidence", offered="receipt"))
-    assert "right_of_claimed" not in offered
+    assert "answer_precision" not in offered
     assert offered["tier:articles"] == offered["right_or_offered"] == offered["right_or_offered:articles"] == (1.0, 1.0)
-    assert offered["right_of_answerable"] == (0.0, 1.0)
+    assert offered["answer_recall"] == (0.0, 1.0)
     beside = key_marks(turn("", outcome="refused", offered="delivery"))
     assert beside["right_or_offered"] == (0.0, 1.0)
     absent = key_marks(turn(WHOLE, ("delivery", "Незнакомый фрагмент."), answerable="no"))
-    assert absent["claimed_of_unanswerable"] == absent["unjudged"] == (1.0, 1.0)
-    assert "right_of_answerable" not in absent
+    assert absent["claimed"] == absent["unjudged"] == (1.0, 1.0)
+    assert "answer_recall" not in absent
     assert key_marks(Record(Case("2", "?"), "answered")) == {}
 
 

@@ -38,9 +38,9 @@ def test_a_curve_by_hand() -> None:
         ]
     )
     assert [point.certainty for point in curve] == [0.9, 0.7, 0.99, 0.2]
-    assert [point.right_of_claimed for point in curve] == [1.0, 0.5, pytest.approx(1 / 3), 0.5]
-    assert [point.right_of_answerable for point in curve] == [pytest.approx(n / 3) for n in (1, 1, 1, 2)]
-    assert [point.claimed_of_unanswerable for point in curve] == [0.0, 1.0, 1.0, 1.0]
+    assert [point.answer_precision for point in curve] == [1.0, 0.5, pytest.approx(1 / 3), 0.5]
+    assert [point.answer_recall for point in curve] == [pytest.approx(n / 3) for n in (1, 1, 1, 2)]
+    assert [point.false_answer_rate for point in curve] == [0.0, 1.0, 1.0, 1.0]
     assert [point.claimed for point in points_at_shares(curve, (0.1, 0.5, 1.0))] == [0.5, 1.0]
     assert claim_curve([Record(Case("1", "?"), "answered")]) == ()
 

@@ -67,7 +67,7 @@ def test_refusals_are_compared_with_known_answerability() -> None:
     outcomes = [(yes, "answered"), (yes, "answered"), (yes, "clarify"), (no, "low_confidence"), (no, "answered")]
     figures = values([record(case, outcome) for case, outcome in [*outcomes, (unknown, "refused")]])
     assert figures["over_refusal"] == pytest.approx(1 / 3)
-    assert figures["false_answer"] == 0.5
+    assert figures["false_answer_rate"] == 0.5
     assert figures["refusal_precision"] == 0.5
     assert figures["refusal_recall"] == 0.5
 

@@ -43,7 +43,7 @@ def test_targets_are_met_at_their_bound_and_missed_beyond_it() -> None:
     assert result.met
     (missed,) = judge("vkcloud-ru", {"hit@5": 0.54}, {"hit@5": 0.52})
     assert not missed.met
-    assert [judged.met for judged in judge("xquad-ru-withheld", {"false_answer": 0.08, "over_refusal": 0.11})] == [
+    assert [judged.met for judged in judge("xquad-ru-withheld", {"false_answer_rate": 0.08, "over_refusal": 0.11})] == [
         True,
         False,
     ]

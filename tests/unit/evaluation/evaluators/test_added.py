@@ -1,16 +1,19 @@
-"""Judgement of a run by models: correct requests, stored and counted scores, reported failures."""
+"""Evaluators added by YAML: which cases they get, stored and counted scores, reported failures."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from haystack.components.embedders import MockTextEmbedder
+import yaml
+from haystack import Pipeline
+from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
 from haystack.components.generators.chat.mock import MockChatGenerator
+from haystack.core.component import Component
 from haystack.dataclasses import ChatMessage
 from haystack_integrations.components.embedders.ollama import OllamaTextEmbedder
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
@@ -18,7 +21,8 @@ from rich.console import Console
 
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
 from evaluation.compare import compare
-from evaluation.metrics.judging import Judge, read_judge
+from evaluation.evaluators.added import AddedEvaluators, read_evaluators
+from evaluation.evaluators.similarity import SemanticSimilarityEvaluator
 from evaluation.metrics.marks import better_direction
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
@@ -29,7 +33,6 @@ from evaluation.runs import Run, Runs, SetRun
 from evaluation.simulator.running import simulator_thread
 from settings import ROOT
 from tenants.core.errors import Invalid
-from tests.pages import PAGES, blocks
 
 RETURNS = RankedPassage(
     "returns", "Возврат", "Сроки", "Вернуть товар можно в течение 14 дней. Деньги вернутся на карту.", 0.9, 0.8
@@ -51,25 +54,41 @@ def address() -> Iterator[str]:
         yield url
 
 
-def judged(judge: Judge, *records: Record, concurrency: int = 1) -> tuple[Record, ...]:
+def added(**evaluators: Component) -> AddedEvaluators:
+    pipeline = Pipeline()
+    for name, evaluator in evaluators.items():
+        pipeline.add_component(name, evaluator)
+    return AddedEvaluators(pipeline)
+
+
+def judges(generator: MockChatGenerator | OllamaChatGenerator) -> AddedEvaluators:
+    return added(
+        faithfulness=FaithfulnessEvaluator(chat_generator=generator),
+        context_relevance=ContextRelevanceEvaluator(chat_generator=generator),
+    )
+
+
+def replying(reply: str | Callable[[Sequence[ChatMessage]], str], model: str = "mock-model") -> AddedEvaluators:
+    if isinstance(reply, str):
+        return judges(MockChatGenerator(reply, model=model))
+    return judges(MockChatGenerator(response_fn=reply, model=model))
+
+
+def judged(evaluators: AddedEvaluators, *records: Record, concurrency: int = 1) -> tuple[Record, ...]:
     try:
-        return judge.judged(records, concurrency, lambda done, total: None)
+        return evaluators.judged(records, concurrency, lambda done, total: None)
     finally:
-        judge.close()
+        evaluators.close()
 
 
-def judge_saying(reply: str | Callable[[Sequence[ChatMessage]], str]) -> Judge:
-    return Judge(MockChatGenerator(reply) if isinstance(reply, str) else MockChatGenerator(response_fn=reply))
-
-
-def run(records: Sequence[Record], judge: Judge | None = None) -> Run:
-    return finished("s", [SetRun("s", "ru", 1.0, records=tuple(records))], Plan(judge=judge))
+def run(records: Sequence[Record], evaluators: AddedEvaluators | None = None) -> Run:
+    return finished("s", [SetRun("s", "ru", 1.0, records=tuple(records))], Plan(evaluators=evaluators))
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_supported_answer_is_distinguished_from_an_invented_one(address: str, concurrency: int) -> None:
-    judge = Judge(OllamaChatGenerator("simulated", url=address, response_format="json"))
-    right, wrong, off = judged(judge, SUPPORTED, INVENTED, OFF_TOPIC, concurrency=concurrency)
+    evaluators = judges(OllamaChatGenerator("simulated", url=address, response_format="json"))
+    right, wrong, off = judged(evaluators, SUPPORTED, INVENTED, OFF_TOPIC, concurrency=concurrency)
     assert right.judged == {"faithfulness": 1.0, "context_relevance": 1.0}
     assert wrong.judged == {"faithfulness": 0.5, "context_relevance": 1.0}
     assert off.judged == {"context_relevance": 0.0}, "nothing was shown"
@@ -77,11 +96,11 @@ def test_a_supported_answer_is_distinguished_from_an_invented_one(address: str, 
     assert (figures["faithfulness"].value, figures["faithfulness"].n) == (0.75, 2)
     assert figures["faithfulness"].low < 0.75 < figures["faithfulness"].high
     assert figures["context_relevance"].value == pytest.approx(2 / 3)
-    assert figures["judge_failed"].value == 0.0
+    assert figures["evaluator_failed"].value == 0.0
 
 
-def test_a_generator_without_json_output_judges_nothing(address: str) -> None:
-    (record,) = judged(Judge(OllamaChatGenerator("simulated", url=address)), SUPPORTED)
+def test_a_generator_without_json_output_gives_no_score(address: str) -> None:
+    (record,) = judged(judges(OllamaChatGenerator("simulated", url=address)), SUPPORTED)
     assert record.judged == {"faithfulness": "malformed", "context_relevance": "malformed"}
 
 
@@ -97,12 +116,12 @@ def test_a_generator_without_json_output_judges_nothing(address: str) -> None:
     ],
 )
 def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
-    records = judged(judge_saying(reply), SUPPORTED, OFF_TOPIC)
+    records = judged(replying(reply), SUPPORTED, OFF_TOPIC)
     result = report(SetRun("s", "ru", 1.0, records=records))
     assert result.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
-    assert result.figures["judge_failed"].value == 1.0
+    assert result.figures["evaluator_failed"].value == 1.0
     assert not {"faithfulness", "context_relevance"} & result.figures.keys(), "a failure is no score"
-    assert better_direction("judge_failed") == "lower"
+    assert better_direction("evaluator_failed") == "lower"
 
 
 def test_one_failure_leaves_other_scores_intact() -> None:
@@ -111,7 +130,7 @@ def test_one_failure_leaves_other_scores_intact() -> None:
             raise TimeoutError
         return YES
 
-    right, wrong = judged(judge_saying(slow), SUPPORTED, INVENTED)
+    right, wrong = judged(replying(slow), SUPPORTED, INVENTED)
     assert right.judged["faithfulness"] == 1.0
     assert wrong.judged == {"faithfulness": "timeout", "context_relevance": 1.0}
     assert report(SetRun("s", "ru", 1.0, records=(right, wrong))).figures["faithfulness"].n == 1
@@ -119,7 +138,11 @@ def test_one_failure_leaves_other_scores_intact() -> None:
 
 def test_an_unavailable_model_is_reported_as_such(nowhere: str) -> None:
     url = f"http://{nowhere}"
-    (record,) = judged(Judge(OllamaChatGenerator(url=url), OllamaTextEmbedder(url=url)), SUPPORTED)
+    evaluators = added(
+        faithfulness=FaithfulnessEvaluator(chat_generator=OllamaChatGenerator(url=url)),
+        semantic_similarity=SemanticSimilarityEvaluator(OllamaTextEmbedder(url=url)),
+    )
+    (record,) = judged(evaluators, SUPPORTED)
     assert set(record.judged.values()) == {"refused"}
 
 
@@ -139,7 +162,7 @@ def test_the_models_are_asked_about_what_was_shown_and_found() -> None:
         SUPPORTED, case=replace(CASE, history=("Здравствуйте!",)), sentences=(Sentence("Заказ в пути.", quotes),)
     )
     unanswerable = replace(OFF_TOPIC, case=replace(OFF_TOPIC.case, answerable=False))
-    records = judged(judge_saying(reply_to), asked, unanswerable)
+    records = judged(replying(reply_to), asked, unanswerable)
     contexts = repr([f"Возврат. Сроки\n{RETURNS.text}", "Заказ в пути."])
     about = f'{{"questions": Здравствуйте!\n{CASE.question}, "contexts": {contexts}'
     answer = "Вернуть товар можно в течение 14 дней."
@@ -169,29 +192,28 @@ class Directions:
         ("нигде", "север", (), "malformed"),
     ],
 )
-def test_an_embedder_alone_gives_semantic_similarity(
+def test_an_answer_is_compared_with_the_nearest_right_wording(
     answer: str, gold: str, spans: tuple[str, ...], score: float | str
 ) -> None:
-    judge = Judge(embedder=Directions())  # type: ignore[arg-type]  # no more of it is asked for
+    evaluators = added(similarity=SemanticSimilarityEvaluator(Directions()))
     record = Record(Case("1", "?", gold_answer=gold, gold_spans=spans), "answered", text=answer, passages=(RETURNS,))
-    (one,) = judged(judge, record)
-    assert one.judged == {"semantic_similarity": score}
-    assert judge.names == {"embedder": "Directions compass"}
-    (refused,) = judged(judge, replace(record, outcome="refused"))
+    (one,) = judged(evaluators, record)
+    assert one.judged == {"similarity": score}
+    (refused,) = judged(evaluators, replace(record, outcome="refused"))
     assert refused.judged == {}
 
 
 def test_an_embedder_of_haystack_serves_as_well(address: str) -> None:
-    judge = Judge(embedder=OllamaTextEmbedder("simulated-embed", url=address))
-    near, far = judged(judge, SUPPORTED, replace(SUPPORTED, text="Пришлите фотографию чека."))
-    one, other = (record.judged["semantic_similarity"] for record in (near, far))
+    evaluators = added(similarity=SemanticSimilarityEvaluator(OllamaTextEmbedder("simulated-embed", url=address)))
+    near, far = judged(evaluators, SUPPORTED, replace(SUPPORTED, text="Пришлите фотографию чека."))
+    one, other = (record.judged["similarity"] for record in (near, far))
     assert isinstance(one, float)
     assert isinstance(other, float)
     assert one > 0.8 > other
 
 
-def test_judgements_are_stored_shown_and_compared(tmp_path: Path) -> None:
-    failed, willing = judge_saying("no"), judge_saying(YES)
+def test_scores_are_stored_shown_and_compared(tmp_path: Path) -> None:
+    failed, willing = replying("no"), replying(YES)
     before, after = run(judged(willing, SUPPORTED, INVENTED), willing), run(judged(failed, SUPPORTED), failed)
     runs = Runs(tmp_path)
     for one in (before, after):
@@ -201,26 +223,28 @@ def test_judgements_are_stored_shown_and_compared(tmp_path: Path) -> None:
     shown = StringIO()
     console = Console(file=shown, width=160)
     print_set(console, reports[0], "en")
-    assert "judge_failed" in shown.getvalue()
-    assert "a model failed: faithfulness: malformed 1, context_relevance: malformed 1" in shown.getvalue()
+    assert "evaluator_failed" in shown.getvalue()
+    assert "an evaluator failed: faithfulness: malformed 1, context_relevance: malformed 1" in shown.getvalue()
     report_json = json.loads(json.dumps(as_json(after, reports), allow_nan=False))
     assert report_json["sets"][0]["unjudged"] == {"faithfulness: malformed": 1, "context_relevance: malformed": 1}
-    assert report_json["state"]["judge"] == {"chat_generator": "MockChatGenerator mock-model"}
+    assert report_json["state"]["evaluators"]["faithfulness"] == "FaithfulnessEvaluator mock-model"
     page = as_page(after, reports, "en")
-    assert "Judged by MockChatGenerator mock-model" in page
+    assert "FaithfulnessEvaluator mock-model" in page
     assert "context_relevance: malformed 1" in page
     assert "Statements supported by the passages" in as_page(before, reported(before), "en")
 
 
-def test_a_comparison_shows_figures_and_judges_that_differ() -> None:
-    other = Judge(
-        MockChatGenerator('{"statements": ["a"], "statement_scores": [0], "relevant_statements": []}', model="b")
-    )
-    willing = judge_saying(YES)
+def test_a_comparison_shows_figures_and_evaluators_that_differ() -> None:
+    other = replying('{"statements": ["a"], "statement_scores": [0], "relevant_statements": []}', model="b")
+    willing = replying(YES)
     before, after = run(judged(willing, SUPPORTED), willing), run(judged(other, SUPPORTED), other)
     comparison = compare(before, after)
-    names = ("--judge", "chat_generator", "MockChatGenerator mock-model", "MockChatGenerator b")
-    assert comparison.parameters == (names,)
+    assert comparison.parameters[0] == (
+        "--evaluators",
+        "faithfulness",
+        "FaithfulnessEvaluator mock-model",
+        "FaithfulnessEvaluator b",
+    )
     assert compare(run([SUPPORTED]), run([SUPPORTED])).parameters == ()
     changes = {one.figure: one.change for one in comparison.differences if one.change}
     assert changes == {"faithfulness": -1.0, "context_relevance": -1.0}
@@ -230,52 +254,65 @@ def test_a_comparison_shows_figures_and_judges_that_differ() -> None:
     assert "faithfulness" in shown.getvalue()
 
 
-MOCK = "haystack.components.generators.chat.mock.MockChatGenerator"
+LLM_EVALUATOR = {
+    "type": "haystack.components.evaluators.llm_evaluator.LLMEvaluator",
+    "init_parameters": {
+        "instructions": "Is the answer polite? Score 1 to 5.",
+        "inputs": [["predicted_answers", "list[str]"]],
+        "outputs": ["politeness"],
+        "examples": [{"inputs": {"predicted_answers": "Go away."}, "outputs": {"politeness": 1}}],
+        "chat_generator": MockChatGenerator('{"politeness": 4}', model="small").to_dict(),
+    },
+}
+RECALL = {"type": "haystack.components.evaluators.document_recall.DocumentRecallEvaluator"}
 
 
-def test_a_file_names_the_judge(tmp_path: Path) -> None:
-    path = tmp_path / "judge.yaml"
-    path.write_text(
-        f"chat_generator: {{type: {MOCK}, init_parameters: {{model: small}}}}\n"
-        "embedder: {type: components.embed.fast.FastEmbedder, init_parameters: {model: e5, dimensions: 3}}\n"
-    )
-    assert read_judge(path).names == {"chat_generator": "MockChatGenerator small", "embedder": "FastEmbedder e5"}
-    path.write_text(f"embedder: {{type: {MockTextEmbedder.__module__}.MockTextEmbedder}}")
-    assert list(read_judge(path).names) == ["embedder"]
+def written(tmp_path: Path, components: Mapping[str, object]) -> Path:
+    path = tmp_path / "evaluators.yaml"
+    path.write_text(yaml.safe_dump({"components": components, "connections": []}), encoding="utf-8")
+    return path
+
+
+def test_evaluators_of_haystack_are_added_by_yaml_alone(tmp_path: Path) -> None:
+    evaluators = read_evaluators(written(tmp_path, {"tone": LLM_EVALUATOR, "recall": RECALL}))
+    found = replace(SUPPORTED, case=replace(CASE, gold_docs=("returns", "refunds")), ranked=("returns", "contacts"))
+    labelled, plain = judged(evaluators, found, SUPPORTED)
+    assert labelled.judged == {"tone": 4.0, "recall": 1.0}
+    assert plain.judged == {"tone": 4.0}, "no labelled article to find"
+    assert evaluators.names == {"tone": "LLMEvaluator small", "recall": "DocumentRecallEvaluator"}
 
 
 @pytest.mark.parametrize(
-    ("content", "code", "fault"),
+    ("components", "code", "fault"),
     [
-        ("", "judge_unreadable", "dictionary"),
-        ("embedder:", "judge_empty", ""),
-        ("{", "judge_unreadable", "column 1"),
-        ("judge: {type: x}", "judge_unreadable", "judge: "),
-        ("chat_generator: {type: subprocess.Popen}", "judge_unreadable", "subprocess"),
-        ("chat_generator: {type: haystack.components.Nothing}", "judge_unreadable", "Nothing"),
-        (f"chat_generator: {{type: {MOCK}, init_parameters: {{modl: x}}}}", "judge_unreadable", "modl"),
-        (f"embedder: {{type: {MOCK}}}", "judge_unreadable", "no embedder"),
+        ({}, "evaluators_empty", ""),
+        ({"x": {"type": "subprocess.Popen"}}, "evaluators_unreadable", "subprocess"),
+        ({"x": {"type": "haystack.components.Nothing"}}, "evaluators_unreadable", "Nothing"),
+        ({"x": {**RECALL, "init_parameters": {"modl": 1}}}, "evaluators_unreadable", "modl"),
+        ({"mrr": RECALL}, "evaluators_unreadable", "mrr is a figure already"),
+        (
+            {"x": {"type": "haystack.components.builders.answer_builder.AnswerBuilder"}},
+            "evaluators_unreadable",
+            "x takes query, replies; available: questions",
+        ),
     ],
 )
-def test_a_file_without_a_judge_is_reported_as_such(tmp_path: Path, content: str, code: str, fault: str) -> None:
-    path = tmp_path / "judge.yaml"
-    path.write_text(content)
+def test_a_file_without_evaluators_says_what_is_wrong(
+    tmp_path: Path, components: Mapping[str, object], code: str, fault: str
+) -> None:
     with pytest.raises(Invalid, match=code) as refused:
-        read_judge(path)
+        read_evaluators(written(tmp_path, components))
     assert fault in str(refused.value.params.get("fault", ""))
 
 
-def test_the_example_file_defines_a_judge(tmp_path: Path) -> None:
-    (example,) = blocks(PAGES["docs/develop/evaluation.md"], "yaml")
-    path = tmp_path / "judge.yaml"
-    path.write_text(example)
-    judge = read_judge(path)
-    judge.close()
-    assert set(judge.names) == {"chat_generator", "embedder"}
+def test_the_example_of_the_documentation_can_be_read() -> None:
+    evaluators = read_evaluators(ROOT / "docs/examples/evaluators.yaml")
+    evaluators.close()
+    assert set(evaluators.names) == {"faithfulness", "context_relevance", "semantic_similarity"}
 
 
-def test_without_a_judge_no_library_of_models_is_imported() -> None:
+def test_without_such_evaluators_no_library_of_models_is_imported() -> None:
     code = "import sys, evaluation.run, evaluation.commands; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "evaluation.run" in done.stdout.split()
-    assert not {"evaluation.judging", "openai", "ollama"} & set(done.stdout.split())
+    assert not {"evaluation.evaluators.added", "openai", "ollama"} & set(done.stdout.split())

@@ -1,0 +1,1 @@
+"""Evaluators that a measurement runs besides its own figures, described in YAML."""
