@@ -223,7 +223,7 @@ def test_a_table_that_others_refer_to_can_be_rewritten(old: Settings) -> None:
 
 
 def test_stored_evaluations_get_the_standard_names_of_figures() -> None:
-    renamed = import_module("tenants.migrations.versions.0030_standard_figure_names").renamed
+    renamed = import_module("tenants.migrations.versions.0024_standard_figure_names").renamed
     summary = {
         "sets": [{"figures": {"right_of_claimed:howto": {"value": 0.5}}, "claims": [{"claimed_of_unanswerable": 0}]}],
         "targets": [{"figure": "false_answer", "met": True}],

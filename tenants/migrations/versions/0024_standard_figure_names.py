@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0030"
+revision = "0024"
 down_revision = "0023"
 
 _NAMES = {
