@@ -104,6 +104,7 @@ class OutcomeComposer:
         refused: Verdict | None = None,
         exhausted: Verdict | None = None,
         best: GeneratedAnswer | None = None,
+        curated: list[GeneratedAnswer] | None = None,
         answers: list[GeneratedAnswer] | None = None,
         verdict: Verdict | None = None,
         suggestions: list[str] | None = None,
@@ -116,9 +117,12 @@ class OutcomeComposer:
         :param graded: all documents, graded; `looked_up` are the accepted ones with those of tools.
         :param refused: the verdict on evidence that is not enough; `exhausted` if there was nothing to search for.
         :param best: the best answer of earlier passes, for a turn whose last pass brought none.
+        :param curated: an approved answer, which nothing has to decide on.
         :param answers: the accepted answer; `verdict` is that of its gates.
         """
-        answer = answers[0] if answers else best
+        answer = next(iter(curated or answers or ()), best)
+        if curated:
+            graded, adequacy = curated[0].documents, 1.0
         evidence = _evidence(graded or [], looked_up or [], adequacy, absent or missing or [])
         turn = Turn(
             "",

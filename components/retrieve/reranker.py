@@ -10,7 +10,7 @@ from components.turn import Passage
 from tenants.index import open_collection
 
 _STATUS_PENALTY = {"active": 0.0, "superseded": 0.40, "deprecated": 0.40, "archived": 0.60}
-_TRUST_BONUS = {"accepted": 0.02, "auto": 0.0, "raw": -0.02}
+_TRUST_BONUS = {"curated": 0.02, "accepted": 0.02, "auto": 0.0, "raw": -0.02}
 _PRIORITY_STEP = 0.001
 
 
@@ -20,7 +20,8 @@ class FeatureRanker:
 
     The probability is that of `components.judge.relevance`, compared among all documents; it is stored in
     `meta["relevance"]` and its evidence in `meta["scores"]`. Trust: a superseded or deprecated document loses 0.40, an
-    archived one 0.60; each of 100 priority points adds 0.001; accepted documents gain and raw ones lose 0.02. All of it
+    archived one 0.60; each of 100 priority points adds 0.001; curated and accepted documents gain
+    and raw ones lose 0.02. All of it
     times `trust_weight`, so that trust settles near ties and never outweighs relevance.
 
     Cosines count if the index was encoded by the encoder that the judge was fitted for. Any other one finds documents,

@@ -121,7 +121,7 @@ def cited(turn: Turn) -> list[str]:
 def test_a_stock_ranker_orders_what_is_graded(shop: Tenant, built: Callable[[str], Ask]) -> None:
     assert cited(AskEngine().run(Turn("t", GIFTS))) == ["gifts"]
     turn, steps = built(profile("newest"))(GIFTS)
-    assert steps[steps.index("rank") : steps.index("grade")] == ["rank", "newest", "expand"]
+    assert steps[steps.index("rank") : steps.index("curated")] == ["rank", "newest", "expand"]
     assert cited(turn) == ["rules"]
 
 
@@ -144,7 +144,7 @@ def test_a_cross_encoder_orders_what_is_graded(shop: Tenant, built: Callable[[st
     question = "Насос, пароль, доставка: пароль"
     assert AskEngine().run(Turn("t", question)).evidence.passages[0].doc_id == "delivery"
     turn, steps = built(profile("reader").replace("{model: BAAI/bge-reranker-v2-m3-int8}", known))(question)
-    assert steps[steps.index("rank") : steps.index("grade")] == ["rank", "rerank", "expand"]
+    assert steps[steps.index("rank") : steps.index("curated")] == ["rank", "rerank", "expand"]
     assert turn.evidence.passages[0].doc_id == "password"
 
 

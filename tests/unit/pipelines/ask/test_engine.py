@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("shop")
 SHOWN = {"answered", "partially_answered"}
 E20 = "Стиральная машина показывает ошибку E20, что делать?"
 BEFORE_SEARCH = ["guard", "intent", "transform", "search", "complexity", "retrieve"]
-AFTER_SEARCH = ["dedupe", "rank", "expand", "grade", "look_up", "beside", "evaluate_retrieval"]
+AFTER_SEARCH = ["dedupe", "rank", "expand", "curated", "grade", "look_up", "beside", "evaluate_retrieval"]
 ANSWERING = ["answer", "verify", "self_evaluate", "retry_router", "suggest"]
 
 
