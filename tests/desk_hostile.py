@@ -194,6 +194,8 @@ def whole_turn(text: str) -> Body:
     meta = made["meta"]
     assert isinstance(meta, dict)
     query = {"original": text, "search": text, "hyde": False, "recovery": "none"}
+    search = {"took_ms": 1.0, "found": 1, "by_words": 1, "by_meaning": 0, "best_score": 1.0, "cached": True}
+    meta |= {"iterations": [{"iteration": 1, "took_ms": 2.0, "retriever": search, "reasons": [text]}]}
     meta |= {"latency_ms_by_step": {text: 1.0}, "query": query, "model": text, "provider": text, "degraded": [text]}
     copied: Body = json.loads(json.dumps(made))
     return copied

@@ -287,7 +287,10 @@ def _answer(shelf: int, excerpt: str) -> JsonObject:
     answered = desk.evidence(f"{excerpt} [1].", text, excerpt)
     cited |= {"doc_id": doc_id, "title": title, "chunk_id": documents.find([doc_id])[doc_id].chunk_ids[0]}
     steps = {"intent": 1.9, "retrieve": 12.4, "rerank": 31.7, "grade": 4.2, "answer": 2.6, "verify": 8.8}
-    meta = {**_part(answered, "meta"), "latency_ms": 61.6, "latency_ms_by_step": steps}
+    search = {"took_ms": 12.4, "found": 20, "by_words": 17, "by_meaning": 9, "best_score": 0.93, "cached": False}
+    ended = {"graded": 8, "accepted": 2, "claims": 1, "route": "auto"}
+    passes = [{"iteration": 1, "took_ms": 58.2, "retriever": search, **ended}]
+    meta = {**_part(answered, "meta"), "latency_ms": 61.6, "latency_ms_by_step": steps, "iterations": passes}
     return desk.as_json({**answered, "citations": [cited], "sources": [source], "meta": meta})
 
 
