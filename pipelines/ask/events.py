@@ -5,7 +5,7 @@ answer that is being written, each sentence once it is checked · `notice`, show
 `token`s; all of them joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself
 · `done`. A turn that is refused has `accepted`, `result` and `done` alone. `revise` gives the text that replaces all
 tokens so far, when the answer as a whole ended up otherwise; `retract` takes back the answer, or the early sources,
-when there is none. `error` ends a stream that has no result.
+if nothing replaces them. `error` ends a stream that has no result.
 """
 
 import re

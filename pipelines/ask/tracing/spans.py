@@ -100,8 +100,8 @@ def _passes(trace: Trace) -> Iterator[Event]:
     for part, ended in iterations(trace.steps.finished):
         figures = part.model_dump(exclude_none=True)
         found = {f"retriever.{name}": value for name, value in figures.pop("retriever").items()}
-        most = {"max_iterations": trace.answer.verdict.max_iterations}
-        yield Event("rag_iteration", trace.steps.clock + ended, {**figures, **found, **most})
+        limit = {"max_iterations": trace.answer.verdict.max_iterations}
+        yield Event("rag_iteration", trace.steps.clock + ended, {**figures, **found, **limit})
 
 
 def _outcome(trace: Trace, at: int) -> Event:
