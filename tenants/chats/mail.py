@@ -1,7 +1,7 @@
 """E-mail of a tenant: replies to customers who have left a chat, and alerts, on their way in the outbox of webhooks.
 
 A reply carries a reference, its `Message-ID`, by which the customer's answer finds the chat. The threat: a stranger
-writes into a chat. A reference holds 128 random bits of the chat, which stand nowhere but in its e-mails.
+writes into a chat. A reference holds 128 random bits of the chat, which only its e-mails contain.
 """
 
 import re
@@ -105,7 +105,7 @@ def _enqueue(session: Session, event: MailEvent, chat_id: str, data: Mapping[str
 
 
 def _ensure_receiver(session: Session) -> None:
-    """Add the receiver that stands for e-mail among the tenant's webhooks: the outbox knows it by its id."""
+    """Add the receiver of e-mail to the tenant's webhooks: rows of the outbox refer to one."""
     tenant_id = context.current().tenant_id
     if session.get(WebhookRow, (tenant_id, MAIL)) is not None:
         return

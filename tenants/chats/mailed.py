@@ -1,4 +1,4 @@
-"""What e-mail brings into a chat and takes out of it: answers of customers, replies sent, and failures."""
+"""Changes of a chat by e-mail: answers of customers, replies sent, and failures."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -130,7 +130,7 @@ class Rating(_Body):
 
 
 class ContactGiven(_Body):
-    """How to reach the customer when they have left the chat: an e-mail address or a phone number."""
+    """An e-mail address or a phone number of the customer, for replies after they have left the chat."""
 
     contact: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 

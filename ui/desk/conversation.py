@@ -221,7 +221,7 @@ def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
 
 
 def _fault(code: str, locale: str) -> str:
-    """Return the reason of an undelivered e-mail; a server's code as it is."""
+    """Return the reason of an undelivered e-mail; a server's code unchanged."""
     try:
         return text(f"desk.chat.email_fault.{code}", locale)
     except KeyError:

@@ -1,6 +1,6 @@
 """Brings customers' answers by e-mail into their chats: a mailbox is read by IMAP while the service runs.
 
-E-mails that belong to no chat are left as they are, because people may read the mailbox too. Several processes may
+E-mails that belong to no chat are not changed, because people may read the mailbox too. Several processes may
 look at once: an e-mail is stored in its chat once.
 """
 
@@ -69,7 +69,7 @@ class Mailbox:
         return taken
 
     def _take(self, box: imaplib.IMAP4, uid: int) -> bool:
-        """Take one e-mail; one that cannot be taken in `ATTEMPTS` looks is left, so that it does not block the rest."""
+        """Take an e-mail. After `ATTEMPTS` failures it is skipped, so that it does not block the rest."""
         try:
             if _take(incoming.read(_fetched(box, uid), self._settings.mail_from)):
                 box.uid("STORE", str(uid), "+FLAGS", r"(\Seen)")
@@ -101,7 +101,7 @@ class Mailbox:
         """Return the UIDs of the unread e-mails that were not looked at, the oldest first."""
         _, found = box.uid("SEARCH", f"UID {self._last + 1}:* UNSEEN")
         uids = [int(uid) for uid in (found[0] or b"").split()] if found else []
-        # `*` stands for the last e-mail, also where that was looked at.
+        # `*` is the last e-mail, even if it was looked at.
         return sorted(uid for uid in uids if uid > self._last)
 
 

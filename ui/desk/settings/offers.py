@@ -52,7 +52,7 @@ class Offers:
     others: Mapping[str, str]
 
     @classmethod
-    def of(cls, approved: Mapping[str, str]) -> "Offers":
+    def from_policy(cls, approved: Mapping[str, str]) -> "Offers":
         """Return the offers of a policy."""
         rows = ((name.partition("/"), offer) for name, offer in approved.items())
         bound = tuple(BoundOffer(risk, words, offer) for (risk, slash, words), offer in rows if slash and risk in RISKS)
@@ -101,11 +101,11 @@ def router(desk: Desk) -> APIRouter:
     @endpoints.get(pages.ROOT + _PATH)
     def show_offers(saved: pages.Saved = "") -> Response:
         now = policy.latest()
-        return _page(desk, now, Offers.of(now.approved_offers), saved=saved)
+        return _page(desk, now, Offers.from_policy(now.approved_offers), saved=saved)
 
     @endpoints.post(pages.ROOT + _PATH)
     def save_offers(form: Typed) -> Response:
-        typed = Offers.typed(form, Offers.of(policy.latest().approved_offers).others)
+        typed = Offers.typed(form, Offers.from_policy(policy.latest().approved_offers).others)
         if faults := typed.faults():
             return _page(desk, policy.latest(), typed, faults=faults, status=422)
         try:
@@ -120,7 +120,7 @@ def router(desk: Desk) -> APIRouter:
 def _refused(desk: Desk, typed: Offers, refused: Invalid | Conflict) -> Response:
     now = policy.latest()
     fields = _by_risk(typed)
-    fault, fields = forms.refusal(refused, fields, _by_risk(Offers.of(now.approved_offers)))
+    fault, fields = forms.refusal(refused, fields, _by_risk(Offers.from_policy(now.approved_offers)))
     return _page(desk, now, typed, fields=fields, fault=fault or problems.explained(refused)[1], status=refused.status)
 
 
