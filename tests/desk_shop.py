@@ -12,8 +12,8 @@ from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry
-from tenants.chats import sites, store
-from tenants.chats.records import Chat
+from tenants.chats import mailed, sites, store
+from tenants.chats.records import Body, Chat
 from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
@@ -360,6 +360,11 @@ def _chats(staff: Mapping[str, Operator], site: str) -> Mapping[str, Chat]:
         text = "Здравствуйте! Да, в течение 14 дней, если машина не подключалась."
         store.reply(mine.chat_id, text, seen=1, name="Анна")
         store.note(mine.chat_id, "Купила 3 ноября, чек есть. Предложить доставку обратно.", name="Анна")
+        store.leave_contact(mine.chat_id, "olga.k@mail.example", "Если вы закроете чат, ответ придёт на вашу почту.")
+        mailed.note_sent(mine.chat_id, 4)
+        came: Body = {"email": {"from": "olga.k@mail.example", "attachments": 1}}
+        mailed.receive(mine.chat_id, "Спасибо, привезу завтра.", client_id="mail:1", body=came, notice=str)
+        mailed.note_undelivered(mine.chat_id, "unreachable")
         hint = _answer(0, "Проверьте, не пережат ли сливной шланг.")
         store.suggest(person.chat_id, "Проверьте шланг.", {"suggestion": {"turn": hint, "reply": "Проверьте шланг."}})
         store.note(person.chat_id, "Звонил вчера, шланг новый.", name="Анна")

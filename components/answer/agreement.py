@@ -1,4 +1,4 @@
-"""Which of several answers to one question do the others bear out? (self-consistency, Wang et al. 2022)"""
+"""Agreement of several answers to one question (self-consistency, Wang et al. 2022)."""
 
 from collections.abc import Sequence
 

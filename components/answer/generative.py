@@ -81,8 +81,8 @@ class GenerativeAnswerer(Nested):
     :param quoting: answers when no model does; None to give no answer then.
     :param budget: tokens of passages in the prompt.
     :param temperature: of the reply.
-    :param samples: drafts written at the same time. The one that agrees most with the others is kept, and how far they
-        agree is a gate of `RetryRouter`. Each sample is a call of its own.
+    :param samples: drafts written at the same time, each in a separate call. Keep the draft that agrees most with the
+        others; their agreement is a gate of `RetryRouter`.
     :param sample_temperature: of all drafts but the first, which has `temperature`.
     :param guard: the rules for text that is streamed before it is verified, if the tenant's policy wants that.
 

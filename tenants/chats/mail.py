@@ -80,17 +80,24 @@ def references(header: str) -> tuple[Reference, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def enqueue_reply(session: Session, row: ChatRow) -> None:
+def minutes() -> int | None:
+    """Return how long a reply waits to be read before it is e-mailed; None where replies are not e-mailed."""
+    return policy.current().email_after_minutes if is_on() else None
+
+
+def enqueue_reply(session: Session, row: ChatRow, wait: int | None) -> None:
     """Have the customer get by e-mail what they will not have read in time.
 
     The e-mail is written when it is sent, so that it holds all unread replies, and none if all are read by then.
     A customer who does not see the chat gets it at once.
+
+    :param wait: the tenant's `minutes`.
     """
-    if not is_on() or not address_in(row.contact):
+    if wait is None or not address_in(row.contact):
         return
     row.mail_token = row.mail_token or token_hex(16)
-    wait = 0 if row.session_id is not None else policy.current().email_after_minutes
-    _enqueue(session, "email.reply", row.chat_id, {"chat_id": row.chat_id}, timedelta(minutes=wait))
+    after = timedelta(minutes=0 if row.session_id is not None else wait)
+    _enqueue(session, "email.reply", row.chat_id, {"chat_id": row.chat_id}, after)
 
 
 def enqueue_alert(session: Session, address: str, data: Mapping[str, object]) -> None:

@@ -22,6 +22,7 @@ def receive(chat_id: str, text: str, *, client_id: str, body: Body, notice: Call
     :param notice: what the chat says about a new ticket.
     :returns: False if it exceeds `MAILS_PER_HOUR`, so that it is not stored.
     """
+    channel = policy.current().handoff_channel
     with changing(chat_id) as change:
         row = change.row
         if change.sent_before(client_id) is not None:
@@ -33,7 +34,7 @@ def receive(chat_id: str, text: str, *, client_id: str, body: Body, notice: Call
         change.add("customer", "text", text, client_id=client_id, body=body)
         if row.state == "bot":
             request = HandoffRequest("user_request", question=text)
-            change.call_person(request, policy.current().handoff_channel, notice=notice)
+            change.call_person(request, channel, notice=notice)
         return True
 
 

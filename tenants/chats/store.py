@@ -329,7 +329,7 @@ def reply(
     :raises Conflict: `chat_answered`, when another operator has replied since.
     :raises NotFound: `suggestion_unknown`.
     """
-    operator = context.current().subject
+    operator, wait = context.current().subject, mail.minutes()
     with changing(chat_id) as change:
         if (before := change.sent_before(client_id)) is not None:
             return Posted(chat_of(change.row), before, repeated=True)
@@ -338,7 +338,7 @@ def reply(
         body = EMPTY_BODY if suggestion is None else _use_of(change, suggestion, text)
         change.assign("operator_replied", operator, name)
         message = change.add("operator", "text", text, client_id=client_id, name=name, body=body)
-        mail.enqueue_reply(change.session, change.row)
+        mail.enqueue_reply(change.session, change.row, wait)
         return Posted(chat_of(change.row), message)
 
 

@@ -103,6 +103,7 @@ def stop(run_id: str, reason: str) -> None:
 
 def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObject | None) -> None:
     """Store what a run found. A loss is announced by webhook and e-mail in the same transaction."""
+    address = policy.current().alert_email
     with database.writing() as session:
         row = _existing(session, run_id)
         row.state, row.done, row.updated_at = "done", row.total, datetime.now(UTC)
@@ -111,8 +112,8 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
             row.seen_at = row.updated_at
         else:
             outbox.enqueue(session, "quality.dropped", "", {"run_id": run_id, **loss})
-            for address in _alerted(session):
-                mail.enqueue_alert(session, address, {"run_id": run_id, "loss": loss})
+            for to in (address,) if address else _administrators(session):
+                mail.enqueue_alert(session, to, {"run_id": run_id, "loss": loss})
 
 
 def latest() -> tuple[EvaluationResult, ...]:
@@ -153,10 +154,8 @@ def last_night() -> datetime | None:
         return session.scalars(ended.limit(1)).first()
 
 
-def _alerted(session: Session) -> Sequence[str]:
-    """Return the policy's address for alerts, else those administrators' logins that are addresses."""
-    if address := policy.current().alert_email:
-        return (address,)
+def _administrators(session: Session) -> Sequence[str]:
+    """Return the logins of administrators that are e-mail addresses."""
     theirs = OperatorRow.tenant_id == context.current().tenant_id, OperatorRow.role == "admin"
     logins = session.scalars(select(OperatorRow.login).where(*theirs).order_by(OperatorRow.login).limit(MOST_ALERTED))
     return tuple(filter(None, map(mail.address_in, logins)))

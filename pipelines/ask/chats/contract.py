@@ -20,7 +20,7 @@ suggestion, and the e-mail that a message came by.
 
 
 class ChatPart(BaseModel):
-    """A chat for its customer. `owner` is the side that answers next; `nobody`: the chat waits or is over.
+    """A chat for its customer. `owner` is the side that answers next, `nobody` while the chat waits or after its end.
 
     `contact_wanted`: the customer waits for a person and has not said how to reach them after leaving the chat.
     """
