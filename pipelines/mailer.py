@@ -22,7 +22,7 @@ _LONGEST_NAME, _LONGEST_SUBJECT = 100, 200
 _HEADERS = HeaderRegistry()
 for _name in ("in-reply-to", "references"):
     # As free text, they would be encoded like words of a subject (CPython 3.11), and no mail program would know them.
-    _HEADERS.map_to_type(_name, MessageIDHeader)
+    _HEADERS.map_to_type(_name, MessageIDHeader)  # type: ignore[arg-type] # becomes a mixin of `BaseHeader`
 _POLICY = SMTP.clone(header_factory=_HEADERS)
 _LASTING = range(500, 600)
 _SIGN_IN = frozenset({530, 534, 535, 538})

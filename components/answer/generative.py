@@ -184,9 +184,13 @@ class GenerativeAnswerer(Nested):
         temperatures = [self.temperature, *[self.sample_temperature] * (self.samples - 1)]
         with ThreadPoolExecutor(self.samples) as pool:
             written = [pool.submit(copy_context().run, write, temperature, unseen) for temperature in temperatures]
-        failures = [error for one in written if (error := one.exception()) is not None]
-        drafts = [one.result() for one in written if one.exception() is None]
-        if not drafts or not all(isinstance(error, ModelFailed) for error in failures):
+        drafts, failures = list[Draft](), list[ModelFailed]()
+        for one in written:
+            try:
+                drafts.append(one.result())
+            except ModelFailed as error:
+                failures.append(error)
+        if not drafts:
             raise failures[0]
         for error in failures:
             degraded("agreement", error)

@@ -1,6 +1,6 @@
 """Approved offers: one for each kind of serious request, and those for requests with certain words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -161,6 +161,6 @@ def _row(number: int, row: BoundOffer) -> Fields:
     )
 
 
-def _choices() -> Sequence[tuple[str, str]]:
+def _choices() -> tuple[tuple[str, str], ...]:
     locale = problems.caller.get().locale
     return tuple((risk, text(f"desk.settings.offer.{risk}.label", locale)) for risk in RISKS)

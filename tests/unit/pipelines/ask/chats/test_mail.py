@@ -12,7 +12,7 @@ from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import mail, mailed, outbox, store, webhooks
-from tenants.chats.records import Chat, HandoffRequest, Message
+from tenants.chats.records import BotReply, Chat, HandoffRequest, Message
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tests.mail_servers import MailFolder, MailServer, holding_mail, receiving_mail
 
@@ -256,8 +256,8 @@ def test_an_email_that_cannot_be_stored_does_not_block_the_rest(
     assert len(failures) == 5
 
 
-def mail_reply(ticket_id: str) -> "store.BotReply":
-    return store.BotReply(f"Обращение {ticket_id}", {})
+def mail_reply(ticket_id: str) -> BotReply:
+    return BotReply(f"Обращение {ticket_id}", {})
 
 
 Looking = Callable[[], int]
