@@ -33,6 +33,7 @@ from pipelines.ask.articles.usecase import Articles
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
+from pipelines.ask.chats.mailbox import Mailbox
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
@@ -263,7 +264,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
     checks = Mender(library), NightlyCheck(library, settings.check_hour)
-    _add_lifespan(app, settings, limiter, mcp, *checks, WebhookDelivery(), ChatClock(), articles, evaluations)
+    chats = WebhookDelivery(), ChatClock(), Mailbox(settings)
+    _add_lifespan(app, settings, limiter, mcp, *checks, *chats, articles, evaluations)
     return app
 
 

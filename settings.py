@@ -164,6 +164,35 @@ class Settings(BaseSettings):
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
         description="Networks, such as 10.1.0.0/16, where tools and webhooks may be; empty: public addresses alone.",
     )
+    smtp_host: str = Field(
+        "", description="Mail server that sends replies to customers and alerts; empty: no e-mail is sent."
+    )
+    smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
+    smtp_tls: str = Field(
+        "starttls",
+        pattern="^(starttls|tls|none)$",
+        description="Encryption: `starttls` (port 587), `tls` (port 465) or `none`.",
+    )
+    smtp_user: str = Field("", description="User at the mail server; empty: no sign-in.")
+    smtp_password: SecretStr = Field(SecretStr(""), description="Password at the mail server.")
+    smtp_from: str = Field(
+        "",
+        pattern=r"^([^@\s<>]+@[^@\s<>]+)?$",
+        description="Sender's address, that of the mailbox below; empty: `OPORA_SMTP_USER`.",
+    )
+    imap_host: str = Field(
+        "", description="Server of the mailbox that customers' answers arrive in; empty: they are not read."
+    )
+    imap_port: int = Field(993, ge=1, le=65535, description="Port of the mailbox.")
+    imap_tls: str = Field(
+        "tls",
+        pattern="^(starttls|tls|none)$",
+        description="Encryption: `tls` (port 993), `starttls` (port 143) or `none`.",
+    )
+    imap_user: str = Field("", description="User of the mailbox.")
+    imap_password: SecretStr = Field(SecretStr(""), description="Password of the mailbox.")
+    imap_folder: str = Field("INBOX", min_length=1, description="Folder of the mailbox.")
+    imap_seconds: int = Field(30, ge=5, le=3_600, description="Seconds between two looks into the mailbox.")
     api_docs: bool = Field(
         True, description="Serve the API description at `/openapi.json` and `/docs`, without a token."
     )
@@ -195,6 +224,11 @@ class Settings(BaseSettings):
     def browsed_at(self) -> str:
         """URL of the service for browsers, as far as the settings tell."""
         return self.public_url.rstrip("/") or self.address
+
+    @property
+    def mail_from(self) -> str:
+        """Sender's address of e-mails."""
+        return self.smtp_from or self.smtp_user
 
     @property
     def models(self) -> Path:

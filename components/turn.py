@@ -286,7 +286,7 @@ class Draft(Frozen):
 
     `missing` are open parts of the question, `options` the things to choose from when the question fits several.
     `truncated` means that a list continues in the source; `withheld` lists omitted rejected approaches. `quoted` means
-    that the text is copied from the sources. `agreement` (0..1) is the similarity to a second draft, None without one.
+    that the text is copied from the sources. `agreement` (0..1) is that with other drafts, None without any.
     The scores are those of `SelfEvaluation`, set once the draft has been evaluated.
     """
 

@@ -67,7 +67,7 @@ def ask_case(ask: Ask, case: Case) -> Record:
     if ask.sender is None:
         return record
     trace_id = traces.trace_id(turn.turn_id)
-    answer = answer_of(turn, trace_id=trace_id, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
+    answer = answer_of(turn, trace_id=trace_id, steps=steps, latency_ms=spent)
     ask.sender.take(Trace.of(request, begun, steps, answer, asked_at=asked_at, pipeline=ask.engine.digest))
     return replace(record, trace_id=trace_id)
 

@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 """Value of `Retry-After` for `busy` or `unavailable`: the service is free within a second, or not soon."""
 _FIELD_LENGTH = 100
-_OWN_CODES = frozenset({"question_empty", "question_too_long"})
+_OWN_CODES = frozenset({"question_empty", "question_too_long", "contact_invalid"})
 
 
 class UnreadableFields(Invalid):

@@ -11,7 +11,7 @@ from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry, canonical
-from tenants.chats import sites, store
+from tenants.chats import mailed, sites, store
 from tenants.chats.change import changing
 from tenants.chats.records import Body, HandoffRequest
 from tenants.chats.tables import OutboxRow, WebhookRow
@@ -194,6 +194,8 @@ def whole_turn(text: str) -> Body:
     meta = made["meta"]
     assert isinstance(meta, dict)
     query = {"original": text, "search": text, "hyde": False, "recovery": "none"}
+    search = {"took_ms": 1.0, "found": 1, "by_words": 1, "by_meaning": 0, "best_score": 1.0, "cached": True}
+    meta |= {"iterations": [{"iteration": 1, "took_ms": 2.0, "retriever": search, "reasons": [text]}]}
     meta |= {"latency_ms_by_step": {text: 1.0}, "query": query, "model": text, "provider": text, "degraded": [text]}
     copied: Body = json.loads(json.dumps(made))
     return copied
@@ -265,7 +267,8 @@ def _chat() -> str:
             store.note(chat.chat_id, text, name=text[:100])
             with changing(chat.chat_id) as change:
                 file: Body = {"file": {"file_id": "f", "name": text, "size": 1, "media_type": "text/html"}}
-                change.add("customer", "file", text, body=file)
+                change.add("customer", "file", text, body={**file, "email": {"from": text, "attachments": 2}})
+            mailed.note_undelivered(chat.chat_id, text)
         store.rate(chat.chat_id, 1, ALL)
         store.hand_over(chat.chat_id, HandoffRequest(WORST, question=ALL, draft=ALL))
     for number, text in enumerate(PAYLOADS):

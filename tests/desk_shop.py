@@ -12,8 +12,8 @@ from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry
-from tenants.chats import sites, store
-from tenants.chats.records import Chat
+from tenants.chats import mailed, sites, store
+from tenants.chats.records import Body, Chat
 from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
@@ -287,7 +287,10 @@ def _answer(shelf: int, excerpt: str) -> JsonObject:
     answered = desk.evidence(f"{excerpt} [1].", text, excerpt)
     cited |= {"doc_id": doc_id, "title": title, "chunk_id": documents.find([doc_id])[doc_id].chunk_ids[0]}
     steps = {"intent": 1.9, "retrieve": 12.4, "rerank": 31.7, "grade": 4.2, "answer": 2.6, "verify": 8.8}
-    meta = {**_part(answered, "meta"), "latency_ms": 61.6, "latency_ms_by_step": steps}
+    search = {"took_ms": 12.4, "found": 20, "by_words": 17, "by_meaning": 9, "best_score": 0.93, "cached": False}
+    ended = {"graded": 8, "accepted": 2, "claims": 1, "route": "auto"}
+    passes = [{"iteration": 1, "took_ms": 58.2, "retriever": search, **ended}]
+    meta = {**_part(answered, "meta"), "latency_ms": 61.6, "latency_ms_by_step": steps, "iterations": passes}
     return desk.as_json({**answered, "citations": [cited], "sources": [source], "meta": meta})
 
 
@@ -357,6 +360,11 @@ def _chats(staff: Mapping[str, Operator], site: str) -> Mapping[str, Chat]:
         text = "Здравствуйте! Да, в течение 14 дней, если машина не подключалась."
         store.reply(mine.chat_id, text, seen=1, name="Анна")
         store.note(mine.chat_id, "Купила 3 ноября, чек есть. Предложить доставку обратно.", name="Анна")
+        store.leave_contact(mine.chat_id, "olga.k@mail.example", "Если вы закроете чат, ответ придёт на вашу почту.")
+        mailed.note_sent(mine.chat_id, 4)
+        came: Body = {"email": {"from": "olga.k@mail.example", "attachments": 1}}
+        mailed.receive(mine.chat_id, "Спасибо, привезу завтра.", client_id="mail:1", body=came, notice=str)
+        mailed.note_undelivered(mine.chat_id, "unreachable")
         hint = _answer(0, "Проверьте, не пережат ли сливной шланг.")
         store.suggest(person.chat_id, "Проверьте шланг.", {"suggestion": {"turn": hint, "reply": "Проверьте шланг."}})
         store.note(person.chat_id, "Звонил вчера, шланг новый.", name="Анна")

@@ -12,7 +12,7 @@ from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.language.words import stems
 from components.passages import Chunk
-from components.turn import Claim, Draft, Evidence, Passage, Query, SelfEvaluation, Turn
+from components.turn import Claim, Draft, Evidence, Passage, Query, RejectedApproach, SelfEvaluation, Turn
 
 EVALUATED = SelfEvaluation(95, "fully", 1.0, 0.9)
 
@@ -99,8 +99,10 @@ class FixedJudge:
         evaluation: SelfEvaluation = EVALUATED,
         grades: Grades | None = None,
         broken: Sequence[str] = (),
+        proposals: Sequence[str] = (),
     ) -> None:
         self.unsupported = unsupported
+        self.proposing = proposals
         self.evaluation = evaluation
         self.grades = grades
         self.broken = broken
@@ -117,6 +119,12 @@ class FixedJudge:
         return [
             replace(claim, status="unsupported" if claim.text in self.unsupported else "supported") for claim in claims
         ]
+
+    def proposals(
+        self, claims: Sequence[Claim], rejected: Sequence[RejectedApproach], *, locale: str, tier: str
+    ) -> dict[int, RejectedApproach]:
+        self._raise_if_broken("proposals")
+        return {place: rejected[0] for place, claim in enumerate(claims) if claim.text in self.proposing}
 
     def evaluate(self, question: str, answer: str, *, locale: str, tier: str) -> SelfEvaluation:
         self._raise_if_broken("evaluate")

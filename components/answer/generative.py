@@ -12,7 +12,7 @@ from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
 
 from components.answer import token_sink
-from components.answer.agreement import agreement
+from components.answer.agreement import most_agreed
 from components.answer.drafts import to_answer, with_claims
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import fitting, formatted, rejected_lines, related_lines
@@ -50,6 +50,7 @@ WRITING = "answer"
 _MARK = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 _BULLET = re.compile(rf"\A\s*({ITEM})\s+")
 _MAX_TOPICS = 3
+MOST_SAMPLES = 5
 
 
 class SentenceForm(Form):
@@ -80,8 +81,9 @@ class GenerativeAnswerer(Nested):
     :param quoting: answers when no model does; None to give no answer then.
     :param budget: tokens of passages in the prompt.
     :param temperature: of the reply.
-    :param second_temperature: of a second draft written at the same time; the share of words on which the two agree is
-        a gate of `RetryRouter`. None writes one draft.
+    :param samples: drafts written at the same time, each in a separate call. Keep the draft that agrees most with the
+        others; their agreement is a gate of `RetryRouter`.
+    :param sample_temperature: of all drafts but the first, which has `temperature`.
     :param guard: the rules for text that is streamed before it is verified, if the tenant's policy wants that.
 
     ```python
@@ -95,14 +97,18 @@ class GenerativeAnswerer(Nested):
         quoting: ExtractiveAnswerer | None = None,
         budget: int = 4_000,
         temperature: float = 0.3,
-        second_temperature: float | None = None,
+        samples: int = 1,
+        sample_temperature: float = 0.9,
         guard: AnswerRules | None = None,
     ) -> None:
+        if not 1 <= samples <= MOST_SAMPLES:
+            raise ValueError(f"samples: from 1 to {MOST_SAMPLES}")
         self.models = models
         self.quoting = quoting
         self.budget = budget
         self.temperature = temperature
-        self.second_temperature = second_temperature
+        self.samples = samples
+        self.sample_temperature = sample_temperature
         self.guard = guard or AnswerRules()
 
     @component.output_types(answers=list[GeneratedAnswer])
@@ -171,16 +177,27 @@ class GenerativeAnswerer(Nested):
             )
             return draft_of(form, passages)
 
-        if self.second_temperature is None:
+        if self.samples == 1:
             return write(self.temperature, on_text)
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(copy_context().run, write, self.second_temperature)
-            draft = write(self.temperature, on_text)
+        # Which draft is kept is known at the end: none is shown while it is written.
+        unseen = None if on_text is None else lambda _: None
+        temperatures = [self.temperature, *[self.sample_temperature] * (self.samples - 1)]
+        with ThreadPoolExecutor(self.samples) as pool:
+            written = [pool.submit(copy_context().run, write, temperature, unseen) for temperature in temperatures]
+        drafts, failures = list[Draft](), list[ModelFailed]()
+        for one in written:
             try:
-                return replace(draft, agreement=agreement(draft, other.result()))
+                drafts.append(one.result())
             except ModelFailed as error:
-                degraded("agreement", error)
-                return draft
+                failures.append(error)
+        if not drafts:
+            raise failures[0]
+        for error in failures:
+            degraded("agreement", error)
+        if len(drafts) == 1:
+            return drafts[0]
+        draft, agreed = most_agreed(drafts)
+        return replace(draft, agreement=agreed)
 
     def _on_text(self, question: str, passages: Sequence[Passage], locale: str) -> OnText:
         """Return the callback for pieces of the reply; a call with one is cancelled when its last reader leaves."""

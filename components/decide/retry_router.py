@@ -28,7 +28,7 @@ class RetryRouter:
 
     :param quality_threshold: least quality, 1..100, of a full answer.
     :param factuality_threshold: least percentage of drafted claims that are supported in a full answer.
-    :param agreement_threshold: least agreement with a second draft, 0..1, where one was written.
+    :param agreement_threshold: least agreement of several drafts, 0..1, where more than one was written.
     :param passes: passes by quality; qualities left out keep their default.
     """
 

@@ -43,6 +43,19 @@ class ClaimsForm(Form):
     claims: tuple[Fact, ...]
 
 
+class Proposal(Form):
+    """The statement `number` suggests the rejected approach of this number."""
+
+    number: int
+    approach: int
+
+
+class ProposalsForm(Form):
+    """The statements that suggest a rejected approach; the others are left out."""
+
+    proposals: tuple[Proposal, ...]
+
+
 class EvaluationForm(Form):
     """Evaluation of an answer: completeness, relevance, quality, and open points."""
 

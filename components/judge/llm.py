@@ -1,22 +1,22 @@
-"""The judge by language models: three requests, each a form to fill in, whatever the number of documents.
+"""The judge by language models: four requests, each a form to fill in, whatever the number of documents.
 
 Its input is data, fenced and numbered. It raises `ModelFailed` if no model filled in the form: callers fall back to a
 local judgement and mark the turn as degraded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from components.answer.packing import formatted
-from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm
+from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, ProposalsForm
 from components.language.normalise import fold
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import fill
 from components.nested import Nested
-from components.turn import Claim, Passage, SelfEvaluation
+from components.turn import Claim, Passage, RejectedApproach, SelfEvaluation
 
 _MAX_MISSING = 3
 _MAX_TOPIC_LENGTH = 160
@@ -105,6 +105,34 @@ class LlmJudge(Nested):
             for n, claim in enumerate(claims, 1)
         ]
 
+    def proposals(
+        self, claims: Sequence[Claim], rejected: Sequence[RejectedApproach], *, locale: str, tier: Tier
+    ) -> dict[int, RejectedApproach]:
+        """Return the rejected approach that a claim suggests in any words, by the place of the claim.
+
+        :raises ModelFailed: no model returned a valid form.
+        """
+
+        def faults(form: ProposalsForm) -> Iterator[str]:
+            if any(
+                not 0 < one.number <= len(claims) or not 0 < one.approach <= len(rejected) for one in form.proposals
+            ):
+                yield f"proposals: numbers are 1 to {len(claims)}, approaches 1 to {len(rejected)}"
+
+        found = fill(
+            ProposalsForm,
+            self.models,
+            self.models.prompt("proposals", locale),
+            values={
+                "claims": block("claims", _lines(claim.text for claim in claims)),
+                "rejected": block("rejected", _lines(approach.text for approach in rejected)),
+            },
+            step="proposals",
+            tier=tier,
+            faults=faults,
+        )
+        return {one.number - 1: rejected[one.approach - 1] for one in found.proposals}
+
     def evaluate(self, question: str, answer: str, *, locale: str, tier: Tier) -> SelfEvaluation:
         """Say how well the answer answers the question.
 
@@ -132,6 +160,11 @@ def topics(missing: Sequence[str]) -> tuple[str, ...]:
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:
     return block("passages", [formatted(number, passage, locale) for number, passage in passages.items()])
+
+
+def _lines(texts: Iterable[str]) -> str:
+    """Return the texts numbered from 1, a line each."""
+    return "\n".join(f"{number}. {' '.join(text.split())}" for number, text in enumerate(texts, 1))
 
 
 def _marked(claim: Claim) -> str:

@@ -23,7 +23,8 @@ class FactVerifier:
 
     A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
     call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, names an
-    identifier or a number that no source holds, or proposes a rejected approach. If the model fails, the claims stay,
+    identifier or a number that no source holds, or proposes a rejected approach, in its own words or, as another call
+    of the model says, in others. If the model fails, the claims stay,
     factuality is 0 with the status `failed`, and the turn is degraded (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
@@ -75,15 +76,15 @@ class FactVerifier:
         if not draft.claims:
             return replace(draft, factuality=100.0, factuality_status="no_claims")
         numbered = {citation.index: citation.passage for citation in draft.citations}
-        withheld = dict.fromkeys((*draft.withheld, *filter(None, (rejected_by(one, rejected) for one in draft.claims))))
-        allowed = [
-            claim
-            for claim in draft.claims
-            if (claim.citations or is_lead(claim))
-            and rejected_by(claim, rejected) is None
-            and (draft.quoted or not is_invented(claim.text, sources))
-        ]
         try:
+            proposals = self._proposals(draft, rejected, locale, quality, complexity)
+            allowed = [
+                claim
+                for claim in draft.claims
+                if (claim.citations or is_lead(claim))
+                and claim not in proposals
+                and (draft.quoted or not is_invented(claim.text, sources))
+            ]
             checked = self._judged(allowed, numbered, locale, quality, complexity)
         except Exception as error:
             degraded(VERIFIER, error)
@@ -92,8 +93,29 @@ class FactVerifier:
         statements = [claim for claim in draft.claims if not is_lead(claim)]
         kept = [claim for claim in supported if not is_lead(claim)]
         share = round(100 * len(kept) / len(statements), 1) if statements else 0.0
-        draft = replace(draft, withheld=tuple(withheld), factuality=share, factuality_status="checked")
+        withheld = tuple(dict.fromkeys((*draft.withheld, *proposals.values())))
+        draft = replace(draft, withheld=withheld, factuality=share, factuality_status="checked")
         return with_claims(draft, supported if kept else (), numbered)
+
+    def _proposals(
+        self,
+        draft: Draft,
+        rejected: Sequence[RejectedApproach],
+        locale: str,
+        quality: Quality,
+        complexity: Complexity,
+    ) -> dict[Claim, RejectedApproach]:
+        """Return the claims that propose a rejected approach: in its own words, or as the model says.
+
+        A quoted draft is checked by words alone: no model wrote it, so none may be reachable.
+        """
+        found = {claim: approach for claim in draft.claims if (approach := rejected_by(claim, rejected))}
+        others = [claim for claim in draft.claims if claim not in found and not is_lead(claim)]
+        if self.judge is not None and rejected and others and not draft.quoted:
+            tier = tier_of(quality, complexity)
+            paraphrased = self.judge.proposals(others, rejected, locale=locale, tier=tier)
+            found |= {others[place]: approach for place, approach in paraphrased.items()}
+        return found
 
     def _judged(
         self,

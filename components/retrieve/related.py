@@ -6,12 +6,12 @@ from typing import Any, get_args
 from haystack import Document, component
 
 from components.faults import degraded
-from components.judge.approaches import coverage
 from components.judge.terms import read_query
 from components.passages import from_payload, in_force, to_passage
+from components.retrieve.rejected import MIN_COSINE, close_to
 from components.retrieve.reranker import precedence
 from components.retrieve.retriever import TenantRetriever
-from components.turn import Conflict, ConflictKind, EdgeKind, Passage, Query, RejectedApproach, Related, Statement
+from components.turn import Conflict, ConflictKind, EdgeKind, Passage, RejectedApproach, Related, Statement
 from tenants.index import open_collection
 from tenants.knowledge import documents as records
 from tenants.knowledge import relations
@@ -32,7 +32,8 @@ class EvidenceContext:
     and no query. If the other documents cannot be read, the turn goes on without them and is degraded (`related`).
 
     :param max_edges: edges followed from the documents of the evidence, heaviest first.
-    :param min_coverage: share of the question that a rejected approach must cover.
+    :param min_coverage: share of the question's words that a rejected approach must cover, or else
+    :param min_cosine: the least cosine of both, where the index has vectors.
     :param max_rejected: rejected approaches, best first.
     :param max_conflicts: contradictions of the evidence, those of the best document first.
     :param retriever: finds the best passage of a related document; its weights should be those of the pipeline.
@@ -42,12 +43,14 @@ class EvidenceContext:
         self,
         max_edges: int = 20,
         min_coverage: float = 0.4,
+        min_cosine: float = MIN_COSINE,
         max_rejected: int = 3,
         max_conflicts: int = 3,
         retriever: TenantRetriever | None = None,
     ) -> None:
         self.max_edges = max_edges
         self.min_coverage = min_coverage
+        self.min_cosine = min_cosine
         self.max_rejected = max_rejected
         self.max_conflicts = max_conflicts
         self.retriever = retriever or TenantRetriever()
@@ -63,7 +66,6 @@ class EvidenceContext:
         known = relations.current()
         if known is relations.NONE:
             return {"documents": documents, "related": [], "rejected": [], "conflicts": []}
-        read = read_query(query)
         try:
             found = self._related(query, [to_passage(document) for document in documents], known, filters)
         except Exception as error:
@@ -77,7 +79,13 @@ class EvidenceContext:
         return {
             "documents": _trusted_first(documents, conflicts, known.successors),
             "related": found,
-            "rejected": self._rejected(read, known),
+            "rejected": close_to(
+                read_query(query),
+                known.rejected,
+                min_coverage=self.min_coverage,
+                min_cosine=self.min_cosine,
+                limit=self.max_rejected,
+            ),
             "conflicts": conflicts,
         }
 
@@ -106,22 +114,6 @@ class EvidenceContext:
                 other, trusted = sorted(sides, key=lambda side: precedence(side.passage))
                 conflicts.append(Conflict(_CONFLICTS[pair.kind], trusted, other))
         return conflicts
-
-    def _rejected(self, query: Query, known: Relations) -> list[RejectedApproach]:
-        """Return the rejected approaches that cover enough of the question, best first."""
-        approaches = [
-            RejectedApproach(
-                entry.rejected_id,
-                entry.text,
-                entry.reason,
-                entry.day,
-                entry.doc_id,
-                coverage(query.weights, entry.text),
-            )
-            for entry in known.rejected
-        ]
-        relevant = [entry for entry in approaches if entry.coverage >= self.min_coverage]
-        return sorted(relevant, key=lambda entry: -entry.coverage)[: self.max_rejected]
 
     def _related(
         self, query: str, evidence: Sequence[Passage], known: Relations, filters: dict[str, Any] | None

@@ -218,7 +218,7 @@ def _asked(ask: Ask, case: Case, seconds: float, known: Mapping[str, Passage]) -
         started = perf_counter()
         turn, steps = ask.finish(begin(AskRequest(question=case.question, locale=case.locale or None), history=history))
         spent = perf_counter() - started
-    answer = answer_of(turn, latency_ms=1_000 * spent, calls=steps.calls)
+    answer = answer_of(turn, latency_ms=1_000 * spent, steps=steps)
     return Asked(
         case,
         turn,

@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 from pydantic import ValidationError
 
 from components.answer.generative import AnswerForm
-from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm
+from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, ProposalsForm
 from components.models.calls import CallOutcome
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
@@ -24,6 +24,7 @@ FORMS: Mapping[str, type[Form]] = {
     "answer": AnswerForm,
     "grade": GradesForm,
     "claims": ClaimsForm,
+    "proposals": ProposalsForm,
     "evaluate": EvaluationForm,
     "condense": CondensedForm,
     "rewrite": QueriesForm,

@@ -29,6 +29,8 @@ from pipelines.ask.contract import (
     VerdictPart,
 )
 from pipelines.ask.help_links import HelpLinks
+from pipelines.ask.iterations import iterations
+from pipelines.ask.steps import Steps
 
 _CARD_LENGTH = 2_000
 """Characters of a section that an article's card shows."""
@@ -38,20 +40,18 @@ def answer_of(
     turn: turns.Turn,
     *,
     trace_id: str = "",
-    steps: Mapping[str, float] | None = None,
+    steps: Steps | None = None,
     latency_ms: float = 0.0,
     handoff: Handoff | None = None,
-    calls: Sequence[Call] = (),
     links: HelpLinks | None = None,
 ) -> TurnAnswer:
     """Return the contract object of a finished turn.
 
     :param turn: a turn whose `outcome` is decided.
     :param trace_id: the id of the turn's trace, when it is traced.
-    :param steps: milliseconds by pipeline step.
+    :param steps: of the pipeline, with the calls of models.
     :param latency_ms: the whole turn, as the use case measured it.
     :param handoff: the way to a person, when this turn opens one.
-    :param calls: the language model calls of the turn.
     :param links: to the help centre, for documents without a `url`.
     :raises ValueError: the turn has no outcome yet.
     """
@@ -82,7 +82,7 @@ def answer_of(
         suggested_questions=turn.reply.suggestions,
         clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
         handoff=handoff,
-        meta=_meta(turn, citations, steps or {}, latency_ms, calls),
+        meta=_meta(turn, citations, steps or Steps(), latency_ms),
     )
 
 
@@ -180,11 +180,10 @@ def _scores(turn: turns.Turn, draft: turns.Draft | None) -> Scores:
 def _meta(
     turn: turns.Turn,
     citations: tuple[turns.Citation, ...],
-    steps: Mapping[str, float],
+    steps: Steps,
     latency_ms: float,
-    calls: Sequence[Call],
 ) -> Meta:
-    completed = [call for call in calls if call.outcome not in NOT_ATTEMPTED]
+    completed = [call for call in steps.calls if call.outcome not in NOT_ATTEMPTED]
     costs = [call.cost_usd for call in completed if call.cost_usd is not None]
     wrote = _writer(turn, completed)
     return Meta(
@@ -193,7 +192,8 @@ def _meta(
         quality=turn.quality,
         cached=turn.evidence.cached,
         latency_ms=_round(latency_ms),
-        latency_ms_by_step={name: _round(spent) for name, spent in steps.items()},
+        latency_ms_by_step={name: _round(spent) for name, spent in steps.milliseconds.items()},
+        iterations=tuple(part for part, _ in iterations(steps.finished)),
         llm_calls=len(completed),
         tokens=_tokens(completed),
         cost_usd=round(sum(costs), 8) if costs else None,
@@ -208,7 +208,7 @@ def _meta(
         query=QueryPart(
             original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
         ),
-        degraded=tuple(dict.fromkeys((*turn.degraded, *_served_by_fallback(calls)))),
+        degraded=tuple(dict.fromkeys((*turn.degraded, *_served_by_fallback(steps.calls)))),
         prompt_version=", ".join(dict.fromkeys(call.prompt for call in completed)),
     )
 

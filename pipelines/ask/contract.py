@@ -270,6 +270,40 @@ class QueryPart(_Part):
     recovery: turns.Recovery
 
 
+class RetrieverPart(_Part):
+    """The search of a pass: documents found, and how many of them by words and by meaning.
+
+    `cached`: no query was searched anew.
+    """
+
+    took_ms: float
+    found: int
+    by_words: int
+    by_meaning: int
+    best_score: float
+    cached: bool
+
+
+class IterationPart(_Part):
+    """A retrieval pass: documents graded and accepted, the claims of its draft, and where it leads.
+
+    `took_ms` is wall-clock time from the search to the decision. What a pass did not come to is null or 0.
+    """
+
+    iteration: int
+    took_ms: float
+    retriever: RetrieverPart
+    graded: int = 0
+    accepted: int = 0
+    relevance: float = 0.0
+    adequacy: float = 0.0
+    claims: int = 0
+    factuality: float | None = None
+    quality: int | None = None
+    route: turns.Route | None = None
+    reasons: tuple[str, ...] = ()
+
+
 class Meta(_Part):
     """Details of how the answer was produced. Times are wall-clock milliseconds."""
 
@@ -279,6 +313,8 @@ class Meta(_Part):
     cached: bool
     latency_ms: float
     latency_ms_by_step: Mapping[str, float]
+    # Answers recorded before have none.
+    iterations: tuple[IterationPart, ...] = ()
     llm_calls: int
     tokens: Mapping[str, int]
     cost_usd: float | None

@@ -111,10 +111,9 @@ class EndedTurn:
         return answer_of(
             self.turn,
             trace_id=self.trace_id,
-            steps=self.steps.milliseconds,
+            steps=self.steps,
             latency_ms=(perf_counter() - self.started) * 1_000,
             handoff=self.handoff,
-            calls=self.steps.calls,
             links=help_links.of_caller(),
         )
 

@@ -1,11 +1,11 @@
 """The events of a streamed turn, in order: the same facts as the `turn.v1` object, as they become certain.
 
-`accepted` · after the relevance gate, `stage`s and `sources-early` · `token`s of an answer that is being
-written, each sentence once it is checked · `notice`, shown above the answer · the remaining `token`s; all of them
-joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself · `done`. A turn
-that is refused has `accepted`, `result` and `done` alone. `revise` gives the text that replaces all tokens so far, when
-the answer as a whole ended up otherwise; `retract` takes back the answer, or the early sources, when there is none.
-`error` ends a stream that has no result.
+`accepted` · after the relevance gate, `stage`s, `sources-early`, a `rag_iteration` after each pass · `token`s of an
+answer that is being written, each sentence once it is checked · `notice`, shown above the answer · the remaining
+`token`s; all of them joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself
+· `done`. A turn that is refused has `accepted`, `result` and `done` alone. `revise` gives the text that replaces all
+tokens so far, when the answer as a whole ended up otherwise; `retract` takes back the answer, or the early sources,
+if nothing replaces them. `error` ends a stream that has no result.
 """
 
 import re
@@ -21,13 +21,15 @@ from components.language.texts import text
 from components.passages import to_passage
 from components.turn import SHOWN
 from pipelines.ask import help_links
-from pipelines.ask.contract import TurnAnswer
-from pipelines.ask.steps import Outputs
+from pipelines.ask.contract import IterationPart, TurnAnswer
+from pipelines.ask.iterations import Passes
+from pipelines.ask.steps import Step
 from tenants.accounts import policy
 
 EventName: TypeAlias = Literal[
     "accepted",
     "stage",
+    "rag_iteration",
     "sources-early",
     "notice",
     "token",
@@ -73,6 +75,7 @@ class Narrator:
         self.text = ""
         self._pass = 1
         self._text_pass = 0
+        self._passes = Passes()
         self._buffered: list[NamedEvent] = []
 
     def piece(self, text: str, *, provisional: bool) -> Iterator[NamedEvent]:
@@ -83,14 +86,17 @@ class Narrator:
         self.text += text
         yield "token", {"text": text, "provisional": provisional}
 
-    def step(self, name: str, outputs: Outputs) -> Iterator[NamedEvent]:
+    def step(self, step: Step) -> Iterator[NamedEvent]:
         """Yield the events of a finished step."""
+        outputs = step.outputs or {}
         self._pass = outputs.get("attempt", self._pass)
-        stage: NamedEvent = ("stage", {"node": name, "iteration": self._pass})
+        events: list[NamedEvent] = [("stage", {"node": step.name, "iteration": self._pass})]
+        if (ended := self._passes.add(step)) is not None:
+            events.append(("rag_iteration", _iteration(ended)))
         if self.sources_sent:
-            yield stage
+            yield from events
             return
-        self._buffered.append(stage)
+        self._buffered += events
         if "enough" in outputs:
             self.sources_sent = True
             yield from self._buffered
@@ -122,6 +128,14 @@ class Narrator:
                 yield "token", {"text": piece, "provisional": False}
         else:
             yield "revise", {"text": final, "notice": text("outcomes.notice.revised", answer.locale)}
+
+
+def _iteration(part: IterationPart) -> dict[str, object]:
+    """Return the figures of a pass; its time is called `tookMs`, as clients of such streams know it."""
+    figures = part.model_dump(mode="json")
+    retriever = figures["retriever"]
+    retriever["tookMs"] = retriever.pop("took_ms")
+    return {"tookMs": figures.pop("took_ms"), **figures}
 
 
 def _early_citations(documents: Sequence[Document]) -> list[dict[str, object]]:

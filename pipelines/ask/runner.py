@@ -20,7 +20,7 @@ from pipelines.ask import stream_sharing
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt, Settle
 from pipelines.ask.events import Narrator
-from pipelines.ask.steps import Outputs, Watch
+from pipelines.ask.steps import Step, Watch
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
@@ -245,8 +245,8 @@ class Runner:
         """Run the turn of a stream; the slot in the queue is given back when it has ended."""
         narrator = Narrator()
 
-        def watch(name: str, outputs: Outputs) -> None:
-            for event, data in narrator.step(name, outputs):
+        def watch(step: Step) -> None:
+            for event, data in narrator.step(step):
                 stream.publish(event, data)
 
         def on_token(piece: str, provisional: bool) -> None:

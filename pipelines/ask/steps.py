@@ -19,9 +19,6 @@ from components.models.calls import Call, calling_from, collect_calls
 Outputs: TypeAlias = Mapping[str, Any]
 """The values that a component sent to its output sockets, by socket."""
 
-Watch: TypeAlias = Callable[[str, Outputs], None]
-"""Called for each finished step with its name and its outputs, in the thread of the step."""
-
 _OUTPUT = "haystack.component.output"
 
 
@@ -46,6 +43,10 @@ class Step:
     def label(self) -> str:
         """Return the name, a later visit being `name #2`."""
         return label(self.name, self.visit)
+
+
+Watch: TypeAlias = Callable[[Step], None]
+"""Called for each step that has finished without an exception, in the thread of the step."""
 
 
 def label(name: str, visit: int) -> str:
@@ -127,14 +128,17 @@ class StepTracer(Tracer):
             if steps is None or not name:
                 yield wrapped
                 return
-            visit, span = steps.visit(name), _StepSpan(wrapped, name, steps.watch)
+            visit, span = steps.visit(name), _StepSpan(wrapped)
             started = monotonic_ns()
             try:
                 with calling_from(label(name, visit)):
                     yield span
             finally:
                 component = str(attributes.get("haystack.component.fully_qualified_type", ""))
-                steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.outputs))
+                step = Step(name, visit, component, started, monotonic_ns(), span.outputs)
+                steps.finished.append(step)
+            if steps.watch is not None and step.outputs is not None:
+                steps.watch(step)
 
     def current_span(self) -> Span | None:
         """Return the current span of the wrapped tracer."""
@@ -144,11 +148,9 @@ class StepTracer(Tracer):
 class _StepSpan(Span):
     """Captures a step's output regardless of Haystack's content tracing setting."""
 
-    def __init__(self, wrapped: Span, name: str, watch: Watch | None) -> None:
+    def __init__(self, wrapped: Span) -> None:
         self.outputs: Outputs | None = None
         self._wrapped = wrapped
-        self._name = name
-        self._watch = watch
 
     def set_tag(self, key: str, value: Any) -> None:  # noqa: ANN401 - Haystack's own signature
         """Forward to the wrapped span."""
@@ -157,11 +159,8 @@ class _StepSpan(Span):
     def set_content_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
         """Capture a step's output and forward; the wrapped span decides for itself what content it shows."""
         self._wrapped.set_content_tag(key, value)
-        if key != _OUTPUT or not isinstance(value, Mapping):
-            return
-        self.outputs = dict(value)
-        if self._watch is not None:
-            self._watch(self._name, self.outputs)
+        if key == _OUTPUT and isinstance(value, Mapping):
+            self.outputs = dict(value)
 
     def raw_span(self) -> Any:  # noqa: ANN401
         """Return the wrapped span."""

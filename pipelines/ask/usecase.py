@@ -118,7 +118,7 @@ class Ask:
         started = perf_counter()
         turn, steps = self.finish(begin(request, history=history), engine=engine)
         spent = (perf_counter() - started) * 1_000
-        return answer_of(turn, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls, links=of_caller())
+        return answer_of(turn, steps=steps, latency_ms=spent, links=of_caller())
 
     def give_up(
         self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None

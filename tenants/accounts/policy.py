@@ -21,6 +21,9 @@ Phrase: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_
 Domain: TypeAlias = Annotated[
     str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)
 ]
+EmailAddress: TypeAlias = Annotated[
+    str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$")
+]
 Synonyms: TypeAlias = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=60)], ...],
     Field(min_length=2, max_length=10),
@@ -100,6 +103,22 @@ class Policy(BaseModel):
     )
     audit_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None, description="Days to keep turns in the audit; overrides the installation's."
+    )
+    email_replies: bool = Field(
+        True,
+        description="Ask customers who wait for a person how to reach them, and e-mail them replies that they have not "
+        "read; needs `OPORA_SMTP_HOST`.",
+    )
+    email_from_name: Phrase | None = Field(
+        None, description="Sender's name of e-mails to customers; empty: the company's name."
+    )
+    email_after_minutes: Annotated[int, Field(ge=0, le=1_440)] = Field(
+        5, description="Minutes after which a reply that the customer has not read is e-mailed."
+    )
+    alert_email: EmailAddress | None = Field(
+        None,
+        description="Where alerts go by e-mail, such as a drop of the nightly evaluation; empty: to administrators "
+        "whose login is an e-mail address.",
     )
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."

@@ -1,17 +1,27 @@
 """A change of a chat: its row under a lock, with all related records in one transaction."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from secrets import token_hex
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tenants.chats import fanout, handoffs, outbox, progress
 from tenants.chats.fanout import Announcement
 from tenants.chats.handoffs import Ticket
-from tenants.chats.records import EMPTY_BODY, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
+from tenants.chats.records import (
+    EMPTY_BODY,
+    Author,
+    Body,
+    BotReply,
+    HandoffRequest,
+    Kind,
+    Message,
+    message_of,
+    state_of,
+)
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State, after
 from tenants.core import context
@@ -43,6 +53,16 @@ class Change:
             )
         )
         return message_of(row) if row is not None else None
+
+    def sent_since(self, prefix: str, since: datetime) -> int:
+        """Count the messages since a time whose `client_id` begins like this."""
+        count = select(func.count()).where(
+            ChatMessageRow.tenant_id == self.row.tenant_id,
+            ChatMessageRow.chat_id == self.row.chat_id,
+            ChatMessageRow.client_id.startswith(prefix),
+            ChatMessageRow.created_at >= since,
+        )
+        return self.session.scalar(count) or 0
 
     def reply_of_another(self, seen: int, operator: str) -> Message | None:
         """Return the newest public reply after `seen` by another operator."""
@@ -186,6 +206,32 @@ class Change:
         row.ticket_id = stored.ticket_id
         return handoffs.ticket_of(stored)
 
+    def call_person(
+        self,
+        request: HandoffRequest,
+        channel: str,
+        *,
+        reply: Callable[[Ticket], BotReply] | None = None,
+        notice: Callable[[Ticket], str] | None = None,
+        client_id: str | None = None,
+    ) -> None:
+        """Open the ticket and say so, unless the chat waits for a person or has one. See `store.hand_over`."""
+        row = self.row
+        if self.become("person_requested") == row.state:
+            return
+        row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
+        ticket = self.open_ticket(request, channel)
+        if reply is not None:
+            bot_reply = reply(ticket)
+            self.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
+        # An operator who had put the chat off has it again.
+        event = "queued" if row.state == "queued" else "woken"
+        body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}
+        words = notice(ticket) if notice is not None and event == "queued" else ""
+        self.add("system", "event", words, turn_id=request.turn_id, body=body)
+        about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
+        self.enqueue("chat.handoff", about)
+
     def close_ticket(self) -> None:
         """Close the chat's ticket, unless another chat of the visitor has it too."""
         number, self.row.ticket_id = self.row.ticket_id, None
@@ -239,6 +285,7 @@ def begin(
         csat_comment="",
         customer_seen=0,
         operator_seen=0,
+        mailed_seq=0,
         created_at=now,
         updated_at=now,
     )

@@ -1,7 +1,7 @@
-"""Outbox of chat and evaluation events for the tenant's webhooks.
+"""Outbox of chat and evaluation events for the tenant's webhooks, and of e-mails about them.
 
 An event is written in the transaction that it reports: both are stored or neither. `pipelines.ask.chats.delivery`
-sends events; this module holds their state.
+sends events; this module holds their state. E-mail is a receiver like any other, with the id `MAIL`.
 """
 
 import json
@@ -23,6 +23,9 @@ EventName: TypeAlias = Literal[
     "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "quality.dropped"
 ]
 EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
+MailEvent: TypeAlias = Literal["email.reply", "email.alert"]
+MAIL_EVENTS: tuple[MailEvent, ...] = get_args(MailEvent)
+MAIL = "email"
 TEST_EVENT = "webhook.test"
 """Sent on an admin's request, whatever events a receiver subscribes to."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
@@ -57,6 +60,15 @@ def enqueue(session: Session, event: EventName, chat_id: str, data: Mapping[str,
     for webhook in session.scalars(select(WebhookRow).where(WebhookRow.tenant_id == tenant_id)):
         if event in webhook.events:
             session.add(_event(webhook.webhook_id, event, chat_id, data, now))
+
+
+def add(
+    session: Session, receiver: str, event: str, chat_id: str, data: Mapping[str, object], *, due: datetime
+) -> None:
+    """Write an event for one receiver of the tenant in context, to be sent from a time on."""
+    row = _event(receiver, event, chat_id, data, datetime.now(UTC))
+    row.next_at = due
+    session.add(row)
 
 
 def enqueue_test(webhook_id: str) -> str:
@@ -116,20 +128,23 @@ def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] 
         return tuple(_delivery(row) for row in rows)
 
 
-def settle(delivery: Delivery, *, fault: str = "", now: datetime | None = None) -> None:
-    """Store the result of an attempt; after a `fault` it is retried, or given up after the last attempt."""
+def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: datetime | None = None) -> DeliveryState:
+    """Store the result of an attempt; after a `fault` it is retried, or given up after the last attempt.
+
+    :param final: a fault that another attempt would meet again.
+    """
     now = now or datetime.now(UTC)
     attempts = delivery.attempts + 1
-    changed: dict[str, object] = {"attempts": attempts, "fault": fault[:500]}
-    if not fault:
-        changed |= {"state": "delivered", "delivered_at": now}
-    elif attempts > len(RETRY_SECONDS):
-        changed |= {"state": "dead"}
-    else:
+    state: DeliveryState = "delivered" if not fault else "dead" if final or attempts > len(RETRY_SECONDS) else "pending"
+    changed: dict[str, object] = {"attempts": attempts, "fault": fault[:500], "state": state}
+    if state == "delivered":
+        changed |= {"delivered_at": now}
+    elif state == "pending":
         changed |= {"next_at": now + timedelta(seconds=RETRY_SECONDS[attempts - 1])}
     key = and_(OutboxRow.tenant_id == delivery.tenant_id, OutboxRow.delivery_id == delivery.delivery_id)
     with database.writing() as session:
         session.execute(update(OutboxRow).where(key).values(**changed))
+    return state
 
 
 def deliver_again(delivery_id: str) -> None:

@@ -76,6 +76,8 @@ class Chat:
     csat_comment: str
     customer_seen: int
     operator_seen: int
+    mail_token: str | None
+    mailed_seq: int
     waiting_since: datetime | None
     snoozed_until: datetime | None
     resolved_at: datetime | None
@@ -135,6 +137,8 @@ def chat_of(row: ChatRow) -> Chat:
         csat_comment=row.csat_comment,
         customer_seen=row.customer_seen,
         operator_seen=row.operator_seen,
+        mail_token=row.mail_token,
+        mailed_seq=row.mailed_seq,
         waiting_since=row.waiting_since,
         snoozed_until=row.snoozed_until,
         resolved_at=row.resolved_at,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, func, select
 
 from tenants.accounts import policy
+from tenants.chats import mail
 from tenants.chats.change import Change, announce, begin, changing, existing
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
@@ -179,6 +180,18 @@ def mark_seen(chat_id: str, seq: int, *, by_operator: bool) -> None:
             row.customer_seen = max(row.customer_seen, seq)
 
 
+def leave_contact(chat_id: str, contact: str, words: str) -> Chat:
+    """Store how to reach the customer when they have left the chat. Repeating it changes nothing.
+
+    :param words: what the chat says about it.
+    """
+    with changing(chat_id) as change:
+        if change.row.contact != contact:
+            change.row.contact = contact
+            change.add("system", "event", words, body={"event": "contact_left"})
+        return chat_of(change.row)
+
+
 # The assistant
 
 
@@ -272,7 +285,7 @@ def hand_over(
             return None
         if change.sent_before(client_id) is not None:
             return None
-        _call_person(change, request, channel, reply=reply, notice=notice, client_id=client_id)
+        change.call_person(request, channel, reply=reply, notice=notice, client_id=client_id)
         return chat_of(row)
 
 
@@ -297,7 +310,7 @@ def receive(
         row = begin(session, channel="api", locale=locale, session_id=session_id, contact=contact)
         change = Change(session, row)
         asked = change.add("customer", "text", request.question, searchable=searchable)
-        _call_person(change, request, channel, reply=reply, client_id=answer_id(asked.message_id))
+        change.call_person(request, channel, reply=reply, client_id=answer_id(asked.message_id))
         chat = chat_of(row)
     announce(chat.chat_id)
     return chat
@@ -316,7 +329,7 @@ def reply(
     :raises Conflict: `chat_answered`, when another operator has replied since.
     :raises NotFound: `suggestion_unknown`.
     """
-    operator = context.current().subject
+    operator, wait = context.current().subject, mail.minutes()
     with changing(chat_id) as change:
         if (before := change.sent_before(client_id)) is not None:
             return Posted(chat_of(change.row), before, repeated=True)
@@ -325,6 +338,7 @@ def reply(
         body = EMPTY_BODY if suggestion is None else _use_of(change, suggestion, text)
         change.assign("operator_replied", operator, name)
         message = change.add("operator", "text", text, client_id=client_id, name=name, body=body)
+        mail.enqueue_reply(change.session, change.row, wait)
         return Posted(chat_of(change.row), message)
 
 
@@ -407,33 +421,6 @@ def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str
     """
     overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since, ChatRow.session_id.is_(None))
     return _each_due(*overdue, event="queue_timed_out", notice=notice)
-
-
-def _call_person(
-    change: Change,
-    request: HandoffRequest,
-    channel: str,
-    *,
-    reply: Callable[[Ticket], BotReply] | None = None,
-    notice: Callable[[Ticket], str] | None = None,
-    client_id: str | None = None,
-) -> None:
-    """Open the ticket and say so, unless the chat waits for a person or has one. See `hand_over`."""
-    row = change.row
-    if change.become("person_requested") == row.state:
-        return
-    row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
-    ticket = change.open_ticket(request, channel)
-    if reply is not None:
-        bot_reply = reply(ticket)
-        change.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
-    # An operator who had put the chat off has it again.
-    event = "queued" if row.state == "queued" else "woken"
-    body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}
-    words = notice(ticket) if notice is not None and event == "queued" else ""
-    change.add("system", "event", words, turn_id=request.turn_id, body=body)
-    about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
-    change.enqueue("chat.handoff", about)
 
 
 def _use_of(change: Change, suggestion: str, text: str) -> Body:

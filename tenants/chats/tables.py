@@ -44,7 +44,8 @@ class ChatRow(Base):
     """A conversation between a customer, the assistant and operators.
 
     A chat with a `session_id`, even an empty one, begins with a question from outside, such as over the API. Its
-    customer does not read it; `contact` says how to reach them, if the caller gave it.
+    customer does not read it; `contact` says how to reach them, if the caller or the visitor gave it. `mail_token`
+    names the chat in references of e-mails, `mailed_seq` is the last message that was e-mailed.
 
     `version` increases with every change of state or owner; `last_seq` is the number of the newest message. `failures`
     counts consecutive turns without an answer. `undo` is the state before an operator's last change, see
@@ -95,6 +96,8 @@ class ChatRow(Base):
     returned_at: Mapped[datetime | None]
     outcome: Mapped[str] = mapped_column(String(32), default="", server_default="")
     outcome_reason: Mapped[str] = mapped_column(String(64), default="", server_default="")
+    mail_token: Mapped[str | None] = mapped_column(String(32))
+    mailed_seq: Mapped[int] = mapped_column(default=0, server_default="0")
     undo: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -9,7 +9,7 @@ from secrets import token_bytes, token_hex
 from sqlalchemy import select
 
 from tenants.accounts import changes
-from tenants.chats.outbox import EVENT_NAMES, EventName
+from tenants.chats.outbox import EVENT_NAMES, MAIL, EventName
 from tenants.chats.tables import WebhookRow
 from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
@@ -52,7 +52,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
 
 def own() -> tuple[Webhook, ...]:
     """Return the receivers of the tenant in context, oldest first."""
-    query = select(WebhookRow).where(WebhookRow.tenant_id == context.current().tenant_id)
+    query = select(WebhookRow).where(WebhookRow.tenant_id == context.current().tenant_id, WebhookRow.webhook_id != MAIL)
     with database.reading() as session:
         return tuple(_webhook(row) for row in session.scalars(query.order_by(WebhookRow.created_at)))
 
@@ -95,7 +95,7 @@ def _secret(now: datetime) -> dict[str, str]:
 
 
 def _existing(row: WebhookRow | None) -> WebhookRow:
-    if row is None:
+    if row is None or row.webhook_id == MAIL:
         raise NotFound("webhook_unknown")
     return row
 

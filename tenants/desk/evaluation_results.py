@@ -1,5 +1,6 @@
 """Runs over a tenant's own evaluation questions: their progress, their figures, and what became worse."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -8,13 +9,16 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from tenants.chats import outbox
+from tenants.accounts import policy
+from tenants.chats import mail, outbox
 from tenants.core import context
 from tenants.core.errors import NotFound
-from tenants.desk.tables import EvaluationResultRow
+from tenants.desk.tables import EvaluationResultRow, OperatorRow
 from tenants.storage import database
 from tenants.storage.tables import JsonObject
 
+MOST_ALERTED = 20
+"""Administrators who get an alert by e-mail."""
 MOST = 100
 """Runs that are kept of a tenant; the oldest goes for a new one."""
 
@@ -98,7 +102,8 @@ def stop(run_id: str, reason: str) -> None:
 
 
 def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObject | None) -> None:
-    """Store what a run found. A loss is announced to the tenant's webhooks in the same transaction."""
+    """Store what a run found. A loss is announced by webhook and e-mail in the same transaction."""
+    address = policy.current().alert_email
     with database.writing() as session:
         row = _existing(session, run_id)
         row.state, row.done, row.updated_at = "done", row.total, datetime.now(UTC)
@@ -107,6 +112,8 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
             row.seen_at = row.updated_at
         else:
             outbox.enqueue(session, "quality.dropped", "", {"run_id": run_id, **loss})
+            for to in (address,) if address else _administrators(session):
+                mail.enqueue_alert(session, to, {"run_id": run_id, "loss": loss})
 
 
 def latest() -> tuple[EvaluationResult, ...]:
@@ -145,6 +152,13 @@ def last_night() -> datetime | None:
     )
     with database.reading() as session:
         return session.scalars(ended.limit(1)).first()
+
+
+def _administrators(session: Session) -> Sequence[str]:
+    """Return the logins of administrators that are e-mail addresses."""
+    theirs = OperatorRow.tenant_id == context.current().tenant_id, OperatorRow.role == "admin"
+    logins = session.scalars(select(OperatorRow.login).where(*theirs).order_by(OperatorRow.login).limit(MOST_ALERTED))
+    return tuple(filter(None, map(mail.address_in, logins)))
 
 
 def _own(*columns: Any) -> Select[Any]:  # noqa: ANN401 - columns or a mapped class

@@ -30,7 +30,7 @@ from tenants.storage.bounded_connection import BoundedConnection, patient
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0024"
+HEAD = "0026"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

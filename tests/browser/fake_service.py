@@ -91,6 +91,7 @@ class FakeService:
             "last_seq": len(self.messages),
             "ticket_id": None,
             "csat": None,
+            "contact_wanted": False,
             "customer_seen": 0,
             "locale": "ru",
             "created_at": _MOMENT,

@@ -488,6 +488,27 @@ def test_a_conversation_is_rated_after_its_end_and_not_before(opened: Page, serv
     assert service.called("/rating") == [{"csat": 4, "comment": "Всё понятно"}]
 
 
+def test_a_waiting_customer_says_where_to_reply(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    form = opened.locator(".contact")
+    expect(form).to_have_count(0)
+    service.change(state="queued", owner="nobody", contact_wanted=True)
+    field, save = form.get_by_label("Если вы закроете чат, куда отправить ответ?"), form.get_by_role("button")
+    service.refused_paths, service.refusal = {"/chats/chat-1/contact"}, (422, "contact_invalid")
+    field.fill("Анна")
+    save.click()
+    expect(opened.get_by_role("alert")).to_have_text("Укажите адрес почты или номер телефона.")
+    service.refusal = None
+    field.fill("anna@example.ru")
+    save.click()
+    service.wait_for_call("/contact")
+    expect(opened.get_by_role("alert")).to_have_count(0)
+    service.change(state="queued", owner="nobody", contact_wanted=False)
+    expect(form).to_have_count(0)
+    assert service.called("/contact")[-1] == {"contact": "anna@example.ru"}
+
+
 def test_the_conversation_can_be_downloaded(opened: Page, service: FakeService) -> None:
     service.answers = [_three_sentences()]
     ask(opened, "Вопрос")

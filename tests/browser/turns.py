@@ -93,6 +93,7 @@ def turn(outcome: str, text: str, **changes: object) -> Json:
             "cached": False,
             "latency_ms": 0,
             "latency_ms_by_step": {},
+            "iterations": [],
             "llm_calls": 0,
             "tokens": {},
             "cost_usd": None,

@@ -370,6 +370,21 @@ def test_a_question_is_answered_as_a_stream_and_then_stored(ivan: Visitor) -> No
     assert rated.status_code in (200, 404)
 
 
+def test_a_waiting_customer_leaves_a_contact(ivan: Visitor, operator: httpx.Client) -> None:
+    chat_id = begun(ivan)
+    path = f"/chats/{chat_id}/contact"
+    assert not ivan.send("GET", f"/chats/{chat_id}").json()["chat"]["contact_wanted"]
+    assert ivan.send("POST", f"/chats/{chat_id}/person").json()["contact_wanted"]
+    for wrong in ("Анна", "anna@", "12", "anna@example.ru\nBcc: all@example.ru"):
+        problem(ivan.send("POST", path, contact=wrong), 422, "contact_invalid")
+    for contact in ("+7 903 123-45-67", "anna@example.ru", "anna@example.ru"):
+        assert not ivan.send("POST", path, contact=contact).json()["contact_wanted"]
+    assert operator.get(f"/desk/chats/{chat_id}").json()["chat"]["contact"] == "anna@example.ru"
+    thread = ivan.send("GET", f"/chats/{chat_id}").text
+    assert thread.count("contact_left") == 2
+    assert "anna@example.ru" not in thread
+
+
 def test_a_person_takes_over_answers_and_gives_back(ivan: Visitor, operator: httpx.Client) -> None:
     chat_id = begun(ivan)
     waiting = ivan.send("POST", f"/chats/{chat_id}/person").json()

@@ -187,6 +187,9 @@ def test_turn_page_shows_scores_and_model_calls(
     table = html.fromstring(shown).xpath("//div[@aria-label='Все найденные фрагменты и их оценки']//tbody/tr")
     assert isinstance(table, list)
     assert len(table) == asked["meta"]["chunks"]["retrieved"]
+    passes = html.fromstring(shown).xpath("//div[@aria-label='Проходы поиска']//tbody/tr")
+    assert isinstance(passes, list)
+    assert len(passes) == len(asked["meta"]["iterations"]) == 1
 
 
 def test_the_playground_compares_two_settings_and_leaves_no_trace(

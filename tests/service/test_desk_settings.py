@@ -22,7 +22,7 @@ from tenants.storage import database
 from tests import desk
 from tests.desk import Browser
 from tests.service.serving import Server
-from ui.desk.settings.policy import RISKS
+from ui.desk.settings.offers import RISKS
 from ui.desk.settings.policy_fields import ELSEWHERE, GROUPS
 
 ADMIN = Tenant("settled", "admin")
@@ -158,6 +158,27 @@ def test_offers_and_synonyms_are_saved_as_they_are_typed(admin: Browser, now: Ca
     page = parsed(refused)
     assert page.get_element_by_id("synonyms-fault").text.startswith("Строка 2.")
     assert values(page, "form")["synonyms"].endswith("одно")
+
+
+def test_offers_for_certain_words_are_added_changed_and_removed(admin: Browser, now: Callable[[], Policy]) -> None:
+    kept = {"custom": "Своё.", "cancellation/подписка тариф": "Пауза на месяц."}
+    policy.change(approved_offers=kept)
+    form = values(admin.page(f"{ROOT}/offers"), "form")
+    assert (form["bound_0_words"], form["bound_0_offer"].strip()) == ("подписка тариф", "Пауза на месяц.")
+    added = {"bound_1_risk": "complaint", "bound_1_words": "курьер, доставка", "bound_1_offer": "Вернём 300 рублей."}
+    assert admin.post(f"{ROOT}/offers", {**form, **added}).status_code == 303
+    assert now().approved_offers == {**kept, "complaint/курьер доставка": "Вернём 300 рублей."}
+    form = values(admin.page(f"{ROOT}/offers"), "form")
+    wrong = {"bound_2_risk": "complaint", "bound_2_words": "", "bound_2_offer": "Перезвоним."}
+    refused = admin.post(f"{ROOT}/offers", {**form, **wrong})
+    assert refused.status_code == 422
+    assert parsed(refused).get_element_by_id("bound_2_words-fault").text == "Заполните это поле."
+    assert values(parsed(refused), "form")["bound_2_offer"].strip() == "Перезвоним."
+    twice = {**wrong, "bound_2_words": "курьер доставка"}
+    page = parsed(admin.post(f"{ROOT}/offers", {**form, **twice}))
+    assert "уже есть" in str(page.get_element_by_id("bound_2_words-fault").text)
+    assert admin.post(f"{ROOT}/offers", {**form, "bound_0_words": "", "bound_0_offer": ""}).status_code == 303
+    assert now().approved_offers == {"custom": "Своё.", "complaint/курьер доставка": "Вернём 300 рублей."}
 
 
 def test_hours_are_read_as_people_write_them(admin: Browser, now: Callable[[], Policy]) -> None:

@@ -247,6 +247,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/chats/{chat_id}/seen"): chat_case("visit", {"seq": 1}),
     ("POST", "/chats/{chat_id}/typing"): chat_case("visit", {"active": True}),
     ("POST", "/chats/{chat_id}/rating"): chat_case("visit", {"csat": 5}),
+    ("POST", "/chats/{chat_id}/contact"): chat_case("visit", {"contact": "anna@example.ru"}),
     ("POST", "/chats/{chat_id}/consent"): chat_case("visit", {"text": "Согласен"}),
     ("DELETE", "/chats/{chat_id}/consent"): chat_case("visit"),
     ("GET", "/desk/chats"): Case("operate"),

@@ -128,8 +128,23 @@ def test_the_ai_sdk_reads_the_answer(acme: httpx.Client) -> None:
     assert lines[-1] == "[DONE]"
     parts = [json.loads(line) for line in lines[:-1]]
     kinds = [part["type"] for part in parts]
-    assert (kinds[0], kinds[1], kinds[-1]) == ("start", "text-start", "finish")
+    assert (kinds[0], kinds[-1]) == ("start", "finish")
+    assert kinds.index("data-sources") < kinds.index("source-document") < kinds.index("text-start")
     turn = next(part["data"] for part in parts if part["type"] == "data-turn")
     text = "".join(part["delta"] for part in parts if part["type"] == "text-delta")
     assert text == TurnAnswer.model_validate(turn).answer.text
     assert kinds.count("source-document") == len(turn["citations"]) > 0
+    assert all(part["transient"] for part in parts if part["type"] in ("data-sources", "data-iteration"))
+
+
+def test_each_pass_is_an_event_and_part_of_the_record(acme: httpx.Client) -> None:
+    events = stream(acme, ANSWERABLE)
+    (told,) = [data for name, _, data in events if name == "rag_iteration"]
+    (recorded,) = TurnAnswer.model_validate(events[-2][2]).meta.iterations
+    assert (told["iteration"], told["tookMs"], told["route"]) == (1, recorded.took_ms, "auto")
+    assert recorded.took_ms >= recorded.retriever.took_ms > 0
+    retriever = told["retriever"]
+    assert isinstance(retriever, dict)
+    assert retriever["found"] >= retriever["by_words"] > 0
+    assert retriever["found"] == recorded.retriever.found
+    assert (told["accepted"], told["graded"]) == (recorded.accepted, recorded.graded)

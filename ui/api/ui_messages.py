@@ -1,7 +1,8 @@
 """`POST /ask/ui-messages`: the turn as the UI message stream of Vercel's AI SDK (version 1 of its protocol).
 
-Text parts carry the notice and the verified answer, source parts its sources, and a `data-turn` part the whole
-`turn.v1` object.
+Source parts with what the answer cites come first, then text parts with the notice and the verified answer, and a
+`data-turn` part with the whole `turn.v1` object. `data-sources` (what was found, while the answer is being written) and
+`data-iteration` (the figures of each retrieval pass) are transient: `onData` gets them, no message keeps them.
 """
 
 import json
@@ -23,7 +24,8 @@ from ui.api.stream import until_shutdown
 
 _PATH = "/ask/ui-messages"
 _PROTOCOL = "x-vercel-ai-ui-message-stream"
-_TEXT = "text-1"
+_TEXT_ID = "text-1"
+_TRANSIENT: Mapping[str, str] = {"sources-early": "data-sources", "rag_iteration": "data-iteration"}
 _MAX_MESSAGES = 200
 
 
@@ -79,17 +81,11 @@ def router(runner: Runner) -> APIRouter:
     async def stream_message(stream: Annotated[Stream, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
         """Answer the user's last message as a UI message stream."""
         yield _part("start", messageId=stream.turn_id)
-        text_begun = False
         async for event in until_shutdown(stream):
-            for text in text_of(event.name, event.data, footnotes=False):
-                if not text_begun:
-                    yield _part("text-start", id=_TEXT)
-                    text_begun = True
-                yield _part("text-delta", id=_TEXT, delta=text)
-            if event.name == "result":
-                if text_begun:
-                    yield _part("text-end", id=_TEXT)
-                for part in _sources(event):
+            if event.name in _TRANSIENT:
+                yield _part(_TRANSIENT[event.name], data=event.data, transient=True)
+            elif event.name == "result":
+                for part in (*_sources(event), *_text(event)):
                     yield part
                 yield _part("data-turn", data=event.data)
             elif event.name == "error":
@@ -110,6 +106,15 @@ def _sources(event: Event) -> Iterator[ServerSentEvent]:
             yield _part("source-url", sourceId=index, url=str(url), title=title)
         else:
             yield _part("source-document", sourceId=index, mediaType="text/markdown", title=title)
+
+
+def _text(event: Event) -> Iterator[ServerSentEvent]:
+    pieces = list(text_of(event.name, event.data, footnotes=False))
+    if pieces:
+        yield _part("text-start", id=_TEXT_ID)
+        for piece in pieces:
+            yield _part("text-delta", id=_TEXT_ID, delta=piece)
+        yield _part("text-end", id=_TEXT_ID)
 
 
 def _part(kind: str, **fields: object) -> ServerSentEvent:

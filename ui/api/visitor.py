@@ -9,7 +9,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from starlette.responses import PlainTextResponse
 
-from components.language.texts import LOCALES
+from components.language.texts import LOCALES, text
 from pipelines.ask.chats import presence, transcript
 from pipelines.ask.chats.contract import (
     ChatPart,
@@ -27,7 +27,7 @@ from pipelines.connections import address_of
 from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from tenants.accounts import policy
-from tenants.chats import consents, sites, store
+from tenants.chats import consents, mail, sites, store
 from tenants.chats.records import MAX_SEQ, Chat
 from tenants.core import context
 
@@ -129,6 +129,19 @@ class Rating(_Body):
         return given.replace("\x00", " ").strip()
 
 
+class ContactGiven(_Body):
+    """An e-mail address or a phone number of the customer, for replies after they have left the chat."""
+
+    contact: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+
+    @field_validator("contact")
+    @classmethod
+    def _check(cls, given: str) -> str:
+        if not mail.is_contact(given):
+            raise ValueError("contact_invalid")
+        return given
+
+
 class ConsentGiven(_Body):
     """Consent text that the customer has accepted, exactly as shown."""
 
@@ -150,6 +163,7 @@ ROUTES = (
     Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_SMALL, per_minute=120),
     Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingState, limit=_SMALL, per_minute=120),
     Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rating, limit=_SMALL, per_minute=10),
+    Route("POST", f"{_ONE}/contact", scope=SCOPE, body=ContactGiven, limit=_SMALL, per_minute=10),
     Route("POST", f"{_ONE}/consent", scope=SCOPE, body=ConsentGiven, limit=_SMALL, per_minute=10),
     Route("DELETE", f"{_ONE}/consent", scope=SCOPE, per_minute=10),
 )
@@ -261,6 +275,14 @@ def _add_stored(endpoints: APIRouter) -> None:
         """Rate the whole chat."""
         store.own(chat_id)
         return chat_part(store.rate(chat_id, body.csat, body.comment))
+
+    @endpoints.post(f"{_ONE}/contact")
+    def leave_contact(chat_id: str, body: ContactGiven) -> ChatPart:
+        """Leave an e-mail address or a phone number. Replies that are not read in the chat go to the address."""
+        chat = store.own(chat_id)
+        consents.check(chat.site)
+        kind = "email" if mail.is_on() and mail.address_in(body.contact) else "other"
+        return chat_part(store.leave_contact(chat_id, body.contact, text(f"chats.contact_left.{kind}", chat.locale)))
 
     @endpoints.post(f"{_ONE}/consent", status_code=204)
     def consent(chat_id: str, body: ConsentGiven, request: Request) -> None:

@@ -280,6 +280,7 @@ def _conversation(
         others=conversation.others(chat, staff, me.login),
         canned=conversation.canned(chat, me),
         draft=conversation.draft(chat),
+        delivery=conversation.delivery(chat, locale),
         article=articles.of_chat(chat.chat_id),
         writes=knowledge.may_publish(),
         limit=REPLY_LIMIT,

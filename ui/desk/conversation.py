@@ -11,8 +11,8 @@ from pipelines.ask import effects
 from pipelines.ask.chats import suggestions, thread
 from pipelines.ask.chats.suggestions import Fate, Suggestion
 from pipelines.ask.contract import ArticlePart, CitationPart, TurnAnswer
-from tenants.accounts import registry
-from tenants.chats import handoffs
+from tenants.accounts import policy, registry
+from tenants.chats import handoffs, mail
 from tenants.chats.records import Chat, Message
 from tenants.chats.transitions import Event, after
 from tenants.chats.visitors import ANONYMOUS, IDENTIFIED
@@ -48,7 +48,7 @@ class Bubble:
 
     `turn` is the assistant's whole turn, if this version can parse it; `fate` is the result of a suggestion.
     `superseded`: the customer has edited it, or gone back to an earlier message, and no longer sees it.
-    `cards` are the articles that the customer saw below the text.
+    `cards` are the articles that the customer saw below the text. `email` says how it came by e-mail, if it did.
     """
 
     seq: int
@@ -62,6 +62,7 @@ class Bubble:
     cards: tuple[ArticlePart, ...]
     file_name: str
     file_id: str
+    email: str
     suggestion: Suggestion | None
     fate: Fate
     superseded: bool
@@ -177,10 +178,35 @@ def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate
         cards=turn.articles if turn is not None and turn.outcome in WITH_ARTICLES else (),
         file_name=str(about.get("name", "")),
         file_id=str(about.get("file_id", "")),
+        email=_email(message, locale),
         suggestion=suggestion,
         fate=fate,
         superseded=superseded,
     )
+
+
+def _email(message: Message, locale: str) -> str:
+    """Return what the desk says about a message that came by e-mail; empty for any other."""
+    came = message.body.get("email")
+    if not isinstance(came, Mapping):
+        return ""
+    left_out = int(str(came.get("attachments", 0)))
+    words = text("desk.chat.by_email", locale, address=str(came.get("from", "")))
+    return f"{words} {text('desk.chat.email_attachments', locale, count=left_out)}" if left_out else words
+
+
+def delivery(chat: Chat, locale: str) -> str:
+    """Return where replies in a chat go, if the customer may not read them there; empty if they may."""
+    outside, address = chat.session_id is not None, mail.address_in(chat.contact)
+    if address and mail.is_on():
+        minutes = policy.current().email_after_minutes
+        kind = "email" if outside or not minutes else "email_later"
+        return text(f"desk.chat.reply_goes.{kind}", locale, address=address, minutes=minutes)
+    if not outside:
+        return text("desk.chat.reply_goes.leaves", locale, contact=chat.contact) if chat.contact else ""
+    if chat.contact:
+        return text("desk.chat.outside", locale, contact=chat.contact)
+    return text("desk.chat.unreachable", locale)
 
 
 def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
@@ -188,6 +214,15 @@ def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
         return message.text
     event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
     try:
-        return text(f"chats.event.{event}", locale, name=message.name or people.get(login, login))
+        name, fault = message.name or people.get(login, login), _fault(str(message.body.get("fault", "")), locale)
+        return text(f"chats.event.{event}", locale, name=name, fault=fault)
     except KeyError:
         return event
+
+
+def _fault(code: str, locale: str) -> str:
+    """Return the reason of an undelivered e-mail; a server's code unchanged."""
+    try:
+        return text(f"desk.chat.email_fault.{code}", locale)
+    except KeyError:
+        return code

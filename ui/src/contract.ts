@@ -91,6 +91,8 @@ export interface Chat {
   readonly version: number;
   readonly last_seq: number;
   readonly ticket_id: string | null;
+  /** The customer waits for a person and has left no e-mail address or phone number. */
+  readonly contact_wanted: boolean;
   readonly csat: number | null;
   readonly customer_seen: number;
   readonly locale: string;

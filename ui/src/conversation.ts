@@ -193,6 +193,18 @@ export class Conversation {
     });
   }
 
+  async leaveContact(contact: string): Promise<void> {
+    await this.attempt(async () => {
+      try {
+        this.take(await this.api.json<Chat>('POST', this.path('contact'), { contact }));
+        this.fault = null;
+      } catch (problem) {
+        if (!(problem instanceof Problem) || problem.status !== 422) throw problem;
+        this.fault = 'contact_invalid';
+      }
+    });
+  }
+
   async rate(csat: number, comment: string): Promise<void> {
     await this.attempt(async () => {
       await this.api.json('POST', this.path('rating'), { csat, comment });

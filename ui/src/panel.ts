@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
 import { type Card, cardView } from './card';
+import { contact } from './contact';
 import type { Message } from './contract';
 import type { Conversation } from './conversation';
 import { CROSS, type Passage, type PassageActions, passageView } from './passage';
@@ -46,6 +47,7 @@ export function panel(conversation: Conversation, state: PanelState, actions: Pa
     <div class="thread" role="log" aria-live="off" tabindex="0" aria-label=${texts.say('messages')}>
       <div class="messages">${conversation.refusal ? nothing : thread(conversation, actions)}</div>
     </div>
+    ${conversation.chat?.contact_wanted ? contact(conversation) : nothing}
     ${conversation.chat?.state === 'resolved' ? ending(conversation, state, actions) : nothing}
     ${conversation.site && !conversation.refusal ? composer(conversation, state, actions) : nothing}
     <p class="hidden" role="status" aria-live="polite">${conversation.spoken}</p>

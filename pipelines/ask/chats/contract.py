@@ -6,20 +6,24 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
+from tenants.accounts import policy
 from tenants.chats import store
 from tenants.chats.records import Author, Chat, Kind, Message, Posted
 from tenants.chats.transitions import State
 
 Owner: TypeAlias = Literal["bot", "human", "nobody"]
 
-_FOR_OPERATORS = frozenset({"operator", "meant", "suggestion"})
-"""Keys of a message that customers do not see: operators' internal names, the interpreted question, and the assistant's
-suggestion.
+_FOR_OPERATORS = frozenset({"operator", "meant", "suggestion", "email"})
+"""Keys of a message that customers do not see: operators' internal names, the interpreted question, the assistant's
+suggestion, and the e-mail that a message came by.
 """
 
 
 class ChatPart(BaseModel):
-    """A chat for its customer. `owner` answers next; `nobody` means that the chat waits or is over."""
+    """A chat for its customer. `owner` is the side that answers next, `nobody` while the chat waits or after its end.
+
+    `contact_wanted`: the customer waits for a person and has not said how to reach them after leaving the chat.
+    """
 
     chat_id: str
     state: State
@@ -28,6 +32,7 @@ class ChatPart(BaseModel):
     version: int
     last_seq: int
     ticket_id: str | None
+    contact_wanted: bool
     csat: int | None
     customer_seen: int
     operator_seen: int
@@ -129,9 +134,10 @@ def owner(chat: Chat) -> Owner:
 
 
 def _chat_fields(chat: Chat) -> dict[str, Any]:
-    names = ChatPart.model_fields.keys() - {"owner", "assignee_name"}
+    names = ChatPart.model_fields.keys() - {"owner", "assignee_name", "contact_wanted"}
     return {
         **{name: getattr(chat, name) for name in names},
         "owner": owner(chat),
+        "contact_wanted": chat.state == "queued" and not chat.contact and policy.current().email_replies,
         "assignee_name": store.assignee_name(chat) or None,
     }

@@ -1,4 +1,5 @@
-"""Delivery of chat events to the tenants' webhooks, signed by Standard Webhooks (https://www.standardwebhooks.com).
+"""Delivery of the outbox: chat events to the tenants' webhooks, signed by Standard Webhooks
+(https://www.standardwebhooks.com), and e-mails (`outgoing`).
 
 Deliveries to one receiver are sequential, to different receivers parallel: a hanging receiver delays only itself. A
 failed delivery is retried under the same id for more than a day, then marked dead until an operator resends it. A
@@ -15,6 +16,7 @@ from threading import Event, Lock, Thread
 from time import time
 
 from components.ingest.fetch import Fetcher, is_permitted
+from pipelines.ask.chats import outgoing
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
 from tenants.core.context import Tenant, acting_as
@@ -67,6 +69,9 @@ class WebhookDelivery:
     def deliver(self, delivery: Delivery) -> None:
         """Make one attempt, and note how it ended."""
         with acting_as(Tenant(delivery.tenant_id, "webhooks")):
+            if delivery.webhook_id == outbox.MAIL:
+                outgoing.deliver(delivery)
+                return
             try:
                 webhook = webhooks.get(delivery.webhook_id)
             except NotFound:

@@ -234,7 +234,7 @@ class Evaluation:
 
         def work() -> tuple[Turn, TurnAnswer]:
             turn, steps = self._ask.finish(begin(request, history=()))
-            return turn, answer_of(turn, steps=steps.milliseconds, calls=steps.calls)
+            return turn, answer_of(turn, steps=steps)
 
         return self._runner.in_background(work) if self._runner is not None else work()
 

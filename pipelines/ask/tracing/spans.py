@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from haystack import Document
 
-from components.answer.drafts import to_draft
 from components.language.personal import mask
 from components.models.calls import Call
-from components.passages import relevance, to_passage
-from components.turn import Verdict
+from components.passages import to_passage
+from pipelines.ask.iterations import iterations
 from pipelines.ask.record import PROMPT_LIMIT
-from pipelines.ask.steps import Outputs, Step
+from pipelines.ask.steps import Step
 from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
 from pipelines.ask.tracing.span import Event, Span, Value
 from pipelines.ask.tracing.trace import Trace
@@ -98,42 +97,11 @@ def _about(trace: Trace) -> dict[str, object]:
 
 def _passes(trace: Trace) -> Iterator[Event]:
     """Yield the result of each retrieval pass, when its last step has ended."""
-    iteration, state, ended, took = 0, dict[str, Value](), 0, 0.0
-    for step in trace.steps.finished:
-        outputs = step.outputs or {}
-        attempt = outputs.get("attempt", iteration) if step.name != "rewrite" else iteration
-        if attempt != iteration:
-            if iteration:
-                yield Event("rag_iteration", ended, state)
-            iteration, took = attempt, 0.0
-            state = {"iteration": attempt, "max_iterations": trace.answer.verdict.max_iterations}
-        if iteration and "turn" not in outputs:
-            state |= _state(outputs)
-            ended = trace.steps.clock + step.ended
-            took += (step.ended - step.started) / 1e6
-            state["took_ms"] = round(took, 3)
-    if iteration:
-        yield Event("rag_iteration", ended, state)
-
-
-def _state(outputs: Outputs) -> dict[str, Value]:
-    """Return the figures of a pass that these outputs hold."""
-    state: dict[str, Value] = {}
-    if "graded" in outputs:
-        graded = outputs["graded"]
-        state |= {"passages": len(graded), "kept": sum(bool(one.meta.get("graded")) for one in graded)}
-        state["relevance"] = max(map(relevance, graded), default=0.0)
-    if "adequacy" in outputs:
-        state["adequacy"] = outputs["adequacy"]
-    if isinstance(verdict := outputs.get("verdict", outputs.get("refuse")), Verdict):
-        state |= {"route": verdict.route, "reasons": verdict.reasons}
-    if answers := outputs.get("answers"):
-        draft = to_draft(answers[0])
-        state |= {"claims": len(draft.claims), "factuality": draft.factuality}
-        state["factuality_status"] = draft.factuality_status
-    if (evaluation := outputs.get("evaluation")) is not None:
-        state["quality"] = evaluation.quality
-    return state
+    for part, ended in iterations(trace.steps.finished):
+        figures = part.model_dump(exclude_none=True)
+        found = {f"retriever.{name}": value for name, value in figures.pop("retriever").items()}
+        limit = {"max_iterations": trace.answer.verdict.max_iterations}
+        yield Event("rag_iteration", trace.steps.clock + ended, {**figures, **found, **limit})
 
 
 def _outcome(trace: Trace, at: int) -> Event:

@@ -3,12 +3,13 @@
 from fastapi import APIRouter
 
 from pipelines.gate import Route
-from ui.desk.settings import change, hours, model, policy, sign_in, site, token, tool, webhook
+from ui.desk.settings import change, hours, model, offers, policy, sign_in, site, token, tool, webhook
 from ui.desk.view import Desk
 
 _SECTIONS = (
     policy,
     hours,
+    offers,
     site,
     tool,
     webhook,

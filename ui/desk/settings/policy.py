@@ -1,14 +1,9 @@
-"""The tenant's policy: rules by topic, approved offers, synonyms. Each topic has a separate form."""
-
-from collections.abc import Mapping
-from typing import get_args
+"""The tenant's policy: rules by topic, synonyms. Each topic has a separate form."""
 
 from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
-from components.turn import Risk
-from pipelines import problems
 from pipelines.gate import Route
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
@@ -19,12 +14,11 @@ from ui.desk.settings.policy_fields import GROUPS, policy_fields, read_policy_fi
 from ui.desk.view import Desk
 
 _GROUP = "/policy/{group}"
-_OFFERS, _SYNONYMS = "/offers", "/synonyms"
-RISKS = tuple(risk for risk in get_args(Risk) if risk != "none")
+_SYNONYMS = "/synonyms"
 
 ROUTES: tuple[Route, ...] = (
-    *pages.reads("", _OFFERS, _SYNONYMS),
-    *pages.writes(FORM_BYTES, _GROUP, _OFFERS, _SYNONYMS),
+    *pages.reads("", _SYNONYMS),
+    *pages.writes(FORM_BYTES, _GROUP, _SYNONYMS),
 )
 
 
@@ -32,7 +26,6 @@ def router(desk: Desk) -> APIRouter:
     """Return the pages."""
     endpoints = APIRouter(include_in_schema=False)
     _add_rules(endpoints, desk)
-    _add_offers(endpoints, desk)
     _add_synonyms(endpoints, desk)
     return endpoints
 
@@ -75,36 +68,6 @@ def _page(desk: Desk, here: str, now: Policy, refused: Invalid | Conflict | None
     """Return a form with the current policy."""
     status = refused.status if refused else 200
     return pages.page(desk, here, f"{here}.html", status, version=policy.version_of(now), **values)
-
-
-def _add_offers(endpoints: APIRouter, desk: Desk) -> None:
-    @endpoints.get(pages.ROOT + _OFFERS)
-    def show_offers(saved: pages.Saved = "") -> Response:
-        now = policy.latest()
-        return offers(now, now.approved_offers, saved=saved)
-
-    @endpoints.post(pages.ROOT + _OFFERS)
-    def save_offers(form: Typed) -> Response:
-        typed = {risk: forms.area(form, risk) for risk in RISKS}
-        now = policy.latest()
-        others = {risk: offer for risk, offer in now.approved_offers.items() if risk not in RISKS}
-        chosen = others | {risk: offer for risk, offer in typed.items() if offer}
-        try:
-            policy.apply({"approved_offers": chosen}, forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return offers(policy.latest(), typed, refused)
-        return pages.saved(pages.ROOT + _OFFERS)
-
-    def offers(
-        now: Policy, shown: Mapping[str, str], refused: Invalid | Conflict | None = None, *, saved: str = ""
-    ) -> Response:
-        fields = tuple(Field(risk, "area", shown.get(risk, "")) for risk in RISKS)
-        fault = ""
-        if refused is not None:
-            current = tuple(Field(risk, "area", now.approved_offers.get(risk, "")) for risk in RISKS)
-            fault, fields = forms.refusal(refused, fields, current)
-            fault = fault or problems.explained(refused)[1]
-        return _page(desk, "offers", now, refused, fields=fields, fault=fault, saved=saved)
 
 
 def _add_synonyms(endpoints: APIRouter, desk: Desk) -> None:

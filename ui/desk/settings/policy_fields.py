@@ -16,6 +16,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "assistant": ("name", "locale", "topics_ru", "topics_en", "profile", "streaming", "chat_tools"),
     "answers": ("answer_threshold", "low_confidence_to_human", "top_k", "allowed_domains"),
     "handoff": ("handoff_channel", "spent_budget_to_person", "failures_to_person", "queue_minutes"),
+    "email": ("email_replies", "email_from_name", "email_after_minutes", "alert_email"),
     "files": ("chat_file_bytes", "chat_files", "chat_storage_bytes"),
     "retention": ("chat_days", "chat_file_days", "audit_days", "trace_content"),
     "limits": ("spend_cap_usd_per_day", "rate_limit_per_minute", "rate_limit_per_day"),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from components.ingest.fetch import canonical
 from pipelines.gate import Route
 from tenants.chats import outbox, webhooks
-from tenants.chats.outbox import EVENT_NAMES, TEST_EVENT
+from tenants.chats.outbox import EVENT_NAMES, MAIL_EVENTS, TEST_EVENT
 from tenants.core.errors import Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Field, Typed
@@ -79,7 +79,7 @@ def router(desk: Desk) -> APIRouter:
             url=url or Field("url", "text", required=True),
             events=EVENT_NAMES,
             chosen=chosen,
-            names=(*EVENT_NAMES, TEST_EVENT),
+            names=(*EVENT_NAMES, TEST_EVENT, *MAIL_EVENTS),
             secret=secret,
             saved=saved,
             dead=dead,

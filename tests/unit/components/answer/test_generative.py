@@ -102,13 +102,40 @@ def test_without_a_model_and_a_quotation_there_is_no_answer() -> None:
     assert answered(DOWN)[0].claims == ()
 
 
-def test_two_drafts_are_compared() -> None:
-    first, second = form(("Вода не сливается.", [1])), form(("Дверца открыта.", [1]))
-    models = ScriptedModels(answer=[first, second])
-    answerer = GenerativeAnswerer(models, second_temperature=0.9)
-    draft = to_draft(answerer.run(question=QUESTION, query=QUESTION, documents=[DOCUMENT])["answers"][0])
-    assert draft.agreement == 0.0
-    assert models.asked == ["answer", "answer"]
+WRONG, RIGHT = form(("Фильтр чистят раз в 6 месяцев.", [1])), form(("Фильтр чистят раз в 24 месяца.", [1]))
+LONGER = form(("Чистят фильтр раз в 24 месяца.", [1]), ("Выключите машину.", [1]))
+NOTHING = form(covers="none")
+
+
+@pytest.mark.parametrize(
+    ("replies", "kept", "agreement"),
+    [
+        ([WRONG, RIGHT, LONGER], "24", 0.5),
+        ([RIGHT, LONGER, RIGHT], "24", 1.0),
+        ([WRONG, NOTHING, NOTHING], "", 0.5),
+        ([WRONG, RIGHT], "6", 0.0),
+        ([DOWN, RIGHT, RIGHT], "24", 1.0),
+    ],
+)
+def test_the_draft_that_most_others_bear_out_is_kept(replies: list[Reply], kept: str, agreement: float) -> None:
+    models = ScriptedModels(answer=replies)
+    with collect_degraded() as noted:
+        answers = GenerativeAnswerer(models, samples=len(replies)).run(
+            question=QUESTION, query=QUESTION, documents=[DOCUMENT]
+        )
+    draft = to_draft(answers["answers"][0])
+    assert (kept in draft.text, draft.agreement) == (True, agreement)
+    assert bool(draft.claims) == bool(kept)
+    assert models.asked == ["answer"] * len(replies)
+    assert list(noted) == (["agreement"] if DOWN in replies else [])
+
+
+def test_without_any_draft_the_section_is_quoted() -> None:
+    answerer = GenerativeAnswerer(ScriptedModels(answer=DOWN), ExtractiveAnswerer(), samples=3)
+    answers = answerer.run(question=QUESTION, query=QUESTION, documents=[DOCUMENT])["answers"]
+    assert to_draft(answers[0]).quoted
+    with pytest.raises(ValueError, match="samples"):
+        GenerativeAnswerer(ScriptedModels(), samples=6)
 
 
 def test_round_trip() -> None:

@@ -11,7 +11,7 @@ from components.judge.llm import LlmJudge
 from components.models.calls import collect_calls
 from components.models.failures import Malformed, ModelFailed
 from components.models.prompts import prompt
-from components.turn import Claim
+from components.turn import Claim, RejectedApproach
 from tests.generated import texts
 from tests.models import DOWN, Reply, ScriptedModels
 from tests.turns import passage
@@ -92,6 +92,15 @@ def test_only_cited_passages_are_sent() -> None:
 def test_a_check_that_omits_a_claim_is_invalid() -> None:
     with pytest.raises(Malformed):
         checked(fact(1))
+
+
+def test_proposals_name_claims_and_approaches_that_exist() -> None:
+    rejected = [RejectedApproach("r", "Стучать по корпусу", "", ""), RejectedApproach("s", "Вернуть наличными", "", "")]
+    valid = {"proposals": [{"number": 2, "approach": 1}]}
+    models = ScriptedModels(proposals=[{"proposals": [{"number": 2, "approach": 3}]}, valid])
+    found = LlmJudge(models).proposals(CLAIMS, rejected, locale="ru", tier="fast")
+    assert (found, models.asked) == ({1: rejected[0]}, ["proposals", "proposals"])
+    assert "1. Стучать по корпусу\n2. Вернуть наличными" in (models.messages[0][-1].text or "")
 
 
 def test_an_answer_is_evaluated_without_its_passages() -> None:

@@ -71,6 +71,22 @@ def test_a_rejected_approach_is_withheld() -> None:
     assert (draft.claims, draft.withheld) == ((), (approach,))
 
 
+def test_a_paraphrase_of_a_rejected_approach_is_withheld() -> None:
+    approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
+    knock, clean = Claim("Обстучите насос молотком.", (1,)), Claim("Чек не нужен.", (1,))
+    draft = verified(FixedJudge(proposals=[knock.text]), knock, clean, rejected=[approach])
+    assert ([claim.text for claim in draft.claims], draft.withheld) == ([clean.text], (approach,))
+    # Only the model can tell: a quoted draft is checked by words.
+    assert not verified(FixedJudge(proposals=[knock.text]), knock, quoted=True, rejected=[approach]).withheld
+
+
+def test_no_claim_passes_if_proposals_cannot_be_checked() -> None:
+    approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
+    with collect_degraded() as noted:
+        draft = verified(FixedJudge(broken=["proposals"]), Claim("Чек не нужен.", (1,)), rejected=[approach])
+    assert (draft.factuality_status, list(noted)) == ("failed", ["verifier"])
+
+
 def test_a_claim_without_a_citation_is_dropped() -> None:
     assert verified(FixedJudge(), Claim("Гарантия большая.", ())).claims == ()
 

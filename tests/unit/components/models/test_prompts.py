@@ -12,7 +12,7 @@ from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
 from components.answer.generative import AnswerForm
-from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm
+from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, ProposalsForm
 from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.prompts import Prompt, block, prompt
@@ -28,6 +28,7 @@ FORMS: dict[str, type[Form]] = {
     "condense": CondensedForm,
     "evaluate": EvaluationForm,
     "grade": GradesForm,
+    "proposals": ProposalsForm,
     "rewrite": QueriesForm,
     "tool": ToolForm,
 }

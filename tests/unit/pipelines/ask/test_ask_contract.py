@@ -54,8 +54,8 @@ KEYS = {
     "scores": {"quality", "relevance", "factuality", "adequacy", "confidence", "hallucination"},
     "routing": {"intent", "risk", "complexity"},
     "meta": {
-        "provider", "model", "quality", "cached", "latency_ms", "latency_ms_by_step", "llm_calls", "tokens", "cost_usd",
-        "chunks", "beside", "filters", "query", "degraded", "prompt_version",
+        "provider", "model", "quality", "cached", "latency_ms", "latency_ms_by_step", "iterations", "llm_calls",
+        "tokens", "cost_usd", "chunks", "beside", "filters", "query", "degraded", "prompt_version",
     },
 }  # fmt: skip
 

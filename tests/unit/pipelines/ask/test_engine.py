@@ -18,7 +18,7 @@ from components.turn import PASSES, Exchange, Filters, Outcome, Quality, Reason,
 from pipelines.ask.answering import answer_of
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.events import NamedEvent, Narrator
-from pipelines.ask.steps import Outputs, Steps, record_steps
+from pipelines.ask.steps import Step, Steps, record_steps
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import NoTenant
@@ -55,8 +55,8 @@ def streamed(engine: AskEngine, question: str) -> list[NamedEvent]:
     """The events of a streamed turn between `accepted` and `done`."""
     narrator, sent = Narrator(), list[NamedEvent]()
 
-    def watch(step: str, outputs: Outputs) -> None:
-        sent.extend(narrator.step(step, outputs))
+    def watch(step: Step) -> None:
+        sent.extend(narrator.step(step))
 
     with record_steps(watch):
         turn = ask(engine, question)

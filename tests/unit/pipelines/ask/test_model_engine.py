@@ -167,10 +167,10 @@ def test_an_invented_sentence_is_dropped_and_the_rest_is_shown(deployed: Deploye
     assert turn.outcome in {"answered", "partially_answered"}
 
 
-def test_two_drafts_that_agree_pass_the_gate_of_agreement(deployed: Deployed, tmp_path: Path) -> None:
+def test_three_drafts_that_agree_pass_the_gate_of_agreement(deployed: Deployed, tmp_path: Path) -> None:
     engine, simulator = deployed
     described = engine.pipeline.to_dict() | {"metadata": {"exit": "outcome"}}
-    described["components"]["answer"]["init_parameters"]["second_temperature"] = 0.9
+    described["components"]["answer"]["init_parameters"]["samples"] = 3
     path = tmp_path / "ask.yaml"
     path.write_text(yaml.safe_dump(described), encoding="utf-8")
     with closing(AskEngine(path)) as again:
@@ -179,7 +179,7 @@ def test_two_drafts_that_agree_pass_the_gate_of_agreement(deployed: Deployed, tm
     assert turn.draft is not None
     assert turn.draft.agreement == 1.0
     assert "agreement" in {gate.name for gate in turn.verdict.gates}
-    assert steps(made) == ["answer", "answer", "claims", "evaluate"]
+    assert steps(made) == ["answer", "answer", "answer", "claims", "evaluate"]
 
 
 def edited(old: str, new: str) -> str:

@@ -16,6 +16,7 @@ from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.profiles import ProfileEngines
+from pipelines.ask.steps import Steps
 from settings import ROOT, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
@@ -149,7 +150,9 @@ def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
 def answer(*made: Call, degraded: tuple[str, ...] = (), quoted: bool = False) -> TurnAnswer:
     draft = Draft("", (), (), quoted=quoted)
     turn = Turn("t", "q", outcome="answered", draft=draft, degraded=degraded)
-    return answer_of(turn, calls=made)
+    steps = Steps()
+    steps.calls = made
+    return answer_of(turn, steps=steps)
 
 
 def failed(step: str, outcome: str) -> Call:

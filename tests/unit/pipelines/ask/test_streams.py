@@ -17,8 +17,9 @@ from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.events import Event, Narrator
+from pipelines.ask.events import Event, NamedEvent, Narrator
 from pipelines.ask.runner import Runner, for_models
+from pipelines.ask.steps import Outputs, Step
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
 from settings import Settings
@@ -69,11 +70,15 @@ def test_what_is_no_answer_has_a_result_alone(outcome: Outcome) -> None:
     assert [name for name, _ in Narrator().end(answer_of(finished(outcome)))] == ["result"]
 
 
+def step_of(narrator: Narrator, name: str, outputs: Outputs) -> Iterator[NamedEvent]:
+    return narrator.step(Step(name, 1, name, 0, 1_000_000, outputs))
+
+
 def writing(*pieces: str) -> tuple[Narrator, str]:
     """A narrator behind the relevance gate that has heard these pieces of an answer, and what it told of them."""
     narrator = Narrator()
-    list(narrator.step("dedupe", {"attempt": 1}))
-    list(narrator.step("evaluate_retrieval", PASSED))
+    list(step_of(narrator, "dedupe", {"attempt": 1}))
+    list(step_of(narrator, "evaluate_retrieval", PASSED))
     return narrator, "".join(tokens(list(narrator.piece(piece, provisional=False)) for piece in pieces))
 
 
@@ -114,7 +119,7 @@ def test_an_answer_that_came_to_nothing_is_taken_back(outcome: Outcome) -> None:
 @pytest.mark.usefixtures("_careful")
 def test_another_answer_of_a_later_pass_is_not_mixed_into_the_first() -> None:
     narrator, first_events = writing("Первый [1].")
-    list(narrator.step("rewrite", {"attempt": 2}))
+    list(step_of(narrator, "rewrite", {"attempt": 2}))
     assert not list(narrator.piece("Второй [1].", provisional=False))
     sent_events = list(narrator.end(answer_of(finished("answered", "Второй [1]."))))
     assert first_events == "Первый [1]."
@@ -128,10 +133,10 @@ def test_no_piece_is_told_before_the_relevance_gate() -> None:
 @pytest.mark.usefixtures("_careful")
 def test_stages_and_sources_are_told_after_the_relevance_gate() -> None:
     narrator = Narrator()
-    assert list(narrator.step("guard", {"question": "q"})) == []
-    assert list(narrator.step("evaluate_retrieval", {"retry": ["цена"]})) == []
-    assert list(narrator.step("dedupe", {"attempt": 2, "documents": []})) == []
-    told = list(narrator.step("evaluate_retrieval", PASSED))
+    assert list(step_of(narrator, "guard", {"question": "q"})) == []
+    assert list(step_of(narrator, "evaluate_retrieval", {"retry": ["цена"]})) == []
+    assert list(step_of(narrator, "dedupe", {"attempt": 2})) == []
+    told = list(step_of(narrator, "evaluate_retrieval", PASSED))
     assert [(name, data.get("node"), data.get("iteration")) for name, data in told] == [
         ("stage", "guard", 1),
         ("stage", "evaluate_retrieval", 1),
@@ -141,7 +146,7 @@ def test_stages_and_sources_are_told_after_the_relevance_gate() -> None:
     ]
     assert isinstance(citations := told[-1][1]["citations"], list)
     assert [(one["chunk_id"], one["title"], one["snippet"]) for one in citations] == [("c7", "Статья", "Ответ.")]
-    assert [name for name, _ in narrator.step("answer", {"answers": []})] == ["stage"]
+    assert [name for name, _ in step_of(narrator, "answer", {"answers": []})] == ["stage"]
     refused = answer_of(finished("cannot_answer"))
     assert [name for name, _ in narrator.end(refused)] == ["retract", "result"]
 

@@ -28,7 +28,8 @@ from settings import ROOT
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.index import DENSE, open_collection
-from tenants.knowledge import documents
+from tenants.knowledge import documents, rejected
+from tenants.knowledge.rejected import Rejected
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.pages import MODELS, marked
 
@@ -108,6 +109,16 @@ def test_cosines_of_the_fitted_encoder_answer_in_other_words(
     monkeypatch.setattr("components.retrieve.reranker.is_fitted", lambda space: ENCODER in space)
     turn = ask_turn(engine, "Помпа: когда помпа?")
     assert (turn.outcome, "3 дня" in turn.reply.text) == ("answered", True)
+
+
+def test_a_rejected_approach_in_other_words_reaches_the_evidence(shop: Tenant, engine: AskEngine) -> None:
+    approaches = [rejected.put(Rejected(text, "нельзя")) for text in ("Насос", "Возврат")]
+    try:
+        evidence = ask_turn(engine, "Помпа: когда помпа?").evidence
+    finally:
+        for approach in approaches:
+            rejected.remove(approach.rejected_id)
+    assert [(one.text, one.coverage) for one in evidence.rejected] == [("Насос", 0.0)]
 
 
 def test_a_question_in_the_words_of_an_article_is_answered(shop: Tenant, engine: AskEngine) -> None:

@@ -1,0 +1,169 @@
+"""Brings customers' answers by e-mail into their chats: a mailbox is read by IMAP while the service runs.
+
+E-mails that belong to no chat are not changed, because people may read the mailbox too. Several processes may
+look at once: an e-mail is stored in its chat once.
+"""
+
+import imaplib
+import logging
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+
+from components.language.texts import text
+from pipelines.ask.chats import incoming
+from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
+from pipelines.ask.staffing import sentence
+from settings import Settings, get_settings
+from tenants.accounts import policy, registry
+from tenants.chats import mailed, sites, store
+from tenants.chats.handoffs import Ticket
+from tenants.chats.mail import Reference
+from tenants.chats.records import Body, Chat
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Forbidden, NotFound, trail
+
+log = logging.getLogger("opora.mail")
+
+SECONDS = 30.0
+"""Time limit of each answer of the server."""
+ATTEMPTS = 5
+AT_ONCE = 50
+"""E-mails of one look."""
+_GRACE_SECONDS = 5.0
+
+
+class Mailbox:
+    """Looks into the mailbox of the settings; without one it does nothing."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or get_settings()
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="mailbox", daemon=True)
+        # The last e-mail looked at, of the mailbox in this state; UIDs start anew in another one.
+        self._validity, self._last = b"", 0
+        self._attempts = 0
+
+    def warm_up(self) -> None:
+        """Begin to look."""
+        if self._settings.imap_host:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Finish the e-mail in work."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(_GRACE_SECONDS)
+
+    def look(self) -> int:
+        """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat."""
+        taken = 0
+        with _opened(self._settings) as box:
+            self._begin(box)
+            for uid in self._unread(box)[:AT_ONCE]:
+                if self._closing.is_set():
+                    break
+                taken += self._take(box, uid)
+                self._last, self._attempts = uid, 0
+        return taken
+
+    def _take(self, box: imaplib.IMAP4, uid: int) -> bool:
+        """Take an e-mail. After `ATTEMPTS` failures it is skipped, so that it does not block the rest."""
+        try:
+            if _take(incoming.read(_fetched(box, uid), self._settings.mail_from)):
+                box.uid("STORE", str(uid), "+FLAGS", r"(\Seen)")
+                return True
+        except Exception as error:
+            self._attempts += 1
+            if self._attempts < ATTEMPTS:
+                raise
+            log.error("an e-mail is left in the mailbox: %s", trail(error))
+        return False
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._settings.imap_seconds):
+            try:
+                self.look()
+            except Exception as error:
+                # The server or the database may be away; there is another chance soon.
+                log.error("mailbox: %s", trail(error))
+
+    def _begin(self, box: imaplib.IMAP4) -> None:
+        status, _ = box.select(f'"{self._settings.imap_folder}"')
+        if status != "OK":
+            raise imaplib.IMAP4.error("there is no such folder")
+        validity = (box.response("UIDVALIDITY")[1] or [b""])[0] or b""
+        if validity != self._validity:
+            self._validity, self._last = validity, 0
+
+    def _unread(self, box: imaplib.IMAP4) -> list[int]:
+        """Return the UIDs of the unread e-mails that were not looked at, the oldest first."""
+        _, found = box.uid("SEARCH", f"UID {self._last + 1}:* UNSEEN")
+        uids = [int(uid) for uid in (found[0] or b"").split()] if found else []
+        # `*` is the last e-mail, even if it was looked at.
+        return sorted(uid for uid in uids if uid > self._last)
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
+    """Open a signed-in connection."""
+    address, checked = (settings.imap_host, settings.imap_port), ssl.create_default_context()
+    if settings.imap_tls == "tls":
+        box: imaplib.IMAP4 = imaplib.IMAP4_SSL(*address, ssl_context=checked, timeout=SECONDS)
+    else:
+        box = imaplib.IMAP4(*address, timeout=SECONDS)
+    try:
+        if settings.imap_tls == "starttls":
+            box.starttls(checked)
+        box.login(settings.imap_user, settings.imap_password.get_secret_value())
+        yield box
+    finally:
+        with suppress(OSError, imaplib.IMAP4.error):
+            box.logout()
+
+
+def _fetched(box: imaplib.IMAP4, uid: int) -> bytes:
+    """Return the beginning of an e-mail, without marking it as read."""
+    _, parts = box.uid("FETCH", str(uid), f"(UID BODY.PEEK[]<0.{MAX_BYTES}>)")
+    return next((part[1] for part in parts if isinstance(part, tuple)), b"")
+
+
+def _take(read: Incoming) -> bool:
+    """Take an e-mail into the chat that it belongs to. Returns whether it belongs to one."""
+    for reference in read.references:
+        with acting_as(Tenant(reference.tenant_id, "mail")):
+            chat = _named(reference)
+            if chat is not None:
+                _store(chat, read)
+                return True
+    return False
+
+
+def _named(reference: Reference) -> Chat | None:
+    """Return the chat that a reference proves to know; None for any other, and where e-mail is switched off."""
+    try:
+        if registry.current().suspended_at is not None or not policy.current().email_replies:
+            return None
+        chat = store.get(reference.chat_id)
+    except (NotFound, Forbidden):
+        return None
+    return chat if reference.names(chat.mail_token) else None
+
+
+def _store(chat: Chat, read: Incoming) -> None:
+    if read.kind == "bounce":
+        mailed.note_undelivered(chat.chat_id, "returned")
+        return
+    if read.kind != "answer":
+        log.info("an e-mail for chat %s is not taken: %s", chat.chat_id, read.kind)
+        return
+    when = sentence(sites.hours(chat.site), chat.locale)
+
+    def notice(ticket: Ticket) -> str:
+        return text("chats.queued", chat.locale, ticket_id=ticket.ticket_id, when=when)
+
+    words = read.text or text("mail.attachments_only", chat.locale)
+    body: Body = {"email": {"from": read.sender, "attachments": read.attachments}}
+    if not mailed.receive(chat.chat_id, words, client_id=mailed.PREFIX + read.digest, body=body, notice=notice):
+        log.warning("chat %s gets too many e-mails", chat.chat_id)

@@ -1,0 +1,110 @@
+"""Sends e-mail by the installation's mail server.
+
+Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks), a server that hangs (a time
+limit for each answer), and credentials over an open connection (TLS with a checked certificate, unless switched off).
+"""
+
+import smtplib
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.headerregistry import Address, HeaderRegistry, MessageIDHeader
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, make_msgid, parseaddr
+
+from settings import Settings, get_settings
+
+SECONDS = 15.0
+"""Time limit of each answer of the server."""
+_LONGEST_NAME, _LONGEST_SUBJECT = 100, 200
+_HEADERS = HeaderRegistry()
+for _name in ("in-reply-to", "references"):
+    # As free text, they would be encoded like words of a subject (CPython 3.11), and no mail program would know them.
+    _HEADERS.map_to_type(_name, MessageIDHeader)  # type: ignore[arg-type] # becomes a mixin of `BaseHeader`
+_POLICY = SMTP.clone(header_factory=_HEADERS)
+_LASTING = range(500, 600)
+_SIGN_IN = frozenset({530, 534, 535, 538})
+
+
+class MailFailed(Exception):
+    """The server did not take an e-mail. `final`: another attempt would end alike."""
+
+    def __init__(self, fault: str, *, final: bool = False) -> None:
+        super().__init__(fault)
+        self.fault = fault
+        self.final = final
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """An e-mail with its plain text and the same as HTML.
+
+    :param sender: display name of the sender; the address is the installation's.
+    :param headers: further headers, such as `Message-ID`.
+    """
+
+    to: str
+    sender: str
+    subject: str
+    text: str
+    html: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def send(mail: Mail) -> None:
+    """Hand an e-mail to the server. Raises `MailFailed`."""
+    settings = get_settings()
+    try:
+        message = _message(mail, settings)
+    except ValueError as refused:
+        raise MailFailed("invalid", final=True) from refused
+    try:
+        with _connected(settings) as server:
+            server.send_message(message, settings.mail_from, [mail.to])
+    except smtplib.SMTPRecipientsRefused as refused:
+        code = max((code for code, _ in refused.recipients.values()), default=550)
+        raise MailFailed(f"smtp {code}", final=code in _LASTING) from refused
+    except smtplib.SMTPResponseException as refused:
+        code = refused.smtp_code
+        raise MailFailed(f"smtp {code}", final=code in _LASTING and code not in _SIGN_IN) from refused
+    except (OSError, smtplib.SMTPException, ValueError) as fault:
+        raise MailFailed("unreachable") from fault
+
+
+def domain() -> str:
+    """Return the domain of the sender's address."""
+    return get_settings().mail_from.rpartition("@")[2] or "localhost"
+
+
+def _message(mail: Mail, settings: Settings) -> EmailMessage:
+    message = EmailMessage(_POLICY)
+    name = " ".join(mail.sender.split())[:_LONGEST_NAME]
+    message["From"] = Address(name, addr_spec=parseaddr(settings.mail_from)[1])
+    message["To"] = Address(addr_spec=mail.to)
+    message["Subject"] = " ".join(mail.subject.split())[:_LONGEST_SUBJECT]
+    message["Date"] = format_datetime(datetime.now(UTC))
+    for header, value in {"Message-ID": make_msgid(domain=domain()), **mail.headers}.items():
+        message[header] = value
+    message.set_content(mail.text)
+    message.add_alternative(mail.html, subtype="html")
+    return message
+
+
+def _connected(settings: Settings) -> smtplib.SMTP:
+    """Return a signed-in connection."""
+    address, checked = (settings.smtp_host, settings.smtp_port), ssl.create_default_context()
+    if settings.smtp_tls == "tls":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(*address, timeout=SECONDS, context=checked)
+    else:
+        server = smtplib.SMTP(*address, timeout=SECONDS)
+    try:
+        if settings.smtp_tls == "starttls":
+            server.starttls(context=checked)
+        if settings.smtp_user:
+            server.login(settings.smtp_user, settings.smtp_password.get_secret_value())
+    except BaseException:
+        server.close()
+        raise
+    return server
