@@ -335,7 +335,7 @@ def test_an_earlier_question_is_edited_and_takes_later_ones_with_it(opened: Page
     for question in ("Раз", "Два"):
         ask(opened, question)
         expect(last_answer(opened)).to_contain_text("Первый" if question == "Раз" else "Второй")
-    expect(opened.get_by_role("button", name="Ответить заново с этого места")).to_have_count(1)
+    expect(opened.get_by_role("button", name="Ответить заново отсюда")).to_have_count(1)
     assert not _is_shown(opened, "Изменить", 0)
     opened.locator(".message.customer").first.hover()
     opened.get_by_role("button", name="Изменить", exact=True).first.click()
