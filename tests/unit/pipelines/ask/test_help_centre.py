@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,12 +20,9 @@ def test_search_for_unrelated_words_finds_nothing(tmp_path: Path, monkeypatch: p
         with acting_as(Tenant("acme", "anna")):
             Ingest().run([SourceDocument("refund", "Возврат", "Возврат товара возможен за 14 дней.", "refund.md")])
             documents = TenantRetriever().run(query="возврат")["documents"]
-            near = [replace(one, meta=one.meta | {"scores": one.meta["scores"] | {"cosine": 0.78}}) for one in documents]
-
-            def nearest(self: TenantRetriever, **asked: Any) -> dict[str, Any]:
-                return {"documents": near}
-
-            monkeypatch.setattr(TenantRetriever, "run", nearest)
+            scores = {"cosine": 0.78}
+            near = [replace(one, meta=one.meta | {"scores": one.meta["scores"] | scores}) for one in documents]
+            monkeypatch.setattr(TenantRetriever, "run", lambda *_, **__: {"documents": near})
             centre = HelpCentre()
             assert [one.doc_id for one in centre.search("возврат")] == ["refund"]
             assert centre.search("qwerty") == ()
