@@ -43,6 +43,7 @@ export function thread(conversation: Conversation, actions: ThreadActions): Temp
 }
 
 function presence({ chat, presence: { typing, looking }, texts }: Conversation): TemplateResult | typeof nothing {
+  if (chat?.state === 'resolved') return nothing;
   if (typing) return html`<p class="typing" dir="auto">${dots()}${texts.say('typing', { name: typing })}</p>`;
   if (!looking || chat?.owner !== 'human') return nothing;
   return html`<p class="typing" dir="auto">${texts.say('looking', { name: looking })}</p>`;
