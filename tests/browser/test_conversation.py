@@ -327,7 +327,7 @@ def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> 
 
 def _is_shown(page: Page, button: str, number: int) -> bool:
     opacity = "button => getComputedStyle(button.closest('.again')).opacity"
-    return page.get_by_role("button", name=button, exact=True).nth(number).evaluate(opacity) == "1"
+    return str(page.get_by_role("button", name=button, exact=True).nth(number).evaluate(opacity)) == "1"
 
 
 def test_an_earlier_question_is_edited_and_takes_later_ones_with_it(opened: Page, service: FakeService) -> None:
