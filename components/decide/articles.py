@@ -15,7 +15,7 @@ _MIN_WORDS = 3
 _EARLY = 0.01
 _UNSHOWN = re.compile(rf"\s*(?:{HEADING}\s|{FENCE}|\|[\s|:=+-]*\Z)")
 _BELOW_HEADER = re.compile(r"\s*\|[\s|:=+-]*(?:\n|\Z)")
-_MARKER = re.compile(rf"\s*(?:{ITEM}\s+|\|\s*)")
+_MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|\|\s*)")
 
 
 def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[Article, ...]:

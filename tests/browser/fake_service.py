@@ -249,7 +249,7 @@ class FakeService:
         """Return the chat that continues the first one."""
         event = {"event": "branched_from", "chat_id": "chat-1"}
         line = {**self.messages[0], "seq": 3, "message_id": "b3", "author": "system", "kind": "event", "text": ""}
-        thread = {
+        thread: Json = {
             "chat": {**(self.chat or {}), "chat_id": "branch-1"},
             "messages": [*self.messages[:2], {**line, "body": event, "client_id": None}],
         }

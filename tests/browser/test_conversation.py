@@ -327,7 +327,7 @@ def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> 
 
 def _is_shown(page: Page, button: str, number: int) -> bool:
     opacity = "button => getComputedStyle(button.closest('.again')).opacity"
-    return page.get_by_role("button", name=button, exact=True).nth(number).evaluate(opacity) == "1"
+    return str(page.get_by_role("button", name=button, exact=True).nth(number).evaluate(opacity)) == "1"
 
 
 def test_an_earlier_question_is_edited_and_takes_later_ones_with_it(opened: Page, service: FakeService) -> None:
@@ -335,7 +335,7 @@ def test_an_earlier_question_is_edited_and_takes_later_ones_with_it(opened: Page
     for question in ("Раз", "Два"):
         ask(opened, question)
         expect(last_answer(opened)).to_contain_text("Первый" if question == "Раз" else "Второй")
-    expect(opened.get_by_role("button", name="Ответить заново с этого места")).to_have_count(1)
+    expect(opened.get_by_role("button", name="Ответить заново отсюда")).to_have_count(1)
     assert not _is_shown(opened, "Изменить", 0)
     opened.locator(".message.customer").first.hover()
     opened.get_by_role("button", name="Изменить", exact=True).first.click()

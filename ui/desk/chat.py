@@ -92,6 +92,7 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
             counts=inbox.counts(),
             people=conversation.names(operators.all()),
             customer=conversation.customer,
+            sets_up=pages.may(sessions.current().operator, "admin"),
             first=not after,
             loss=evaluation_results.unseen_loss() if pages.may(sessions.current().operator, "ingest") else None,
         )

@@ -19,7 +19,7 @@ from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import sites
 from tenants.core.errors import Invalid, OporaError
-from tenants.desk import first_run, operators
+from tenants.desk import evaluation_results, first_run, operators
 from tenants.knowledge import catalogue
 from tenants.work import jobs
 from ui.desk import conversation, job
@@ -90,6 +90,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
             view=job.view(latest[0]) if latest else None,
             documents=catalogue.page(catalogue.EVERYTHING, limit=1).total,
             site=known[0] if known else None,
+            measured=any(one.state == "done" for one in evaluation_results.latest()),
             people=len(operators.all()),
             address=public_url(request),
             limit=get_settings().max_files_bytes,
@@ -99,7 +100,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
 
     @endpoints.get(_WELCOME)
     def welcome(request: Request) -> Response:
-        """List the next steps: load documents, ask, show the widget, invite people."""
+        """List the next steps: load documents, ask, show the widget, measure the answers, invite people."""
         return steps(request)
 
     @endpoints.post(f"{_WELCOME}/ask")

@@ -53,7 +53,9 @@ export interface AnswerActions {
 export function answer(turn: Turn, actions: AnswerActions): TemplateResult {
   const { say } = actions.texts;
   const shape: Shape = SHAPES[turn.outcome] ?? {};
-  const { notice, text, missing, verified } = turn.answer;
+  const { notice, text, verified } = turn.answer;
+  // Those that the notice names need no list.
+  const missing = turn.answer.missing.filter((one) => !notice?.includes(one));
   return html`<div class="answer ${shape.look ?? ''}" data-outcome=${turn.outcome}>
     ${notice ? html`<p class="notice" role="note" dir="auto">${notice}</p>` : nothing}
     ${text ? html`<div class="text" dir="auto">${prose(turn, actions)}</div>` : nothing}
@@ -63,7 +65,7 @@ export function answer(turn: Turn, actions: AnswerActions): TemplateResult {
       ? html`<p class="checked">${mark()}${say('checked')}</p>`
       : nothing}
     ${shape.proved ? sources(turn.citations, actions.texts, (index, button) => actions.show(turn, index, button)) : nothing}
-    ${shape.links ? links(turn, shape.links, actions) : nothing} ${shape.proved ? related(turn, actions) : nothing}
+    ${shape.links ? related(turn, shape.links, actions) : nothing}
     ${shape.topics && actions.current ? topics(turn, actions) : nothing}
     ${shape.articles && turn.articles.length ? articles(turn.articles, actions) : nothing} ${actions.current ? ways(turn, shape, actions) : nothing}
   </div>`;
@@ -146,28 +148,16 @@ function heading(one: { readonly title: string; readonly heading: string }): Tem
   return one.heading && one.heading !== one.title ? html`<span class="under">${one.heading}</span>` : nothing;
 }
 
-/** Pages of the cited documents. */
-function links(turn: Turn, most: number, { texts, service }: AnswerActions): TemplateResult | typeof nothing {
-  const pages = [...addresses(turn.citations.filter((one) => one.cited !== false), service)].slice(0, most);
-  if (!pages.length) return nothing;
-  return html`<ul class="links" aria-label=${texts.say('articles')}>
-    ${pages.map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
-  </ul>`;
-}
-
-function addresses(citations: readonly Citation[], service: string): Map<string, string> {
-  const known = new Map<string, string>();
-  for (const { url, title } of citations) {
-    const address = documentLink(url, service);
-    if (address && !known.has(address)) known.set(address, title);
+/** Pages of the cited documents, and documents linked to them; those without a page open beside the answer. */
+function related(turn: Turn, most: number, { texts, service, show }: AnswerActions): TemplateResult | typeof nothing {
+  const pages = new Map<string, string>();
+  const beside: Citation[] = [];
+  for (const one of turn.citations) {
+    const address = documentLink(one.url, service);
+    if (one.cited !== false && address && pages.size < most && !pages.has(address)) pages.set(address, one.title);
+    else if (one.cited === false && one.origin === 'related') beside.push(one);
   }
-  return known;
-}
-
-/** Documents linked to the cited ones; those without a page open beside the answer. */
-function related(turn: Turn, { texts, service, show }: AnswerActions): TemplateResult | typeof nothing {
-  const beside = turn.citations.filter((one) => one.origin === 'related' && one.cited === false);
-  if (!beside.length) return nothing;
+  if (!pages.size && !beside.length) return nothing;
   const link = (one: Citation): TemplateResult => {
     const address = documentLink(one.url, service);
     if (address) return outside(address, one.title);
@@ -176,7 +166,10 @@ function related(turn: Turn, { texts, service, show }: AnswerActions): TemplateR
   };
   return html`<div class="related">
     <p>${texts.say('related')}</p>
-    <ul class="links">${beside.map((one) => html`<li .card=${cardOf(one)}>${link(one)}</li>`)}</ul>
+    <ul>
+      ${[...pages].map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
+      ${beside.map((one) => html`<li .card=${cardOf(one)}>${link(one)}</li>`)}
+    </ul>
   </div>`;
 }
 

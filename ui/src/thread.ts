@@ -43,6 +43,7 @@ export function thread(conversation: Conversation, actions: ThreadActions): Temp
 }
 
 function presence({ chat, presence: { typing, looking }, texts }: Conversation): TemplateResult | typeof nothing {
+  if (chat?.state === 'resolved') return nothing;
   if (typing) return html`<p class="typing" dir="auto">${dots()}${texts.say('typing', { name: typing })}</p>`;
   if (!looking || chat?.owner !== 'human') return nothing;
   return html`<p class="typing" dir="auto">${texts.say('looking', { name: looking })}</p>`;
@@ -119,10 +120,13 @@ function foot(one: Message, conversation: Conversation, actions: ThreadActions, 
   const { texts } = actions;
   const turn = one.body.turn;
   const rated = turn && turn.outcome !== 'low_confidence' && ANSWERS.has(turn.outcome);
+  const buttons = ways(one, conversation, actions, current);
+  // A hidden button leaves its gap where it does not show.
+  const [before, after] = one.author === 'customer' ? [buttons, nothing] : [nothing, buttons];
   return html`<footer>
-    <time datetime=${one.created_at}>${texts.time(one.created_at)}</time>
-    ${ways(one, conversation, actions, current)} ${rated ? votes(turn, conversation, texts) : nothing}
-    ${turn && conversation.tools ? meter(turn, texts) : nothing}
+    ${before}<time datetime=${one.created_at}>${texts.time(one.created_at)}</time>
+    ${rated ? votes(turn, conversation, texts) : nothing} ${turn && conversation.tools ? meter(turn, texts) : nothing}
+    ${after}
   </footer>`;
 }
 
@@ -152,7 +156,7 @@ function meter({ meta }: Turn, texts: Texts): TemplateResult {
     ? texts.say('meter_calls', { calls: texts.number(meta.llm_calls), tokens: texts.number(meta.tokens.total ?? 0) })
     : texts.say('meter_local');
   const cost = meta.cost_usd === null ? '' : ` · $${texts.number(meta.cost_usd, 5)}`;
-  return html`<span class="meter">${texts.say('meter_s', { seconds: texts.number(meta.latency_ms / 1_000, 1) })} · ${calls}${cost}</span>`;
+  return html`<span class="meter">${texts.say('meter_s', { seconds: texts.number(Math.max(meta.latency_ms / 1_000, 0.1), 1) })} · ${calls}${cost}</span>`;
 }
 
 function votes(turn: Turn, conversation: Conversation, texts: Texts): TemplateResult {

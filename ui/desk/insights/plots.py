@@ -6,6 +6,7 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 720, 200
 _LEFT, _BOTTOM, _TOP = 40, 24, 10
 _LABELS = 8
+_WIDEST = 90
 _NICE = (1, 2, 4, 6, 8, 10)
 
 
@@ -50,7 +51,7 @@ def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], hig
     totals = {name: sum(counts.get(style, 0) for style in styles) for name, counts in parts.items()}
     highest = highest or _round_up(round(max(totals.values(), default=0)))
     room, base = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
-    step = (WIDTH - _LEFT) / max(1, len(parts))
+    step = _step(len(parts))
     every = -(-len(parts) // _LABELS) or 1
     columns = []
     for place, (name, counts) in enumerate(parts.items()):
@@ -65,6 +66,10 @@ def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], hig
         columns.append(Column(round(x, 1), round(width, 1), name, label, totals[name], tuple(segments)))
     grid = tuple((round(base - room * share, 1), f"{highest * share:g}") for share in (0, 0.5, 1))
     return Columns(tuple(columns), grid)
+
+
+def _step(columns: int) -> float:
+    return min((WIDTH - _LEFT) / max(1, columns), _WIDEST)
 
 
 def _round_up(value: int) -> int:
@@ -105,7 +110,7 @@ def curve(points: Sequence[tuple[float, float]]) -> Curve:
 
 def line(values: Sequence[float | None]) -> tuple[tuple[float, float], ...]:
     """Place a line of shares, each 0..1, above as many columns; missing values have no point."""
-    room, base, step = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM, (WIDTH - _LEFT) / max(1, len(values))
+    room, base, step = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM, _step(len(values))
     return tuple(
         (round(_LEFT + step * (place + 0.5), 1), round(base - room * value, 1))
         for place, value in enumerate(values)
