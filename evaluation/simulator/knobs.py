@@ -84,6 +84,8 @@ class Knobs(BaseModel):
     :param tokens_per_second: rate after that; 0: all at once.
     :param call_ms: duration of a whole call, over which its tokens are spread evenly; 0: determined by the rate.
     :param embed_ms: duration of an embedding call.
+    :param loading_ms: time to load a model, which its first call starts. As in Ollama, the load is aborted when no
+        caller waits for it any more.
     :param models: names of the served models.
     """
 
@@ -93,5 +95,6 @@ class Knobs(BaseModel):
     tokens_per_second: float = Field(default=0.0, ge=0)
     call_ms: float = Field(default=0.0, ge=0, le=600_000)
     embed_ms: float = Field(default=0.0, ge=0, le=600_000)
+    loading_ms: float = Field(default=0.0, ge=0, le=600_000)
     faults: tuple[Fault, ...] = ()
     models: tuple[str, ...] = ("simulated", "simulated-strong", "simulated-fallback", "simulated-embed")

@@ -68,6 +68,14 @@ class Call:
             self.outcome = outcome
 
 
+@dataclass(slots=True)
+class _Load:
+    """A model that is in memory from a moment of the monotonic clock on, and how many calls wait for that."""
+
+    ready_at: float
+    waiting: int = 0
+
+
 class Simulator:
     """Answers requests; see `Knobs` for its settings.
 
@@ -79,6 +87,7 @@ class Simulator:
         self.calls: list[Call] = []
         self.connected: set[asyncio.Transport] = set()
         self._calls_by_fault: dict[Fault, int] = {}
+        self._loads: dict[str, _Load] = {}
         self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
             ("POST", "/api/chat"): self._ollama_chat,
             ("POST", "/v1/chat/completions"): self._openai_chat,
@@ -97,6 +106,7 @@ class Simulator:
         self.knobs = knobs
         self.calls = []
         self._calls_by_fault = {}
+        self._loads = {}
 
     async def handle(self, request: Request, reply: Reply) -> None:
         """Answer one request."""
@@ -154,12 +164,24 @@ class Simulator:
             if fault is not None and await self._failed(fault, reply):
                 call.end(fault.kind)
                 return
+            await self._loaded(chat.model)
             chat_reply = self._chat_reply(chat, prompt, fault)
             call.reply, call.completion_tokens = chat_reply.text, chat_reply.completion_tokens
             await self._pronounce(chat, reply_format, chat_reply, fault, call, reply)
         except asyncio.CancelledError:
             call.end("left")
             raise
+
+    async def _loaded(self, model: str) -> None:
+        """Wait until the model is in memory."""
+        load = self._loads.setdefault(model, _Load(monotonic() + self.knobs.loading_ms / 1_000))
+        load.waiting += 1
+        try:
+            await _until(load.ready_at)
+        finally:
+            load.waiting -= 1
+            if not load.waiting and monotonic() < load.ready_at:
+                self._loads.pop(model, None)
 
     def _chat_reply(self, chat: ChatRequest, prompt: Prompt, fault: Fault | None) -> ChatReply:
         if chat.schema is not None:
@@ -252,6 +274,7 @@ class Simulator:
             if await self._failed(fault, reply):
                 call.ended = monotonic()
                 return None
+        await self._loaded(call.model)
         await _until(call.started + self.knobs.embed_ms / 1_000)
         call.ended = monotonic()
         if fault is not None:

@@ -1,0 +1,76 @@
+"""Models that have to be loaded first: nobody is blamed, the load goes on, and later questions use the models."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+
+import pytest
+import yaml
+
+from components.embed import dense
+from components.models import breaker
+from components.models.breaker import Upstream
+from components.models.calls import collect_calls
+from components.retrieve.cache import TenantLruCache
+from evaluation.simulator.adapted import adapt, equip
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.running import simulator_thread
+from evaluation.simulator.server import Simulator
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.engine import AskEngine
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.usecase import Ingest
+from settings import ROOT
+from tenants.accounts.registry import Registry
+from tenants.core.context import SCOPES, Tenant, acting_as
+
+COLD = Tenant("cold", "anna", SCOPES)
+FIRST, LATER = "Стиральная машина показывает ошибку E20, что делать?", "Как вернуть товар?"
+
+
+@pytest.fixture
+def cold(tmp_path: Path, shared_installation: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Ask, Simulator]]:
+    """A profile whose models and embedder take three seconds to load; their breakers open after one failure."""
+    embedder = Upstream(failures=1, pause=60, concurrent=32)
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {("embedder", "simulated-embed"): embedder})
+    monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
+    with simulator_thread() as (simulator, url):
+        pipelines = equip(adapt(tmp_path, url, timeout=1, loading=30, failures=1), url, patience=0.2)
+        Registry().add(COLD.tenant_id)
+        with acting_as(COLD):
+            Ingest(pipelines / "ingest" / "ingest.yaml").run_path(ROOT / "evaluation" / "demo" / "ru")
+            simulator.set_knobs(Knobs(loading_ms=3_000))
+            with closing(AskEngine(pipelines / "ask" / "profiles" / "ollama.yaml")) as engine:
+                yield Ask(engine), simulator
+
+
+def within(seconds: float, ask: Ask, question: str) -> TurnAnswer:
+    with collect_calls(monotonic() + seconds):
+        return ask.answer(AskRequest(question=question))
+
+
+def test_a_cold_model_is_loaded_for_later_questions(cold: tuple[Ask, Simulator]) -> None:
+    ask, simulator = cold
+    first = within(2, ask, FIRST)
+    assert set(first.meta.degraded) >= {"answer", "embedder"}
+    assert first.citations, "it is quoted meanwhile"
+    assert breaker.open_now() == 0
+
+    later = within(30, ask, FIRST)
+    assert "answer" not in later.meta.degraded
+    assert (later.outcome, breaker.open_now()) == ("answered", 0)
+    assert within(30, ask, LATER).meta.degraded == ()
+    assert not [call for call in simulator.calls if call.outcome == "left"], "nobody aborted the load"
+
+
+def test_the_ollama_profile_allows_for_a_load() -> None:
+    models = yaml.safe_load((ROOT / "pipelines/ask/profiles/ollama.yaml").read_text(encoding="utf-8"))["models"]
+    bounds = models["init_parameters"]
+    writer = yaml.safe_load((ROOT / "pipelines/ingest/profiles/ollama.yaml").read_text(encoding="utf-8"))
+    embedder = writer["components"]["writer"]["init_parameters"]["embedder"]["init_parameters"]
+    callers = [bounds["fast"], bounds["strong"], embedder["passages_by"], embedder["questions_by"]]
+    assert bounds["loading"] >= 60
+    assert all(caller["init_parameters"]["timeout"] >= bounds["loading"] for caller in callers)
+    assert all("keep_alive" in caller["init_parameters"] for caller in callers)
+    assert bounds["failures"] < bounds["concurrent"], "hanging calls would take all seats and open no breaker"
