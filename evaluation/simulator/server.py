@@ -164,16 +164,16 @@ class Simulator:
             if fault is not None and await self._failed(fault, reply):
                 call.end(fault.kind)
                 return
-            await self._loaded(chat.model)
+            loaded_at = await self._loaded(chat.model)
             chat_reply = self._chat_reply(chat, prompt, fault)
             call.reply, call.completion_tokens = chat_reply.text, chat_reply.completion_tokens
-            await self._pronounce(chat, reply_format, chat_reply, fault, call, reply)
+            await self._pronounce(chat, reply_format, chat_reply, fault, call, reply, max(call.started, loaded_at))
         except asyncio.CancelledError:
             call.end("left")
             raise
 
-    async def _loaded(self, model: str) -> None:
-        """Wait until the model is in memory."""
+    async def _loaded(self, model: str) -> float:
+        """Wait until the model is in memory; return since when it is."""
         load = self._loads.setdefault(model, _Load(monotonic() + self.knobs.loading_ms / 1_000))
         load.waiting += 1
         try:
@@ -182,6 +182,7 @@ class Simulator:
             load.waiting -= 1
             if not load.waiting and monotonic() < load.ready_at:
                 self._loads.pop(model, None)
+        return load.ready_at
 
     def _chat_reply(self, chat: ChatRequest, prompt: Prompt, fault: Fault | None) -> ChatReply:
         if chat.schema is not None:
@@ -204,8 +205,9 @@ class Simulator:
         fault: Fault | None,
         call: Call,
         reply: Reply,
+        begun: float,
     ) -> None:
-        """Send the reply at the pace that is set."""
+        """Send the reply at the pace that is set, counted from `begun`."""
         slow = fault is not None and fault.kind == "slow"
         cut_off = fault is not None and fault.kind == "cut_off"
         tokens = _TOKEN.findall(chat_reply.text) or [chat_reply.text]
@@ -214,7 +216,7 @@ class Simulator:
         if chat.stream:
             reply.begin(reply_format.content_type)
         for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
-            await _until(call.started + at)
+            await _until(begun + at)
             call.first_token = call.first_token or monotonic()
             if chat.stream and token:
                 reply.piece(reply_format.piece(token))
@@ -222,7 +224,7 @@ class Simulator:
             call.end("cut_off")
             reply.abort()
             return
-        await _until(call.started + self.knobs.call_ms / 1_000)
+        await _until(begun + self.knobs.call_ms / 1_000)
         call.end("ok")
         spent = monotonic() - call.started
         ended = ChatReply(

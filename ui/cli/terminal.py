@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -285,6 +285,18 @@ def progress_bar(label: str) -> Iterator["Progress"]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(label, total=None)
         yield progress
+
+
+def print_finding(status: Literal["ok", "warning", "problem"], subject: str, words: str, command: str = "") -> None:
+    """Print a result of a check, and below it the command that mends it."""
+    from rich.markup import escape
+
+    colour = {"ok": "green", "warning": "yellow", "problem": "red"}[status]
+    label = message(f"status.{status}")
+    console = terminal_console()
+    console.print(f"[{colour}]{label:<9}[/] [bold]{escape(subject)}[/]: {escape(words)}", highlight=False)
+    if command:
+        console.print(f"{'':9} → {escape(command)}", highlight=False)
 
 
 def print_json(value: object) -> None:

@@ -1,4 +1,4 @@
-"""Models that have to be loaded first: nobody is blamed, the load goes on, and later questions use the models."""
+"""Models that have to be loaded first: no breaker opens, the load goes on, and later questions use the models."""
 
 from collections.abc import Iterator
 from contextlib import closing
