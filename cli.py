@@ -17,7 +17,7 @@ _help = partial(text, locale=terminal_locale())
 
 COMMANDS = {
     "backup": ("ui.cli.installation:backup", _help("installation.help.backup")),
-    "doctor": ("ui.cli.installation:doctor", _help("installation.help.doctor")),
+    "doctor": ("ui.cli.doctor:doctor", _help("doctor.help")),
     "restore": ("ui.cli.installation:restore", _help("installation.help.restore")),
     "ingest": ("ui.cli.ingest:ingest", _help("cli.help.ingest")),
     "replay": ("ui.cli.replay:replay", _help("records.help.replay")),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from time import monotonic
 from typing import Literal, TypeAlias
-from urllib.parse import urlsplit
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
@@ -47,7 +46,7 @@ _FORM: Mapping[str, object] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """Result of a test. `fault` is None on success; the other values are 0 if they were not measured.
+    """Result of a test. A success has no fault; values that were not measured are 0.
 
     :param dimensions: numbers of the vector that an embedder returned.
     """
@@ -61,7 +60,7 @@ class ModelResult:
 
     @property
     def command(self) -> str:
-        """Return the command that mends the fault; empty if there is none."""
+        """Return the command that mends the fault, or an empty string."""
         return model_servers.command(self.model, self.fault) if self.fault else ""
 
 
@@ -74,7 +73,7 @@ def check(named: Profile, seconds: float = CHECK_SECONDS) -> tuple[ModelResult, 
         return ()
     with ThreadPoolExecutor(len(named.models), thread_name_prefix="model-test") as pool:
         contexts = [(copy_context(), model) for model in named.models]
-        return tuple(pool.map(lambda pair: pair[0].run(_checked, pair[1], seconds), contexts))
+        return tuple(pool.map(lambda pair: pair[0].run(check_one, pair[1], seconds), contexts))
 
 
 def explained(result: ModelResult, locale: str) -> str:
@@ -89,17 +88,20 @@ def explained(result: ModelResult, locale: str) -> str:
             rate=number(result.tokens_per_second, locale=locale),
             dimensions=result.dimensions,
         )
-    address = urlsplit(model_servers.server(model))
-    return text(
-        f"models.fault.{result.fault}",
-        locale,
-        model=model.name,
-        address=address._replace(netloc=address.netloc.rpartition("@")[2], query="").geturl(),
-        setting="OPORA_OLLAMA_URL" if model.provider == "ollama" else "api_base_url",
-        variable=" / ".join(model_servers.variables(model)),
-        file=model.file,
-        dimensions=result.dimensions,
-    )
+    return text(f"models.fault.{result.fault}", locale, **fault_params(result))
+
+
+def fault_params(result: ModelResult) -> Mapping[str, str | int]:
+    """Return the values for the text of a fault."""
+    model = result.model
+    return {
+        "model": model.name,
+        "address": model_servers.shown_server(model),
+        "setting": "OPORA_OLLAMA_URL" if model.provider == "ollama" else "api_base_url",
+        "variable": " / ".join(model_servers.variables(model)),
+        "file": model.file,
+        "dimensions": result.dimensions,
+    }
 
 
 class _CheckFailed(Exception):
@@ -109,7 +111,8 @@ class _CheckFailed(Exception):
         self.dimensions = dimensions
 
 
-def _checked(model: NamedModel, seconds: float) -> ModelResult:
+def check_one(model: NamedModel, seconds: float) -> ModelResult:
+    """Test one model, in a tenant's context if it is a language model."""
     ways: Mapping[Kind, Callable[[NamedModel, float], Mapping[str, float]]] = {
         "chat": _ask,
         "embedder": _embed,
@@ -142,7 +145,7 @@ class _Pace:
     started_at: float = field(default_factory=monotonic)
     times: list[float] = field(default_factory=list)
 
-    def note(self, _: str) -> None:
+    def add(self, piece: str) -> None:  # noqa: ARG002 - a callback for text
         """Note a piece."""
         self.times.append(monotonic())
 
@@ -173,7 +176,7 @@ def _ask(model: NamedModel, seconds: float) -> Mapping[str, float]:
     pace = _Pace()
     try:
         with collect_calls(monotonic() + seconds):
-            alone.ask([ChatMessage.from_user(_COUNT)], step="test", prompt="test", temperature=0, on_text=pace.note)
+            alone.ask([ChatMessage.from_user(_COUNT)], step="test", prompt="test", temperature=0, on_text=pace.add)
             reply = alone.ask([ChatMessage.from_user(_ASK)], step="test", prompt="test", temperature=0, schema=_FORM)
     except ModelFailed as failed:
         if failed.outcome != "timeout":  # closing the connection would abort the load of a model

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import httpx
 
-from pipelines.ask.named_models import NamedModel
+from pipelines.ask.named_models import NamedModel, public_address
 
 Lack: TypeAlias = Literal["key_missing", "key_refused", "unreachable", "model_missing"]
 """Why no call of a model can succeed."""
@@ -47,6 +47,11 @@ def server(model: NamedModel) -> str:
     return str(said.get("api_base_url") or os.environ.get("OPENAI_BASE_URL") or _OPENAI).rstrip("/")
 
 
+def shown_server(model: NamedModel) -> str:
+    """Return the same without what may be secret in it."""
+    return public_address(server(model))
+
+
 def variables(model: NamedModel) -> tuple[str, ...]:
     """Return the environment variables that may hold the key of a model; empty for Ollama."""
     if model.provider == "ollama":
@@ -57,7 +62,7 @@ def variables(model: NamedModel) -> tuple[str, ...]:
 
 
 def command(model: NamedModel, fault: str) -> str:
-    """Return the command that mends a fault; empty if there is none."""
+    """Return the command that mends a fault, or an empty string."""
     if fault == "files_missing":
         return "opora models add e5-small"
     if fault in ("key_missing", "key_refused"):

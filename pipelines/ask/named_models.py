@@ -68,9 +68,9 @@ def profile(name: str) -> Profile:
     path = profiles.path_of(name)
     steps: Description = definition.load(path)["components"]
     file = path.relative_to(get_settings().pipelines_dir).as_posix()
-    embedder = _embedder()
-    models = (*_chat_models(steps, file), *_rankers(steps, file), *(() if embedder is None else (embedder,)))
-    present = embedder is not None and bool(from_description(embedder.description, "embedder").available)
+    searching = embedder()
+    models = (*_chat_models(steps, file), *_rankers(steps, file), *(() if searching is None else (searching,)))
+    present = searching is not None and bool(from_description(searching.description, "embedder").available)
     return Profile(name, file, models, present)
 
 
@@ -89,7 +89,8 @@ def _rankers(steps: Description, file: str) -> Iterator[NamedModel]:
         yield _named("ranker", "ranker", found["init_parameters"]["ranker"], file, found)
 
 
-def _embedder() -> NamedModel | None:
+def embedder() -> NamedModel | None:
+    """Return the installation's embedder; None where search uses words only."""
     path = current_path()
     writer = definition.load(path)["components"]["writer"]["init_parameters"]
     if not writer.get("embedder"):
@@ -105,12 +106,12 @@ def _named(kind: Kind, role: str, description: Description, file: str, around: D
     provider = caller["type"].rpartition(".")[2]
     for suffix in _SUFFIXES:
         provider = provider.removesuffix(suffix)
-    address = _public(str(inner.get("url") or inner.get("api_base_url") or ""))
+    address = public_address(str(inner.get("url") or inner.get("api_base_url") or ""))
     name = str(inner.get("model", ""))
     return NamedModel(kind, role, provider.lower(), name, address, file, description, around, inner)
 
 
-def _public(url: str) -> str:
+def public_address(url: str) -> str:
     """Return an address without what may be secret in it: user, password, query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
