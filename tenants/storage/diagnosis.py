@@ -23,7 +23,7 @@ _REVISION = "SELECT version_num FROM alembic_version"
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """What a store answered.
+    """Result of looking at a store.
 
     :param version: of the server.
     :param revision: of the schema.

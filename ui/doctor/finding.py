@@ -30,7 +30,7 @@ SECONDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has found.
+    """Result of a check.
 
     :param key: of the text in the locale files.
     :param params: values for the text; never secrets.

@@ -40,7 +40,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     get_settings.cache_clear()
 
 
-def found(findings: Iterator[Finding]) -> list[tuple[str, str]]:
+def codes(findings: Iterator[Finding]) -> list[tuple[str, str]]:
     return [(one.status, one.code) for one in findings]
 
 
@@ -120,30 +120,30 @@ def test_folders_and_keys_that_others_can_read_are_named(installation: Settings)
     (folder / "keys" / "data.key").write_text("x" * 40)
     (folder / "keys" / "data.key").chmod(0o600)
     folder.chmod(0o700)
-    assert found(machine.check_folder(installation)) == [("ok", "folder")]
-    assert found(machine.check_secrets(installation)) == [("ok", "secrets")]
+    assert codes(machine.check_folder(installation)) == [("ok", "folder")]
+    assert codes(machine.check_secrets(installation)) == [("ok", "secrets")]
     folder.chmod(0o755)
     (folder / "keys" / "data.key").chmod(0o644)
-    assert found(machine.check_folder(installation)) == [("warning", "folder_open")]
-    assert found(machine.check_secrets(installation)) == [("problem", "keys_open")]
+    assert codes(machine.check_folder(installation)) == [("warning", "folder_open")]
+    assert codes(machine.check_secrets(installation)) == [("problem", "keys_open")]
 
 
 def test_weak_and_unreadable_secrets_are_named(installation: Settings, tmp_path: Path) -> None:
-    assert found(machine.check_secrets(changed(installation, data_keys=SECRET))) == [("problem", "data_keys_short")]
+    assert codes(machine.check_secrets(changed(installation, data_keys=SECRET))) == [("problem", "data_keys_short")]
     jwks = tmp_path / "jwks.json"
     jwks.write_text("[]")
-    assert found(machine.check_secrets(changed(installation, token_jwks_file=jwks))) == [("problem", "jwks_unreadable")]
+    assert codes(machine.check_secrets(changed(installation, token_jwks_file=jwks))) == [("problem", "jwks_unreadable")]
 
 
 def test_a_full_disk_is_a_problem(installation: Settings) -> None:
     free = machine.disk.free(installation.data_dir)
     by_reserve = {1: "disk", free * 2 // 3: "disk_low", 10**13: "disk_full"}
     for reserve, code in by_reserve.items():
-        assert found(machine.check_disk(changed(installation, disk_reserve_bytes=reserve)))[0][1] == code
+        assert codes(machine.check_disk(changed(installation, disk_reserve_bytes=reserve)))[0][1] == code
 
 
 def test_a_clock_behind_the_records_is_off(installation: Settings) -> None:
-    assert found(machine.check_clock(installation))[0][0] == "ok"
+    assert codes(machine.check_clock(installation))[0][0] == "ok"
     later = datetime.now(UTC).timestamp() + 3_600
     os.utime(installation.data_dir / "opora.db", (later, later))
     (finding,) = machine.check_clock(installation)
@@ -172,28 +172,28 @@ def test_the_schema_is_compared_without_an_upgrade(
     with database.writing(installation) as session:
         session.connection().exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")
     database.close_all()
-    assert found(stores.check_database(installation)) == [expected]
+    assert codes(stores.check_database(installation)) == [expected]
 
 
 def test_damaged_and_lost_records_are_problems(installation: Settings) -> None:
     records = installation.data_dir / "opora.db"
     database.close_all()
     records.write_bytes(b"no database" * 1_000)
-    assert found(stores.check_database(installation)) == [("problem", "database_corrupt")]
+    assert codes(stores.check_database(installation)) == [("problem", "database_corrupt")]
     records.unlink()
-    assert found(stores.check_database(installation)) == [("ok", "sqlite_absent")]
+    assert codes(stores.check_database(installation)) == [("ok", "sqlite_absent")]
     (installation.data_dir / "index" / "t").mkdir(parents=True)
-    assert found(stores.check_database(installation)) == [("problem", "database_missing")]
+    assert codes(stores.check_database(installation)) == [("problem", "database_missing")]
     assert not records.exists()
 
 
 def test_postgres_is_examined_without_creating_tables(installation: Settings, postgres_url: str) -> None:
     with servers.own_database(postgres_url) as url:
         settings = changed(installation, database_url=rendered(url), data_keys="k" * 32)
-        assert found(stores.check_database(settings)) == [("ok", "postgres_empty")]
+        assert codes(stores.check_database(settings)) == [("ok", "postgres_empty")]
         database.migrate(settings)
-        assert found(stores.check_database(settings)) == [("ok", "postgres")]
-        assert found(machine.check_clock(settings)) == [("ok", "clock")]
+        assert codes(stores.check_database(settings)) == [("ok", "postgres")]
+        assert codes(machine.check_clock(settings)) == [("ok", "clock")]
         with database.writing(settings) as session:
             session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
         (finding,) = stores.check_database(settings)
@@ -207,10 +207,10 @@ def rendered(url: URL) -> str:
 
 def test_redis_is_asked_for_its_time(installation: Settings, redis_url: str) -> None:
     settings = changed(installation, redis_url=redis_url)
-    assert found(stores.check_redis(settings)) == [("ok", "redis")]
-    assert found(machine.check_clock(settings)) == [("ok", "clock")]
+    assert codes(stores.check_redis(settings)) == [("ok", "redis")]
+    assert codes(machine.check_clock(settings)) == [("ok", "clock")]
     elsewhere = changed(installation, redis_url="gopher://x")
-    assert found(stores.check_redis(elsewhere)) == [("problem", "redis_url_invalid")]
+    assert codes(stores.check_redis(elsewhere)) == [("problem", "redis_url_invalid")]
 
 
 # Models
@@ -226,7 +226,7 @@ def test_each_profile_in_use_has_its_models_listed(installation: Settings, monke
             with acting_as(Tenant(tenant, "admin")):
                 policy.change(profile=profile)
         findings = list(models.check_models(get_settings()))
-    assert found(iter(findings)) == [
+    assert codes(iter(findings)) == [
         ("ok", "models_none"),
         ("ok", "model"),
         ("problem", "model_missing"),
@@ -235,13 +235,13 @@ def test_each_profile_in_use_has_its_models_listed(installation: Settings, monke
     assert findings[2].command == "ollama pull qwen3:30b-instruct"
 
 
-def test_an_embedder_of_another_size_and_an_index_of_another_encoder_are_named(
+def test_embedders_that_do_not_fit_their_index_are_named(
     installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Registry().add("acme")
     with acting_as(Tenant("acme", "admin")):
         Ingest().run([SourceDocument("a", "Возврат", "Возврат товара возможен в течение 14 дней.", "a.md")])
-    assert found(models.check_encoder(get_settings())) == [("warning", "encoder_missing")]
+    assert codes(models.check_encoder(get_settings())) == [("warning", "encoder_missing")]
     with simulator_thread() as (_, url):
         monkeypatch.setenv("OPORA_OLLAMA_URL", url)
         monkeypatch.setenv("OPORA_PROFILE", "ollama")
@@ -256,13 +256,13 @@ def test_an_embedder_of_another_size_and_an_index_of_another_encoder_are_named(
 
 def test_a_port_of_another_program_is_a_problem(installation: Settings, nowhere: str) -> None:
     port = int(nowhere.rpartition(":")[2])
-    assert found(proxy.check_service(changed(installation, port=port))) == [("ok", "service_stopped")]
+    assert codes(proxy.check_service(changed(installation, port=port))) == [("ok", "service_stopped")]
     with simulator_thread() as (_, url):
         port = int(url.rpartition(":")[2])
-        assert found(proxy.check_service(changed(installation, port=port))) == [("problem", "port_taken")]
+        assert codes(proxy.check_service(changed(installation, port=port))) == [("problem", "port_taken")]
 
 
 def test_an_open_address_without_a_public_url_is_a_warning(installation: Settings) -> None:
     opened = changed(installation, host="0.0.0.0")
-    assert found(proxy.check_proxy(opened)) == [("warning", "public_url_missing")]
-    assert found(proxy.check_proxy(installation)) == [("ok", "proxy_none")]
+    assert codes(proxy.check_proxy(opened)) == [("warning", "public_url_missing")]
+    assert codes(proxy.check_proxy(installation)) == [("ok", "proxy_none")]
