@@ -12,7 +12,7 @@ import typer
 from components.language.texts import terminal_locale, text
 from evaluation.datasets import DATA_SETS
 from tenants.core.errors import CallerError
-from ui.cli.terminal import Group, LazyCommand, message
+from ui.cli.terminal import Group, LazyCommand, first_tenant, message
 
 if TYPE_CHECKING:
     from settings import Settings
@@ -124,7 +124,7 @@ def up(
     if claims.index_is_held(settings):
         raise CallerError("service_running", address=settings.browsed_at)
     _check_start(settings)
-    tenant_id = first_start.chosen_tenant(tenant)
+    tenant_id = first_tenant(tenant)
     fetch_encoder()
     prepared = first_start.prepare(tenant_id, settings)
     watched_folder = first_start.watch(tenant_id, folder, settings)

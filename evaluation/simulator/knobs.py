@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluation.simulator.embedding import DIMENSIONS
+
 Task = Literal[
     "answer",
     "grade",
@@ -87,6 +89,7 @@ class Knobs(BaseModel):
     :param loading_ms: time to load a model, which its first call starts. As in Ollama, the load is aborted when no
         caller waits for it any more.
     :param models: names of the served models.
+    :param dimensions: numbers of a vector.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -98,3 +101,4 @@ class Knobs(BaseModel):
     loading_ms: float = Field(default=0.0, ge=0, le=600_000)
     faults: tuple[Fault, ...] = ()
     models: tuple[str, ...] = ("simulated", "simulated-strong", "simulated-fallback", "simulated-embed")
+    dimensions: int = Field(default=DIMENSIONS, ge=DIMENSIONS, le=65_536)

@@ -11,7 +11,7 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from evaluation.simulator import protocols, schemas, thinking
-from evaluation.simulator.embedding import embed
+from evaluation.simulator.embedding import DIMENSIONS, embed
 from evaluation.simulator.failing import faulty_reply, tool_reply
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat
@@ -285,7 +285,8 @@ class Simulator:
             _faulty_embeddings(fault, reply, len(texts))
             return None
         call.outcome = "ok"
-        return call, [embed(text) for text in texts]
+        longer = (0.0,) * (self.knobs.dimensions - DIMENSIONS)
+        return call, [embed(text) + longer for text in texts]
 
     async def _ollama_embed(self, body: _Body, reply: Reply) -> None:
         embedded = await self._embed(body, reply)

@@ -3,7 +3,7 @@
 A chat model streams a short reply and fills in a form, an embedder returns a vector, a ranker orders two documents.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -74,6 +74,15 @@ def check(named: Profile, seconds: float = CHECK_SECONDS) -> tuple[ModelResult, 
     with ThreadPoolExecutor(len(named.models), thread_name_prefix="model-test") as pool:
         contexts = [(copy_context(), model) for model in named.models]
         return tuple(pool.map(lambda pair: pair[0].run(check_one, pair[1], seconds), contexts))
+
+
+def status(result: ModelResult, results: Sequence[ModelResult]) -> Literal["ok", "warning", "problem"]:
+    """Return how serious a result is: a missing model is no problem where another one answers its questions."""
+    if result.fault is None:
+        return "ok"
+    answering = any(one.fault is None and one.model.kind == "chat" for one in results)
+    is_optional = result.model.kind == "chat" and result.fault == "model_missing"
+    return "warning" if is_optional and answering else "problem"
 
 
 def explained(result: ModelResult, locale: str) -> str:

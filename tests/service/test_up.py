@@ -25,8 +25,9 @@ from tenants.knowledge import catalogue, watched
 from tenants.storage import database
 from tenants.work import claims
 from tests.desk import PASSWORD, SAME_ORIGIN
-from tests.service.serving import _free_port
+from tests.service.serving import free_port
 from ui.cli import first_start
+from ui.cli.terminal import first_tenant
 
 DELIVERY = "# Доставка\n\nДоставка по городу занимает два дня.\n"
 WARRANTY = "# Гарантия\n\nГарантия на технику действует 24 месяца.\n"
@@ -56,7 +57,7 @@ class Running:
             reader.start()
         assert self._ready.wait(90), self.logged
 
-    def found(self, pattern: str) -> str:
+    def printed(self, pattern: str) -> str:
         results = re.search(pattern, self.said)
         assert results is not None, self.said + self.logged
         return results[1]
@@ -101,13 +102,13 @@ def answer(client: httpx.Client, question: str) -> str:
 
 
 def test_a_file_in_the_watched_folder_is_answered_from(tmp_path: Path) -> None:
-    articles, port = tmp_path / "articles", _free_port()
+    articles, port = tmp_path / "articles", free_port()
     articles.mkdir()
     (articles / "delivery.md").write_text(DELIVERY, encoding="utf-8")
     with running(tmp_path, port, str(articles)) as up:
         assert "добавлено 1" in up.said
         assert str(articles) in up.said
-        address, token = f"http://127.0.0.1:{port}", up.found(r"OPORA_TOKEN=(\S+)")
+        address, token = f"http://127.0.0.1:{port}", up.printed(r"OPORA_TOKEN=(\S+)")
         with httpx.Client(base_url=address, timeout=60, headers={"Authorization": f"Bearer {token}"}) as client:
             assert "два дня" in answer(client, "Сколько занимает доставка по городу?")
             (articles / "warranty.md").write_text(WARRANTY, encoding="utf-8")
@@ -115,8 +116,8 @@ def test_a_file_in_the_watched_folder_is_answered_from(tmp_path: Path) -> None:
             while "24 месяца" not in answer(client, "Сколько действует гарантия?"):
                 assert monotonic() < ends_at, up.logged
                 Event().wait(0.3)
-        invitation = up.found(rf"{address}(/desk/invitation/\S+)")
-        chat = up.found(rf"{address}(/chat/\S+)")
+        invitation = up.printed(rf"{address}(/desk/invitation/\S+)")
+        chat = up.printed(rf"{address}(/chat/\S+)")
         with httpx.Client(base_url=address, timeout=60) as browser:
             assert browser.get(chat).status_code == 200
             form = {"login": "anna", "name": "Анна", "password": PASSWORD}
@@ -150,7 +151,7 @@ def test_another_folder_keeps_the_documents_of_the_one_before(empty: Path) -> No
     for folder, content in ((first, DELIVERY), (second, WARRANTY)):
         folder.mkdir()
         (folder / f"{folder.name}.md").write_text(content, encoding="utf-8")
-    first_start.prepare("default", get_settings())
+    first_start.prepare(first_tenant(""), get_settings())
     for folder in (first, second):
         assert first_start.watch("default", folder, get_settings()) == folder
         first_start.ingest_changes("default", folder)
@@ -164,24 +165,23 @@ def test_documents_in_the_folder_of_the_installation_are_not_hidden(empty: Path)
     own = first_start.watch("default", None, get_settings())
     (own / "a.md").write_text(DELIVERY, encoding="utf-8")
     (empty / "other").mkdir()
-    refused = CliRunner().invoke(cli.app, ["up", str(empty / "other"), "--port", str(_free_port())])
+    refused = CliRunner().invoke(cli.app, ["up", str(empty / "other"), "--port", str(free_port())])
     assert refused.exit_code == 2
     assert str(own) in refused.stderr
     assert (own / "a.md").exists()
 
 
 def test_one_tenant_is_taken_and_of_several_one_is_named(empty: Path) -> None:
-    assert first_start.chosen_tenant("") == "default"
     Registry().add("acme")
-    assert first_start.chosen_tenant("") == "acme"
+    assert first_tenant("") == "acme"
     Registry().add("globex")
-    refused = CliRunner().invoke(cli.app, ["up", "--port", str(_free_port())])
+    refused = CliRunner().invoke(cli.app, ["up", "--port", str(free_port())])
     assert "acme, globex" in refused.stderr
-    assert first_start.chosen_tenant("globex") == "globex"
+    assert first_tenant("globex") == "globex"
 
 
 def test_a_second_preparation_creates_nothing(empty: Path) -> None:
-    first, second = (first_start.prepare("default", get_settings()) for _ in range(2))
+    first, second = (first_start.prepare(first_tenant(""), get_settings()) for _ in range(2))
     assert (first.site, bool(first.token), bool(first.invitation)) == (second.site, True, True)
     assert (second.token, bool(second.invitation)) == ("", True)
     with acting_as(Tenant("default", "anna")):

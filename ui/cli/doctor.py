@@ -1,5 +1,6 @@
 """`opora doctor`: the checks of `ui.doctor` on the command line."""
 
+import logging
 from collections.abc import Sequence
 
 import typer
@@ -15,6 +16,7 @@ message = texts("doctor")
 
 def doctor(as_json: Json = False) -> None:
     """Check the installation. Exits with 1 if there is a problem; warnings do not count."""
+    logging.getLogger("opora.models").setLevel(logging.ERROR)  # the findings say what failed
     found = examine(get_settings())
     if as_json:
         print_json([_as_json(one) for one in found])

@@ -22,7 +22,7 @@ from tenants.desk import invitations, operators
 from tenants.knowledge import watched
 from ui.cli import terminal
 from ui.cli.ingest import print_report
-from ui.cli.terminal import DEFAULT_TENANT, acting_for, counted_by, ensure_tenant, progress_bar, texts
+from ui.cli.terminal import acting_for, counted_by, progress_bar, texts
 
 _TOKEN_SECONDS = 30 * 86_400
 
@@ -32,7 +32,7 @@ message = texts("up")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a start needs to know, and the secrets that were created for it.
+    """A prepared installation, and the secrets that were created for it.
 
     :param invitation: the one-time link's secret; empty once the tenant has a user.
     :param token: a token for questions; empty if the tenant had one before.
@@ -44,23 +44,8 @@ class Prepared:
     token: str = ""
 
 
-def chosen_tenant(named: str) -> str:
-    """Return the tenant to start with: the named one, the only one, or the default one.
-
-    :raises NotFound: `tenant_unknown`.
-    :raises Invalid: `tenant_unnamed`, if there are several.
-    """
-    known = [one.tenant_id for one in Registry().list()]
-    if named:
-        return Registry().get(named).tenant_id
-    if len(known) > 1 and DEFAULT_TENANT not in known:
-        raise Invalid("tenant_unnamed", tenants=", ".join(known))
-    return known[0] if len(known) == 1 else DEFAULT_TENANT
-
-
 def prepare(tenant_id: str, settings: Settings) -> Prepared:
-    """Create what is missing: the tenant, a site, a link for its first administrator, a token."""
-    ensure_tenant(tenant_id, terminal_locale())
+    """Create what a tenant lacks: a site, a link for its first administrator, a token."""
     with acting_for(tenant_id):
         if not sites.own():
             locale = "en" if terminal_locale() == "en" else "ru"

@@ -1,5 +1,6 @@
 """`opora models`: the embedding model, its download on the first start, and health checks of language models."""
 
+import logging
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from pipelines.ask import model_checks, named_models, profiles
 from pipelines.ask.model_checks import ModelResult
 from settings import get_settings
 from tenants.core.errors import NotFound
-from ui.cli.terminal import CommandGroup, Json, print_finding, print_json
+from ui.cli.terminal import CommandGroup, Json, TenantOption, acting_for, first_tenant, print_finding, print_json
 
 E5_SMALL = "e5-small"
 _LOADING_SECONDS = 180.0
@@ -50,23 +51,27 @@ def _print_results(results: Sequence[ModelResult]) -> None:
     for one in results:
         role = text(f"desk.settings.models.role.{one.model.role}", terminal_locale())
         words = model_checks.explained(one, terminal_locale())
-        print_finding("problem" if one.fault else "ok", f"{role}, {one.model.name}", words, one.command)
+        print_finding(model_checks.status(one, results), f"{role}, {one.model.name}", words, one.command)
 
 
-@group.tenant_command("test")
+@group.installation_command("test")
 def call_models(
-    profile: Annotated[str, typer.Argument(help=message("help.profile"))] = "", as_json: Json = False
+    profile: Annotated[str, typer.Argument(help=message("help.profile"))] = "",
+    tenant: TenantOption = "",
+    as_json: Json = False,
 ) -> None:
-    """Test the models of a profile. Exits with 1 if one fails."""
-    named = named_models.profile(profile or profiles.chosen())
-    results = model_checks.check(named, _LOADING_SECONDS)
+    """Test the models of a profile. Exits with 1 if there is a problem; a missing optional model is a warning."""
+    logging.getLogger("opora.models").setLevel(logging.ERROR)  # the results say what failed
+    with acting_for(first_tenant(tenant)):
+        named = named_models.profile(profile or profiles.chosen())
+        results = model_checks.check(named, _LOADING_SECONDS)
     if as_json:
-        print_json([_as_json(one) for one in results])
+        print_json([_as_json(one) | {"status": model_checks.status(one, results)} for one in results])
     else:
         _print_results(results)
         if not results:
             typer.echo(message("test.none", profile=named.name))
-    if any(one.fault for one in results):
+    if any(model_checks.status(one, results) == "problem" for one in results):
         raise typer.Exit(1)
 
 

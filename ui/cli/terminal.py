@@ -229,6 +229,25 @@ def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
         registry.add(tenant_id, name=name, locale=locale)
 
 
+def first_tenant(named: str) -> str:
+    """Return the named tenant, the only one, or the default one, which is created in an empty installation.
+
+    :raises NotFound: `tenant_unknown`.
+    :raises Invalid: `tenant_unnamed`, if there are several.
+    """
+    from tenants.accounts.registry import Registry
+
+    known = [one.tenant_id for one in Registry().list()]
+    if named:
+        return Registry().get(named).tenant_id
+    if len(known) == 1:
+        return known[0]
+    if known and DEFAULT_TENANT not in known:
+        raise Invalid("tenant_unnamed", tenants=", ".join(known))
+    ensure_tenant(DEFAULT_TENANT, terminal_locale())
+    return DEFAULT_TENANT
+
+
 @contextmanager
 def acting_for(tenant_id: str) -> Iterator["Tenant"]:
     """Act for a registered tenant with every scope: access to the data folder grants all. Raises `NotFound`.

@@ -1,6 +1,7 @@
 """Checks of models: the encoder, the servers of the profiles in use, and the indexes built with the encoder."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from components.embed import install
 from pipelines.ask import model_checks, model_servers, named_models, profiles
@@ -48,6 +49,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
         chat = [one for one in named.models if one.kind == "chat"]
         if not chat:
             yield ok("models", "models_none", profile=name)
+        findings: list[Finding] = []
         for one in chat:
             server = model_servers.server(one)
             if server in silent or (server, one.name) in seen:
@@ -56,7 +58,12 @@ def check_models(settings: Settings) -> Iterator[Finding]:
             finding = _listed(one)
             if finding.status == "problem" and finding.code != "model_missing":
                 silent.add(server)
-            yield finding
+            findings.append(finding)
+        answering = any(one.status == "ok" for one in findings)
+        for finding in findings:
+            # Another model answers in place of a missing one.
+            is_optional = finding.code == "model_missing" and answering
+            yield replace(finding, status="warning") if is_optional else finding
 
 
 def _listed(model: NamedModel) -> Finding:

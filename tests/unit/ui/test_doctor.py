@@ -229,7 +229,7 @@ def test_each_profile_in_use_has_its_models_listed(installation: Settings, monke
     assert codes(iter(findings)) == [
         ("ok", "models_none"),
         ("ok", "model"),
-        ("problem", "model_missing"),
+        ("warning", "model_missing"),
         ("problem", "key_missing"),
     ]
     assert findings[2].command == "ollama pull qwen3:30b-instruct"

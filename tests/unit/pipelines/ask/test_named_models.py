@@ -167,10 +167,12 @@ def test_the_command_shows_the_same(ollama: Simulator, monkeypatch: pytest.Monke
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 1
     assert "→ ollama pull qwen3:30b-instruct" in shown.stdout
-    monkeypatch.setattr(named_models, "_embedder", lambda: None)
-    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct", "qwen3:30b-instruct")))
-    shown = CliRunner().invoke(app, arguments)
-    assert (shown.exit_code, len(shown.stdout.splitlines())) == (0, 2)
+    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct",), dimensions=1024))
+    shown = CliRunner().invoke(app, [*arguments, "--json"])
+    assert shown.exit_code == 0
+    assert [one["status"] for one in json.loads(shown.stdout)] == ["ok", "warning", "ok"]
+    ollama.set_knobs(Knobs(models=(), dimensions=1024))
+    assert CliRunner().invoke(app, arguments).exit_code == 1
 
 
 @pytest.mark.parametrize("locale", LOCALES)
