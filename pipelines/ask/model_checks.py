@@ -127,7 +127,8 @@ def check_one(model: NamedModel, seconds: float) -> ModelResult:
         "embedder": _embed,
         "ranker": _rank,
     }
-    started_at, fault, dimensions = monotonic(), None, 0
+    started_at, dimensions = monotonic(), 0
+    fault: Fault | None = None
     measured: Mapping[str, float] = {}
     try:
         measured = ways[model.kind](model, seconds)

@@ -60,13 +60,13 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
 def check_disk(settings: Settings) -> Iterator[Finding]:
     """Check the free space of the data folder's disk."""
     free, reserve = disk.free(_existing(settings.data_dir.resolve())), settings.disk_reserve_bytes
-    params = {"free": free / 1e9, "reserve": reserve / 1e9}
+    gigabytes, kept = free / 1e9, reserve / 1e9
     if free < reserve:
-        yield problem("disk", "disk_full", **params)
+        yield problem("disk", "disk_full", free=gigabytes, reserve=kept)
     elif free < _AMPLE * reserve:
-        yield warning("disk", "disk_low", **params)
+        yield warning("disk", "disk_low", free=gigabytes, reserve=kept)
     else:
-        yield ok("disk", "disk", **params)
+        yield ok("disk", "disk", free=gigabytes)
 
 
 def check_secrets(settings: Settings) -> Iterator[Finding]:

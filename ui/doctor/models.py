@@ -73,7 +73,7 @@ def _listed(model: NamedModel) -> Finding:
     finding = _fault(ModelResult(model, 0, lack))
     # Gateways of the OpenAI protocol do not list every model that they serve.
     uncertain = lack == "model_missing" and model.provider != "ollama"
-    return Finding("models", "warning" if uncertain else "problem", finding.key, finding.params, finding.command)
+    return replace(finding, status="warning" if uncertain else "problem")
 
 
 def _local(settings: Settings) -> Finding:
@@ -90,8 +90,8 @@ def _served(embedder: NamedModel) -> Finding:
     if result.fault is None:
         return ok("encoder", "embedder", dimensions=result.dimensions, **_shown(embedder))
     found = _fault(result)
-    status = "warning" if result.fault == "timeout" else "problem"
-    return Finding("encoder", status, found.key, found.params, found.command)
+    # A model that is still loading answers later.
+    return replace(found, check="encoder", status="warning" if result.fault == "timeout" else "problem")
 
 
 def _fault(result: ModelResult) -> Finding:

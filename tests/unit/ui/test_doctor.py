@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -22,7 +23,7 @@ from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.storage import database
+from tenants.storage import database, disk
 from tests import servers
 from ui.doctor import CHECKS, examine, machine, models, proxy, stores
 from ui.doctor.finding import Finding
@@ -136,7 +137,7 @@ def test_weak_and_unreadable_secrets_are_named(installation: Settings, tmp_path:
 
 
 def test_a_full_disk_is_a_problem(installation: Settings) -> None:
-    free = machine.disk.free(installation.data_dir)
+    free = disk.free(installation.data_dir)
     by_reserve = {1: "disk", free * 2 // 3: "disk_low", 10**13: "disk_full"}
     for reserve, code in by_reserve.items():
         assert codes(machine.check_disk(changed(installation, disk_reserve_bytes=reserve)))[0][1] == code
@@ -153,7 +154,7 @@ def test_a_clock_behind_the_records_is_off(installation: Settings) -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["pydantic>=2", "redis>=99", "no-such-package", "pywin32; sys_platform == 'win32'"]
-    monkeypatch.setattr(machine.metadata, "requires", lambda _: required)
+    monkeypatch.setattr(metadata, "requires", lambda _: required)
     (finding,) = machine.check_python(Settings())
     assert (finding.code, finding.params["packages"]) == ("packages_unfit", "no-such-package, redis>=99")
 
