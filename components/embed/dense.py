@@ -78,17 +78,7 @@ def embed_question(
     cached = _QUESTIONS.get(key)
     if cached is not None:
         return cached
-
-    def embedded() -> Dense:
-        (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
-        return vector
-
-    shared, patience = _upstream(settings.space, failures, pause), _patience(settings)
-    loading = LOADING_SECONDS if patience < inf else 0.0
-    try:
-        vector = attempt(f"embedder {settings.space}", shared, embedded, patience, loading=loading)
-    except ModelFailed as failure:
-        raise EmbeddingFailed from failure
+    vector = _embedded(text, settings, _upstream(settings.space, failures, pause))
     _QUESTIONS.put(key, vector)
     return vector
 
@@ -99,9 +89,24 @@ def load(settings: DenseSettings) -> None:
     A server that needs longer than its `patience` loads its model in the background.
     """
     try:
-        embed_question("?", settings)
+        _embedded("?", settings, _upstream(settings.space))
     except Exception as fault:
         log.warning("%s cannot be loaded yet: %s", settings.space, type(fault).__name__)
+
+
+def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:
+    """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`."""
+
+    def embedded() -> Dense:
+        (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
+        return vector
+
+    patience = _patience(settings)
+    loading = LOADING_SECONDS if patience < inf else 0.0
+    try:
+        return attempt(f"embedder {settings.space}", shared, embedded, patience, loading=loading)
+    except ModelFailed as failure:
+        raise EmbeddingFailed from failure
 
 
 def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:
