@@ -7,9 +7,10 @@ import os
 import signal
 import sys
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
+from socket import socket
 from types import FrameType
 from typing import Protocol, runtime_checkable
 
@@ -341,13 +342,17 @@ async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG
     return problems.response(error.error)
 
 
-def serve(settings: Settings | None = None) -> None:
-    """Run the service in this process until SIGTERM or Ctrl-C, then finish the running requests."""
+def serve(settings: Settings | None = None, on_started: Callable[[], None] | None = None) -> None:
+    """Run the service in this process until SIGTERM or Ctrl-C, then finish the running requests.
+
+    :param on_started: called once the service accepts requests.
+    """
     settings = settings or get_settings()
     os.umask(0o077)  # Keep our files private to the owner, whatever the folder's permissions.
     host.configure_logging(settings)
     # Uvicorn re-raises the signal after shutdown; by then it should mean a clean exit.
-    signal.signal(signal.SIGTERM, _exit_cleanly)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _exit_cleanly)
     BoundedConnection.per_address = settings.connections_per_address
     BoundedConnection.proxies = [ip_network(one) for one in filter(None, settings.trusted_proxies.split(","))]
     BoundedConnection.at_most = raise_file_limit()
@@ -370,6 +375,7 @@ def serve(settings: Settings | None = None) -> None:
         )
     )
     server.drain_seconds = settings.drain_seconds
+    server.on_started = on_started
     server.run()
     if not server.started:
         sys.exit(_NOT_STARTED)
@@ -377,6 +383,13 @@ def serve(settings: Settings | None = None) -> None:
 
 class _Server(uvicorn.Server):
     drain_seconds = 0.0
+    on_started: Callable[[], None] | None = None
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Report that the service accepts requests."""
+        await super().startup(sockets)
+        if self.started and self.on_started is not None:
+            self.on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Report "not ready" long enough for load balancers to notice, then stop.

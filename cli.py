@@ -4,24 +4,29 @@ import os
 import socket
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from components.language.texts import terminal_locale, text
 from evaluation.datasets import DATA_SETS
 from tenants.core.errors import CallerError
-from ui.cli.terminal import Group, LazyCommand, message
+from ui.cli.terminal import Group, LazyCommand, first_tenant, message
+
+if TYPE_CHECKING:
+    from settings import Settings
 
 _help = partial(text, locale=terminal_locale())
 
 COMMANDS = {
     "backup": ("ui.cli.installation:backup", _help("installation.help.backup")),
-    "doctor": ("ui.cli.installation:doctor", _help("installation.help.doctor")),
+    "doctor": ("ui.cli.doctor:doctor", _help("doctor.help")),
     "restore": ("ui.cli.installation:restore", _help("installation.help.restore")),
     "ingest": ("ui.cli.ingest:ingest", _help("cli.help.ingest")),
     "replay": ("ui.cli.replay:replay", _help("records.help.replay")),
     "demo": ("evaluation.demo_command:demo", _help("cli.help.demo")),
+    "up": ("cli:up", _help("up.help.up")),
     "serve": ("cli:serve", _help("cli.help.serve")),
     "migrate": ("ui.cli.installation:migrate", _help("cli.help.migrate")),
     "ask": ("ui.cli.ask:ask", _help("cli.help.ask")),
@@ -91,18 +96,8 @@ def serve(
     host: Annotated[str | None, typer.Option(help=message("help.host"))] = None,
 ) -> None:
     """Run the service until it is stopped. Settings come from the environment; options override them."""
-    from settings import get_settings
-    from tenants.backup import restoring
-    from tenants.storage import database, sealed
-
-    overrides = {name: str(value) for name, value in (("OPORA_PORT", port), ("OPORA_HOST", host)) if value is not None}
-    os.environ.update(overrides)
-    get_settings.cache_clear()
-    settings = get_settings()
-    restoring.check_finished(settings)
-    sealed.check_given(settings)
-    _check_port(settings.host, settings.port)
-    database.check(settings)
+    settings = _overridden(OPORA_PORT=port, OPORA_HOST=host)
+    _check_start(settings)
     from app import serve as serve_http
     from tenants.desk import first_run
     from ui.cli.model import fetch_encoder
@@ -112,6 +107,52 @@ def serve(
     if (secret := first_run.open_link()) is not None:
         typer.echo(message("serve.first_run", link=f"{settings.browsed_at}/desk/first-run/{secret}"), err=True)
     serve_http(settings)
+
+
+def up(
+    folder: Annotated[Path | None, typer.Argument(help=_help("up.help.folder"))] = None,
+    tenant: Annotated[str, typer.Option("--tenant", help=message("help.tenant_option"))] = "",
+    port: Annotated[int | None, typer.Option(help=message("help.port"), min=1, max=65535)] = None,
+    host: Annotated[str | None, typer.Option(help=message("help.host"))] = None,
+) -> None:
+    """Create what is missing, watch a folder, run the service, and print where everything is."""
+    from tenants.work import claims
+    from ui.cli import first_start
+    from ui.cli.model import fetch_encoder
+
+    settings = _overridden(OPORA_PORT=port, OPORA_HOST=host)
+    if claims.index_is_held(settings):
+        raise CallerError("service_running", address=settings.browsed_at)
+    _check_start(settings)
+    tenant_id = first_tenant(tenant)
+    fetch_encoder()
+    prepared = first_start.prepare(tenant_id, settings)
+    watched_folder = first_start.watch(tenant_id, folder, settings)
+    first_start.ingest_changes(tenant_id, watched_folder)
+    settings = _overridden(OPORA_WATCH_DIR=first_start.watch_dir(settings))
+    from app import serve as serve_http
+
+    serve_http(settings, lambda: first_start.announce(prepared, watched_folder, settings))
+
+
+def _overridden(**variables: object) -> "Settings":
+    """Return the settings with options of a command over the environment, for this whole process."""
+    from settings import get_settings
+
+    os.environ.update({name: str(value) for name, value in variables.items() if value is not None})
+    get_settings.cache_clear()
+    return get_settings()
+
+
+def _check_start(settings: "Settings") -> None:
+    """Raise an error that would keep the service from starting."""
+    from tenants.backup import restoring
+    from tenants.storage import database, sealed
+
+    restoring.check_finished(settings)
+    sealed.check_given(settings)
+    _check_port(settings.host, settings.port)
+    database.check(settings)
 
 
 def _check_port(host: str, port: int) -> None:

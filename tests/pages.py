@@ -67,7 +67,7 @@ def script(page: str) -> str:
 
     A command for a second terminal runs in the background; the script goes on once it listens.
     """
-    lines = ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null' EXIT"]
+    lines = ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
     number = 0
     for block in marked_blocks(page):
         if block.mark == "file":

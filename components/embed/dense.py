@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
@@ -25,6 +25,9 @@ PAUSE_SECONDS = 30.0
 
 CONCURRENT = 32
 """Questions embedded at once by one embedder; abandoned calls count until they end."""
+
+LOADING_SECONDS = 120.0
+"""Time in which a server may load its model: questions do not wait for it, and timeouts are no failures."""
 
 _AT_ONCE = 512
 _QUESTIONS: TenantLruCache[Dense] = TenantLruCache(512)
@@ -75,26 +78,35 @@ def embed_question(
     cached = _QUESTIONS.get(key)
     if cached is not None:
         return cached
-
-    def embedded() -> Dense:
-        (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
-        return vector
-
-    shared = _upstream(settings.space, failures, pause)
-    try:
-        vector = attempt(f"embedder {settings.space}", shared, embedded)
-    except ModelFailed as failure:
-        raise EmbeddingFailed from failure
+    vector = _embedded(text, settings, _upstream(settings.space, failures, pause))
     _QUESTIONS.put(key, vector)
     return vector
 
 
 def load(settings: DenseSettings) -> None:
-    """Load the model before the first question needs it. A failure is reported at the first question."""
+    """Load the model before the first question needs it. A failure is reported at the first question.
+
+    A server that needs longer than its `patience` loads its model in the background.
+    """
     try:
-        _embedder(settings.json_form).question("?")
+        _embedded("?", settings, _upstream(settings.space))
     except Exception as fault:
         log.warning("%s cannot be loaded yet: %s", settings.space, type(fault).__name__)
+
+
+def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:
+    """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`."""
+
+    def embedded() -> Dense:
+        (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
+        return vector
+
+    patience = _patience(settings)
+    loading = LOADING_SECONDS if patience < inf else 0.0
+    try:
+        return attempt(f"embedder {settings.space}", shared, embedded, patience, loading=loading)
+    except ModelFailed as failure:
+        raise EmbeddingFailed from failure
 
 
 def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:
@@ -106,6 +118,13 @@ def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> S
         if not isfinite(sum(vector)):
             raise ValueError("a vector that is not finite")
     return vectors
+
+
+def _patience(settings: DenseSettings) -> float:
+    """Return the seconds that a question waits; no limit for a model in this process."""
+    parameters = settings.embedder.get("init_parameters")
+    patience = parameters.get("patience") if isinstance(parameters, Mapping) else None
+    return float(patience) if isinstance(patience, int | float) else inf
 
 
 @lru_cache(maxsize=16)

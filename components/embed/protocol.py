@@ -10,7 +10,8 @@ from tenants.index import Dense
 class Embedder(Protocol):
     """A model that reads passages and questions into one space. Thread-safe. Named in YAML as a nested component.
 
-    `dimensions` is how many numbers each vector has. Any exception is a failure to embed.
+    `dimensions` is how many numbers each vector has. Any exception is a failure to embed. An embedder of a server may
+    have `patience`, the seconds that a question waits for its vector.
     """
 
     dimensions: int

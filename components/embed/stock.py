@@ -13,19 +13,30 @@ from tenants.index import Dense
 class StockEmbedder:
     """Embeds by two Haystack embedders of the same model.
 
-    They bring their own timeout and retries: give the one for questions a short timeout, because a visitor waits.
+    They bring their own timeout and retries. Give both a timeout in which the server can load the model: Ollama aborts
+    a load that no client waits for any more (https://github.com/ollama/ollama/pull/4638).
 
     :param passages_by: a document embedder.
     :param questions_by: a text embedder.
     :param model: name of what both compute; another name is another space.
     :param dimensions: numbers of a vector.
+    :param patience: seconds that a question waits for its vector. After that it is searched by words, and the call goes
+        on in the background.
     """
 
-    def __init__(self, passages_by: DocumentEmbedder, questions_by: TextEmbedder, model: str, dimensions: int) -> None:
+    def __init__(
+        self,
+        passages_by: DocumentEmbedder,
+        questions_by: TextEmbedder,
+        model: str,
+        dimensions: int,
+        patience: float = 3,
+    ) -> None:
         self.passages_by = passages_by
         self.questions_by = questions_by
         self.model = model
         self.dimensions = dimensions
+        self.patience = patience
 
     @property
     def space(self) -> str:
@@ -45,6 +56,7 @@ class StockEmbedder:
             questions_by=component_to_dict(self.questions_by, "questions_by"),
             model=self.model,
             dimensions=self.dimensions,
+            patience=self.patience,
         )
 
     @classmethod

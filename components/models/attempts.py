@@ -31,18 +31,19 @@ _LOCAL_SECONDS = 0.05
 T = TypeVar("T")
 
 
-def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float = inf) -> T:
+def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float = inf, *, loading: float = 0.0) -> T:
     """Return the result of `work`, within a share of the turn's remaining time.
 
     :param name: for the log.
     :param seconds: the limit of this call, however much time the turn has left.
+    :param loading: seconds that the provider may take to load its model. Timeouts meanwhile do not count as failures.
     :raises ModelFailed: the work failed or took too long, all seats were taken, or the breaker is open.
     """
     budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
     ends_at = monotonic() + budget
     if budget <= 0:
         raise ModelFailed("timeout")
-    granted = 0.0
+    granted, is_loading = 0.0, upstream.loading_seconds(loading) > 0
 
     def remaining() -> float:
         return ends_at - monotonic()
@@ -54,10 +55,13 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
 
     with upstream.breaker.call():
         try:
-            return in_background(name, upstream, started, remaining, Event(), local_seconds=_LOCAL_SECONDS)
+            result = in_background(name, upstream, started, remaining, Event(), local_seconds=_LOCAL_SECONDS)
         except ModelFailed as failure:
             is_unfair = remaining() <= 0 and granted < min(seconds / 2, MIN_FAIR_SECONDS)
-            raise ModelFailed(failure.outcome, is_blameless=is_unfair) from None
+            is_blameless = is_unfair or (is_loading and failure.outcome == "timeout")
+            raise ModelFailed(failure.outcome, is_blameless=is_blameless) from None
+    upstream.record_loaded()
+    return result
 
 
 def in_background(

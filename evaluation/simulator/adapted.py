@@ -23,7 +23,8 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     """Copy the pipelines to `folder`, and connect the models of a profile to the server at `url`.
 
     :param models: their names, by tier; the simulator's own.
-    :param bounds: arguments of `ChatModels`, such as `timeout` or `concurrent`.
+    :param bounds: arguments of `ChatModels`, such as `timeout` or `concurrent`. `loading` is 0 unless given: the
+        simulator has its models in memory unless its knobs say otherwise.
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.
     """
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
@@ -31,7 +32,7 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     shutil.rmtree(folder / "ingest" / "profiles")
     with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
         for configured in _blocks_of_type(profile_yaml, "ChatModels"):
-            configured.update(bounds)
+            configured.update({"loading": 0, **bounds})
             for tier, model in models.items():
                 for kind, address in _ADDRESSES.items():
                     for generator in _blocks_of_type(configured.get(tier), kind):
@@ -41,11 +42,12 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     return folder
 
 
-def equip(folder: Path, url: str) -> Path:
+def equip(folder: Path, url: str, patience: float = _NO_TIMEOUT) -> Path:
     """Connect the embedder of pipelines that `adapt` has copied to `folder` to the simulator.
 
     Its clients have practically no timeout, so that only the turn limits a call.
 
+    :param patience: seconds that a question waits for its vector.
     :returns: `folder`; its ingest pipeline writes vectors.
     """
     server = {"url": url, "timeout": _NO_TIMEOUT}
@@ -57,6 +59,7 @@ def equip(folder: Path, url: str) -> Path:
             "components.embed.stock.StockEmbedder",
             model="simulated-embed",
             dimensions=DIMENSIONS,
+            patience=patience,
             passages_by=_nested(documents, model="simulated-embed", progress_bar=False, **server),
             questions_by=_nested(texts, model="simulated-embed", **server),
         )

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluation.simulator.embedding import DIMENSIONS
+
 Task = Literal[
     "answer",
     "grade",
@@ -84,7 +86,10 @@ class Knobs(BaseModel):
     :param tokens_per_second: rate after that; 0: all at once.
     :param call_ms: duration of a whole call, over which its tokens are spread evenly; 0: determined by the rate.
     :param embed_ms: duration of an embedding call.
+    :param loading_ms: time to load a model, which its first call starts. As in Ollama, the load is aborted when no
+        caller waits for it any more.
     :param models: names of the served models.
+    :param dimensions: numbers of a vector.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -93,5 +98,7 @@ class Knobs(BaseModel):
     tokens_per_second: float = Field(default=0.0, ge=0)
     call_ms: float = Field(default=0.0, ge=0, le=600_000)
     embed_ms: float = Field(default=0.0, ge=0, le=600_000)
+    loading_ms: float = Field(default=0.0, ge=0, le=600_000)
     faults: tuple[Fault, ...] = ()
     models: tuple[str, ...] = ("simulated", "simulated-strong", "simulated-fallback", "simulated-embed")
+    dimensions: int = Field(default=DIMENSIONS, ge=DIMENSIONS, le=65_536)

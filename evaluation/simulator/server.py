@@ -11,7 +11,7 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from evaluation.simulator import protocols, schemas, thinking
-from evaluation.simulator.embedding import embed
+from evaluation.simulator.embedding import DIMENSIONS, embed
 from evaluation.simulator.failing import faulty_reply, tool_reply
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat
@@ -68,6 +68,14 @@ class Call:
             self.outcome = outcome
 
 
+@dataclass(slots=True)
+class _Load:
+    """A model that is in memory from a moment of the monotonic clock on, and how many calls wait for that."""
+
+    ready_at: float
+    waiting: int = 0
+
+
 class Simulator:
     """Answers requests; see `Knobs` for its settings.
 
@@ -79,6 +87,7 @@ class Simulator:
         self.calls: list[Call] = []
         self.connected: set[asyncio.Transport] = set()
         self._calls_by_fault: dict[Fault, int] = {}
+        self._loads: dict[str, _Load] = {}
         self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
             ("POST", "/api/chat"): self._ollama_chat,
             ("POST", "/v1/chat/completions"): self._openai_chat,
@@ -97,6 +106,7 @@ class Simulator:
         self.knobs = knobs
         self.calls = []
         self._calls_by_fault = {}
+        self._loads = {}
 
     async def handle(self, request: Request, reply: Reply) -> None:
         """Answer one request."""
@@ -154,12 +164,25 @@ class Simulator:
             if fault is not None and await self._failed(fault, reply):
                 call.end(fault.kind)
                 return
+            loaded_at = await self._loaded(chat.model)
             chat_reply = self._chat_reply(chat, prompt, fault)
             call.reply, call.completion_tokens = chat_reply.text, chat_reply.completion_tokens
-            await self._pronounce(chat, reply_format, chat_reply, fault, call, reply)
+            await self._pronounce(chat, reply_format, chat_reply, fault, call, reply, max(call.started, loaded_at))
         except asyncio.CancelledError:
             call.end("left")
             raise
+
+    async def _loaded(self, model: str) -> float:
+        """Wait until the model is in memory; return since when it is."""
+        load = self._loads.setdefault(model, _Load(monotonic() + self.knobs.loading_ms / 1_000))
+        load.waiting += 1
+        try:
+            await _until(load.ready_at)
+        finally:
+            load.waiting -= 1
+            if not load.waiting and monotonic() < load.ready_at:
+                self._loads.pop(model, None)
+        return load.ready_at
 
     def _chat_reply(self, chat: ChatRequest, prompt: Prompt, fault: Fault | None) -> ChatReply:
         if chat.schema is not None:
@@ -182,8 +205,9 @@ class Simulator:
         fault: Fault | None,
         call: Call,
         reply: Reply,
+        begun: float,
     ) -> None:
-        """Send the reply at the pace that is set."""
+        """Send the reply at the pace that is set, counted from `begun`."""
         slow = fault is not None and fault.kind == "slow"
         cut_off = fault is not None and fault.kind == "cut_off"
         tokens = _TOKEN.findall(chat_reply.text) or [chat_reply.text]
@@ -192,7 +216,7 @@ class Simulator:
         if chat.stream:
             reply.begin(reply_format.content_type)
         for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
-            await _until(call.started + at)
+            await _until(begun + at)
             call.first_token = call.first_token or monotonic()
             if chat.stream and token:
                 reply.piece(reply_format.piece(token))
@@ -200,7 +224,7 @@ class Simulator:
             call.end("cut_off")
             reply.abort()
             return
-        await _until(call.started + self.knobs.call_ms / 1_000)
+        await _until(begun + self.knobs.call_ms / 1_000)
         call.end("ok")
         spent = monotonic() - call.started
         ended = ChatReply(
@@ -252,6 +276,7 @@ class Simulator:
             if await self._failed(fault, reply):
                 call.ended = monotonic()
                 return None
+        await self._loaded(call.model)
         await _until(call.started + self.knobs.embed_ms / 1_000)
         call.ended = monotonic()
         if fault is not None:
@@ -260,7 +285,8 @@ class Simulator:
             _faulty_embeddings(fault, reply, len(texts))
             return None
         call.outcome = "ok"
-        return call, [embed(text) for text in texts]
+        longer = (0.0,) * (self.knobs.dimensions - DIMENSIONS)
+        return call, [embed(text) + longer for text in texts]
 
     async def _ollama_embed(self, body: _Body, reply: Reply) -> None:
         embedded = await self._embed(body, reply)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from time import monotonic
 from uuid import uuid4
 
 from fastapi_openai_compat.chat_completions import ChatCompletion
@@ -11,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from components.language.texts import text
+from components.models.calls import collect_calls
 from components.turn import Quality
 from pipelines import problems
 from pipelines.ask import openai_chat
@@ -26,6 +28,10 @@ log = logging.getLogger("opora.ask")
 
 REHEARSED = 8
 """Number of tenants whose index is opened at startup; opening one takes some 0.5 s at 10k chunks."""
+
+
+REHEARSAL_SECONDS = 5.0
+"""Time limit of model calls in all rehearsals: a model that takes longer to load goes on loading after the start."""
 
 
 class PipelineWrapper(BasePipelineWrapper):
@@ -47,9 +53,10 @@ class PipelineWrapper(BasePipelineWrapper):
     def warm_up(self) -> None:
         """Load what the first question needs and rehearse one with the first tenants, so no visitor waits for it."""
         self.ask.warm_up()
+        ends_at = monotonic() + REHEARSAL_SECONDS
         for tenant in Registry().list()[:REHEARSED]:
             question = AskRequest(question=text("service.rehearsal", tenant.locale))
-            with acting_as(Tenant(tenant.tenant_id, "rehearsal")):
+            with acting_as(Tenant(tenant.tenant_id, "rehearsal")), collect_calls(ends_at):
                 try:
                     self.ask.turn(question)
                 except OporaError as error:

@@ -4,7 +4,9 @@ import logging
 from pathlib import Path
 from threading import Event, Thread
 
-from pipelines.ingest.folder import FolderScanner
+from pipelines.ingest.folder import FolderChange, FolderScanner
+from pipelines.ingest.report import IngestReport, OnProgress
+from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, trail
@@ -60,6 +62,23 @@ class Watcher:
                 continue
             except Exception as error:
                 log.error("watching: %s", trail(error))
+
+
+def catch_up(folder: Path, ingest: Ingest, progress: OnProgress | None = None) -> IngestReport | None:
+    """Ingest what has changed in the folder of the tenant in context while no service watched it.
+
+    :returns: a report; None if nothing has changed.
+    """
+    scanner, known = FolderScanner(folder), watched.all()
+    scanner.scan(known)  # a change counts from the second look on
+    changes = scanner.scan(known)
+    if not changes:
+        return None
+    work = FolderChange(folder, changes, known)
+    run = work.run(ingest)
+    report = run.finish(progress)
+    watched.put(work.updated_files(run, completed=True), gone=changes.gone)
+    return report
 
 
 def _submit(scanner: FolderScanner) -> None:

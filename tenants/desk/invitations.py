@@ -40,6 +40,14 @@ def invite(tenant_id: str) -> str:
         holding = (session.scalar(select(column).where(of == tenant_id).limit(1)) for column, of in _IN_USE)
         if any(one is not None for one in holding):
             raise Conflict("tenant_in_use")
+    return renew(tenant_id)
+
+
+def renew(tenant_id: str) -> str:
+    """Create a link that replaces the previous one, whatever data the tenant has; return its secret.
+
+    For the owner of the data folder alone, who has access to all data anyway. It works while the tenant has no users.
+    """
     secret = token_urlsafe(24)
     with database.writing() as session:
         session.execute(delete(InvitationRow).where(InvitationRow.tenant_id == tenant_id))

@@ -292,7 +292,8 @@ def _check_place() -> None:
         log.error("%s: %s: %s", MISPLACED, place, " ".join(frames))
 
 
-def _open(settings: Settings) -> Engine:
+def parsed_url(settings: Settings) -> URL:
+    """Return the parsed URL. Raises `CallerError` with the code `database_url_invalid`."""
     try:
         url = make_url(settings.database)
         known = url.get_backend_name() in ("sqlite", "postgresql") and url.get_dialect() is not None
@@ -301,6 +302,11 @@ def _open(settings: Settings) -> Engine:
     if not known:
         # The URL contains a password, so it is not shown.
         raise CallerError("database_url_invalid")
+    return url
+
+
+def _open(settings: Settings) -> Engine:
+    url = parsed_url(settings)
     if url.get_backend_name() != "sqlite":
         return _server(url, settings)
     if url.database:

@@ -7,7 +7,6 @@ from threading import Thread
 import httpx
 import pytest
 
-from pipelines import doctor
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
@@ -17,6 +16,7 @@ from tests.attack.attacking import ATTACKER, VICTIM
 from tests.attack.visiting import SHOP, add_site
 from tests.provider import CLIENT, SECRET, providing
 from tests.service.serving import Server, environment, in_force, problem, serving
+from ui.doctor.proxy import check_proxy
 
 PER_ADDRESS = 3
 PROXY, OTHER = "127.0.0.2", "127.0.0.3"
@@ -149,5 +149,6 @@ def test_the_doctor_sees_how_a_proxy_is_set_up(
     with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy, in_force(settings):
         Thread(target=proxy.serve_forever, daemon=True).start()
         told = {"public_url": f"http://127.0.0.1:{proxy.server_port}", "trusted_proxies": f"{PROXY}/32"}
-        assert [one.code for one in doctor.findings(settings.model_copy(update=told))] == ([found] if found else [])
+        findings = list(check_proxy(settings.model_copy(update=told)))
+        assert [(one.status, one.code) for one in findings] == [("problem", found) if found else ("ok", "proxy")]
         proxy.shutdown()

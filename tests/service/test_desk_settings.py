@@ -74,6 +74,14 @@ def test_every_rule_has_its_field_and_its_words_in_both_languages() -> None:
             assert text(f"desk.settings.offer.{risk}.label", locale)
 
 
+def test_models_are_tested_with_the_setting_and_the_command(admin: Browser) -> None:
+    tested = parsed(admin.post(f"{ROOT}/models/test", {"profile": "openai"}))
+    (result,) = tested.xpath("//*[@id='profile-openai']//div[@role='status']")
+    words = result.text_content()
+    assert "задайте переменную окружения OPENAI_API_KEY (ask/profiles/openai.yaml)" in words
+    assert "export OPENAI_API_KEY=…" in words
+
+
 def test_what_is_saved_is_in_force_and_shown(admin: Browser, now: Callable[[], Policy]) -> None:
     form = values(admin.page(ROOT), "answers")
     typed = {"answer_threshold": "0,45", "top_k": "7", "allowed_domains": "shop.example\r\n\r\nhelp.example"}

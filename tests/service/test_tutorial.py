@@ -10,8 +10,10 @@ from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.running import simulator_process
 from settings import ROOT
-from tests.pages import PAGES, script
+from tests.pages import PAGES, blocks, script
 from tests.receiving import Receiver, receiving
 from tests.service.serving import free_port
 
@@ -19,8 +21,11 @@ SECONDS = 280
 """The commands of a page take a third of a minute on an idle machine."""
 
 
-def followed(page: str, folder: Path, ports: Mapping[int, int]) -> list[str]:
-    """Run a page's commands, with free ports in place of those on the page; return what each block printed."""
+def followed(page: str, folder: Path, ports: Mapping[int, int], **variables: str) -> list[str]:
+    """Run a page's commands, with free ports in place of those on the page; return what each block printed.
+
+    :param variables: more variables of the environment.
+    """
     text = script(PAGES[page]).replace("-m evaluation.simulator", f"-m evaluation.simulator --port {ports[11434]}")
     for documented, free in ports.items():
         text = text.replace(f"127.0.0.1:{documented}", f"127.0.0.1:{free}")
@@ -32,6 +37,7 @@ def followed(page: str, folder: Path, ports: Mapping[int, int]) -> list[str]:
         "OPORA_FETCH_MODELS": "false",
         "LANG": "en_US.UTF-8",
         "COLUMNS": "200",
+        **variables,
     }
     done = subprocess.run(
         ["bash", "-c", text],
@@ -74,6 +80,18 @@ def test_the_quickstart_shows_what_it_says(tmp_path: Path) -> None:
     assert "within 30 days" in asked
     assert "[1] Returns (returns.md)" in asked
     assert json.loads(over_http.partition("\n")[2])["outcome"] == "answered"
+
+
+def test_the_page_on_ollama_shows_what_it_says(tmp_path: Path) -> None:
+    knobs = Knobs(models=("qwen3:4b-instruct",), tokens_per_second=40, dimensions=1024)
+    ports = {1416: free_port(), 11434: free_port()}
+    with simulator_process(knobs) as ollama:
+        tested, rebuilt = followed("docs/ollama.md", tmp_path, ports, OPORA_OLLAMA_URL=ollama.url)
+    shown = [line.partition(":")[0] for block in blocks(PAGES["docs/ollama.md"], "text") for line in block.splitlines()]
+    printed = [line.partition(":")[0] for line in tested.splitlines()]
+    assert set(shown) <= set(printed)
+    assert "→ ollama pull qwen3:30b-instruct" in tested
+    assert "warnings: 1" in rebuilt
 
 
 def spans_of(question: str, phoenix: Receiver) -> Mapping[str, Mapping[str, str]]:

@@ -67,7 +67,7 @@ def ingest(
             with progress_bar(terminal.message("ingest.reading")) as progress:
                 run = ingest.run_site if site else ingest.run_path
                 report = run(source, prune=prune, progress=counted_by(progress))
-            _print_report(report, as_json=as_json)
+            print_report(report, as_json=as_json)
         if watch:
             _watch(ingest, path, as_json=as_json)
     if not watch and report.errors:
@@ -91,7 +91,7 @@ def _watch(ingest: Ingest, folder: Path, *, as_json: bool) -> None:
                 report = run.finish(counted_by(progress))
             ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
             ingested |= work.updated_files(run, completed=True)
-            _print_report(report, as_json=as_json)
+            print_report(report, as_json=as_json)
     except KeyboardInterrupt:
         typer.echo(message("stopped"), err=True)
 
@@ -165,7 +165,8 @@ def _progress(job: Job) -> str:
     )
 
 
-def _print_report(report: IngestReport, *, as_json: bool) -> None:
+def print_report(report: IngestReport, *, as_json: bool) -> None:
+    """Print the report of a run."""
     if as_json:
         print_json(report.as_json())
         return

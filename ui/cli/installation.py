@@ -1,11 +1,10 @@
-"""`opora backup`, `restore`, `doctor` and `migrate`: commands for the whole installation."""
+"""`opora backup`, `restore` and `migrate`: commands for the whole installation."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pipelines.doctor import findings
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
@@ -15,7 +14,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
 from ui.cli import terminal
-from ui.cli.terminal import Json, explained, print_json, progress_bar, texts
+from ui.cli.terminal import Json, print_json, progress_bar, texts
 
 message = texts("installation")
 
@@ -53,16 +52,6 @@ def restore(
             typer.echo(message("restore.erased", erasures=restored.erasures))
     if not journals:
         typer.echo(message("restore.journal_missing", started_at=started_at), err=True)
-
-
-def doctor() -> None:
-    """Report problems with the settings and the reverse proxy."""
-    found = tuple(findings(get_settings()))
-    for error in found:
-        typer.echo(explained(error))
-    if found:
-        raise typer.Exit(1)
-    typer.echo(message("well"))
 
 
 def migrate() -> None:

@@ -1,5 +1,6 @@
 """`opora models`: the embedding model, its download on the first start, and health checks of language models."""
 
+import logging
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -7,13 +8,16 @@ import typer
 
 from components.embed import install
 from components.embed.install import ModelUnavailable
-from pipelines.ask import named_models, profiles
-from pipelines.ask.named_models import Tested
+from components.language.texts import terminal_locale, text
+from pipelines.ask import model_checks, named_models, profiles
+from pipelines.ask.model_checks import ModelResult
 from settings import get_settings
 from tenants.core.errors import NotFound
-from ui.cli.terminal import CommandGroup, Json, print_json, print_table
+from ui.cli.terminal import CommandGroup, Json, TenantOption, acting_for, first_tenant, print_finding, print_json
 
 E5_SMALL = "e5-small"
+_LOADING_SECONDS = 180.0
+"""Time limit of a test: a large model is loaded from a slow disk within it."""
 
 
 group = CommandGroup("models")
@@ -43,37 +47,38 @@ def add(
     )
 
 
-def _print_tested(results: Sequence[Tested]) -> None:
-    rows = (
-        (
-            one.model.name,
-            one.model.provider,
-            one.model.address,
-            message(f"fault.{one.fault}") if one.fault else message("test.answered", milliseconds=one.milliseconds),
-        )
-        for one in results
-    )
-    print_table((message(f"test.{column}") for column in ("model", "provider", "address", "result")), rows)
+def _print_results(results: Sequence[ModelResult]) -> None:
+    for one in results:
+        role = text(f"desk.settings.models.role.{one.model.role}", terminal_locale())
+        words = model_checks.explained(one, terminal_locale())
+        print_finding(model_checks.status(one, results), f"{role}, {one.model.name}", words, one.command)
 
 
-@group.tenant_command("test")
+@group.installation_command("test")
 def call_models(
-    profile: Annotated[str, typer.Argument(help=message("help.profile"))] = "", as_json: Json = False
+    profile: Annotated[str, typer.Argument(help=message("help.profile"))] = "",
+    tenant: TenantOption = "",
+    as_json: Json = False,
 ) -> None:
-    """Call each model of a profile once. Exits with 1 if one does not answer."""
-    results = named_models.tested(named_models.profile(profile or profiles.chosen()))
+    """Test the models of a profile. Exits with 1 if there is a problem; a missing optional model is a warning."""
+    logging.getLogger("opora.models").setLevel(logging.ERROR)  # the results say what failed
+    with acting_for(first_tenant(tenant)):
+        named = named_models.profile(profile or profiles.chosen())
+        results = model_checks.check(named, _LOADING_SECONDS)
     if as_json:
-        print_json([_as_json(one) for one in results])
+        print_json([_as_json(one) | {"status": model_checks.status(one, results)} for one in results])
     else:
-        _print_tested(results)
-    if any(one.fault for one in results):
+        _print_results(results)
+        if not results:
+            typer.echo(message("test.none", profile=named.name))
+    if any(model_checks.status(one, results) == "problem" for one in results):
         raise typer.Exit(1)
 
 
-def _as_json(result: Tested) -> dict[str, object]:
-    named = ("kind", "role", "provider", "name", "address", "file")
-    fields = {name: getattr(result.model, name) for name in named}
-    return {**fields, "milliseconds": result.milliseconds, "fault": result.fault}
+def _as_json(result: ModelResult) -> dict[str, object]:
+    model = {name: getattr(result.model, name) for name in ("kind", "role", "provider", "name", "address", "file")}
+    measured = ("milliseconds", "first_token_ms", "tokens_per_second", "dimensions", "fault", "command")
+    return model | {name: getattr(result, name) for name in measured}
 
 
 def fetch_encoder() -> None:

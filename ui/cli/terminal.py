@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -229,6 +229,25 @@ def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
         registry.add(tenant_id, name=name, locale=locale)
 
 
+def first_tenant(named: str) -> str:
+    """Return the named tenant, the only one, or the default one, which is created in an empty installation.
+
+    :raises NotFound: `tenant_unknown`.
+    :raises Invalid: `tenant_unnamed`, if there are several.
+    """
+    from tenants.accounts.registry import Registry
+
+    known = [one.tenant_id for one in Registry().list()]
+    if named:
+        return Registry().get(named).tenant_id
+    if len(known) == 1:
+        return known[0]
+    if known and DEFAULT_TENANT not in known:
+        raise Invalid("tenant_unnamed", tenants=", ".join(known))
+    ensure_tenant(DEFAULT_TENANT, terminal_locale())
+    return DEFAULT_TENANT
+
+
 @contextmanager
 def acting_for(tenant_id: str) -> Iterator["Tenant"]:
     """Act for a registered tenant with every scope: access to the data folder grants all. Raises `NotFound`.
@@ -285,6 +304,18 @@ def progress_bar(label: str) -> Iterator["Progress"]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(label, total=None)
         yield progress
+
+
+def print_finding(status: Literal["ok", "warning", "problem"], subject: str, words: str, command: str = "") -> None:
+    """Print a result of a check, and below it the command that mends it."""
+    from rich.markup import escape
+
+    colour = {"ok": "green", "warning": "yellow", "problem": "red"}[status]
+    label = message(f"status.{status}")
+    console = terminal_console()
+    console.print(f"[{colour}]{label:<9}[/] [bold]{escape(subject)}[/]: {escape(words)}", highlight=False)
+    if command:
+        console.print(f"{'':9} → {escape(command)}", highlight=False)
 
 
 def print_json(value: object) -> None:

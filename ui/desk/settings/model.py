@@ -6,10 +6,9 @@ from functools import partial
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from components.language.texts import text
 from pipelines import problems
-from pipelines.ask import named_models, profiles
-from pipelines.ask.named_models import Fault, Tested
+from pipelines.ask import model_checks, named_models, profiles
+from pipelines.ask.model_checks import ModelResult
 from pipelines.gate import Route
 from pipelines.pools import Pool
 from tenants.accounts import policy
@@ -34,10 +33,10 @@ def router(desk: Desk) -> APIRouter:
     @endpoints.post(f"{pages.ROOT}{_PATH}/test")
     async def test_models(form: Typed) -> Response:
         named = await to_thread(named_models.profile, forms.line(form, "profile"))
-        results = await tests.run({context.current().tenant_id: 1}, partial(named_models.tested, named))
+        results = await tests.run({context.current().tenant_id: 1}, partial(model_checks.check, named))
         return await to_thread(page, named.name, results)
 
-    def page(name: str = "", results: tuple[Tested, ...] = ()) -> Response:
+    def page(name: str = "", results: tuple[ModelResult, ...] = ()) -> Response:
         return pages.page(
             desk,
             "models",
@@ -47,11 +46,11 @@ def router(desk: Desk) -> APIRouter:
             own=bool(policy.current().profile),
             tested=name,
             results=results,
-            why=_why,
+            explained=_explained,
         )
 
     return endpoints
 
 
-def _why(fault: Fault) -> str:
-    return text(f"models.fault.{fault}", problems.caller.get().locale)
+def _explained(result: ModelResult) -> str:
+    return model_checks.explained(result, problems.caller.get().locale)

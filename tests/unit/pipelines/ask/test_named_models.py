@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
 
 from cli import app
-from components.language.texts import LOCALES, text
+from components.language.texts import LOCALES
 from components.models import breaker
-from components.models.failures import ModelFailed
-from pipelines.ask import named_models
-from pipelines.ask.named_models import _named
+from evaluation.simulator.knobs import Fault, Knobs
+from evaluation.simulator.running import simulator_thread
+from evaluation.simulator.server import Simulator
+from pipelines.ask import model_checks, named_models
+from pipelines.ask.model_checks import Fault as ModelFault
+from pipelines.ask.model_checks import ModelResult, explained
+from pipelines.ask.model_servers import lack
+from pipelines.ask.named_models import NamedModel, _named
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
@@ -32,40 +37,15 @@ def acme(installation: Settings) -> Iterator[Tenant]:
     breaker._UPSTREAMS.clear()
 
 
-class _Ollama(BaseHTTPRequestHandler):
-    """Answers as Ollama does: a word, or the vectors of texts."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message = {"role": "assistant", "content": "OK"}
-        chat = {"model": asked["model"], "message": message, "done": True, "done_reason": "stop"}
-        chat |= {"prompt_eval_count": 5, "eval_count": 1, "created_at": "2026-01-01T00:00:00Z"}
-        vectors = {"model": asked["model"], "embeddings": [[0.1] * 1024]}
-        body = json.dumps(chat if self.path == "/api/chat" else vectors).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
-
-
 @pytest.fixture
-def ollama(monkeypatch: pytest.MonkeyPatch, acme: Tenant) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Ollama)
-    running = Thread(target=server.serve_forever, daemon=True)
-    running.start()
-    address = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setenv("OPORA_OLLAMA_URL", address)
-    # Its ingest profile is the one with the server's embedder.
-    monkeypatch.setenv("OPORA_PROFILE", "ollama")
-    get_settings.cache_clear()
-    yield address
-    server.shutdown()
-    server.server_close()
-    running.join()
+def ollama(monkeypatch: pytest.MonkeyPatch, acme: Tenant) -> Iterator[Simulator]:
+    """An Ollama server with both language models of the profile, and an embedder of another size."""
+    with simulator_thread(Knobs(models=("qwen3:4b-instruct", "qwen3:30b-instruct"))) as (simulator, url):
+        monkeypatch.setenv("OPORA_OLLAMA_URL", url)
+        # Its ingest profile is the one with the server's embedder.
+        monkeypatch.setenv("OPORA_PROFILE", "ollama")
+        get_settings.cache_clear()
+        yield simulator
     get_settings.cache_clear()
 
 
@@ -89,21 +69,78 @@ def test_an_address_is_shown_without_secrets() -> None:
     assert shown.address == "https://models.example:8443/v1"
 
 
-def test_models_that_answer_do(ollama: str) -> None:
-    results = named_models.tested(named_models.profile("ollama"))
-    assert {one.model.role: one.fault for one in results} == {"fast": None, "strong": None, "embedder": None}
-    assert {one.model.address for one in results} == {ollama}
+def test_a_test_measures_models_and_checks_their_forms(ollama: Simulator) -> None:
+    ollama.set_knobs(ollama.knobs.model_copy(update={"first_token_ms": 100, "tokens_per_second": 50}))
+    results = {one.model.role: one for one in checked("ollama")}
+    assert {role: one.fault for role, one in results.items()} == {
+        "fast": None,
+        "strong": None,
+        "embedder": "dimensions_differ",
+    }
+    assert results["fast"].first_token_ms >= 100
+    assert 20 < results["fast"].tokens_per_second <= 60
+    assert results["embedder"].dimensions == 384
+    fault = explained(results["embedder"], "en")
+    assert "384 numbers" in fault
+    assert "ingest/profiles/ollama.yaml" in fault
 
 
-def test_what_does_not_answer_says_why(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_ignores_the_schema_is_named(ollama: Simulator) -> None:
+    faults = (Fault(kind="wrong_schema", model="qwen3:4b-instruct", after=1),)
+    ollama.set_knobs(ollama.knobs.model_copy(update={"faults": faults}))
+    results = {one.model.role: one.fault for one in checked("ollama")}
+    assert (results["fast"], results["strong"]) == ("schema_ignored", None)
+
+
+def test_a_model_that_is_not_pulled_comes_with_the_command(ollama: Simulator) -> None:
+    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct",)))
+    results = {one.model.role: (one.fault, one.command) for one in checked("ollama")}
+    assert results["strong"] == ("model_missing", "ollama pull qwen3:30b-instruct")
+    assert results["fast"] == (None, "")
+
+
+def test_a_model_that_loads_slowly_passes(ollama: Simulator) -> None:
+    ollama.set_knobs(ollama.knobs.model_copy(update={"loading_ms": 1_000}))
+    models = named_models.profile("ollama")
+    around = {**models.models[0].around}
+    around["init_parameters"] = {**around["init_parameters"], "timeout": 0.5}
+    hurried = [replace(one, around=around) if one.kind == "chat" else one for one in models.models]
+    results = model_checks.check(replace(models, models=tuple(hurried)), seconds=30)
+    assert {one.fault for one in results if one.model.kind == "chat"} == {None}
+    assert breaker.open_now() == 0
+
+
+def test_what_does_not_answer_says_why(acme: Tenant, monkeypatch: pytest.MonkeyPatch, nowhere: str) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    results = {one.model.role: one.fault for one in named_models.tested(named_models.profile("openai"))}
-    assert (results["fast"], results["strong"]) == ("key_missing", "key_missing")
-    monkeypatch.setenv("OPORA_OLLAMA_URL", "http://127.0.0.1:9")
+    keyless = {one.model.role: one for one in checked("openai")}
+    assert (keyless["fast"].fault, keyless["fast"].command) == ("key_missing", "export OPENAI_API_KEY=…")
+    monkeypatch.setenv("OPORA_OLLAMA_URL", f"http://user:hush@{nowhere}")
     get_settings.cache_clear()
-    results = {one.model.role: one.fault for one in named_models.tested(named_models.profile("ollama"))}
-    assert (results["fast"], results["strong"]) == ("refused", "refused")
+    down = {one.model.role: one for one in checked("ollama")}
+    assert (down["strong"].fault, down["strong"].command) == ("unreachable", "ollama serve")
+    assert "hush" not in explained(down["strong"], "ru")
+    assert nowhere in explained(down["strong"], "ru")
     get_settings.cache_clear()
+
+
+def test_a_server_of_the_openai_protocol_is_asked_for_its_models(monkeypatch: pytest.MonkeyPatch, nowhere: str) -> None:
+    monkeypatch.setenv("OWN_KEY", "k")
+    with simulator_thread(Knobs(models=("gemma",))) as (_, url):
+        found = [lack(openai_model(name, f"{url}/v1"), 5) for name in ("gemma", "llama")]
+    assert found == [None, "model_missing"]
+    assert lack(openai_model("gemma", f"http://{nowhere}/v1"), 5) == "unreachable"
+    monkeypatch.delenv("OWN_KEY")
+    assert lack(openai_model("gemma", "http://127.0.0.1/v1"), 5) == "key_missing"
+
+
+def openai_model(name: str, url: str) -> NamedModel:
+    key = {"type": "env_var", "env_vars": ["OWN_KEY"], "strict": False}
+    parameters = {"model": name, "api_base_url": url, "api_key": key}
+    return _named("chat", "fast", {"type": "a.OpenAIChatGenerator", "init_parameters": parameters}, "f", {})
+
+
+def checked(profile: str) -> tuple[ModelResult, ...]:
+    return model_checks.check(named_models.profile(profile), seconds=30)
 
 
 def test_the_encoder_in_the_service_is_there_or_is_not(
@@ -113,29 +150,33 @@ def test_the_encoder_in_the_service_is_there_or_is_not(
     get_settings.cache_clear()
     embedded = named_models.profile("embedded")
     assert not embedded.encoder_present
-    assert [one.fault for one in named_models.tested(embedded)] == ["files_missing"]
+    assert [one.fault for one in model_checks.check(embedded)] == ["files_missing"]
     get_settings.cache_clear()
 
 
-def test_the_command_shows_the_same(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    def down(model: named_models.NamedModel) -> None:
-        raise ModelFailed("timeout")
-
-    monkeypatch.setattr(named_models, "_ask", down)
-    monkeypatch.setattr(named_models, "_embed", lambda model: None)
+def test_the_command_shows_the_same(ollama: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct",)))
     arguments = ["models", "test", "ollama", "--tenant", "acme"]
     shown = CliRunner().invoke(app, [*arguments, "--json"])
     assert shown.exit_code == 1
     assert {one["role"]: one["fault"] for one in json.loads(shown.stdout)} == {
-        "fast": "timeout",
-        "strong": "timeout",
-        "embedder": None,
+        "fast": None,
+        "strong": "model_missing",
+        "embedder": "dimensions_differ",
     }
-    assert CliRunner().invoke(app, ["models", "test", "embedded", "--tenant", "acme"]).exit_code == 0
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 1
+    assert "→ ollama pull qwen3:30b-instruct" in shown.stdout
+    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct",), dimensions=1024))
+    shown = CliRunner().invoke(app, [*arguments, "--json"])
+    assert shown.exit_code == 0
+    assert [one["status"] for one in json.loads(shown.stdout)] == ["ok", "warning", "ok"]
+    ollama.set_knobs(Knobs(models=(), dimensions=1024))
+    assert CliRunner().invoke(app, arguments).exit_code == 1
 
 
-def test_each_reason_has_its_words() -> None:
-    faults = ("timeout", "refused", "server_error", "rate_limited", "malformed", "empty", "stopped", "too_dear")
-    for fault in (*faults, "open_circuit", "busy", "key_missing", "files_missing", "unavailable"):
-        for locale in LOCALES:
-            assert text(f"models.fault.{fault}", locale)
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("fault", [one for part in get_args(ModelFault) for one in get_args(part) if one != "ok"])
+def test_each_reason_has_its_words(fault: ModelFault, locale: str) -> None:
+    result = ModelResult(openai_model("gemma", "http://models.example/v1"), 1, fault, dimensions=3)
+    assert explained(result, locale)

@@ -1,0 +1,80 @@
+"""A result of a check of the installation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from components.language.figures import number
+from components.language.texts import text
+from tenants.core.errors import OporaError
+
+Check: TypeAlias = Literal[
+    "python",
+    "folder",
+    "disk",
+    "secrets",
+    "database",
+    "index",
+    "redis",
+    "encoder",
+    "models",
+    "clock",
+    "service",
+    "proxy",
+]
+Status: TypeAlias = Literal["ok", "warning", "problem"]
+
+SECONDS = 3
+"""Time limit of one request to a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Result of a check.
+
+    :param key: of the text in the locale files.
+    :param params: values for the text; never secrets.
+    :param command: the command that mends it, or an empty string.
+    """
+
+    check: Check
+    status: Status
+    key: str
+    params: Mapping[str, str | int | float] = field(default_factory=dict)
+    command: str = ""
+
+    @property
+    def code(self) -> str:
+        """Return the code for programs."""
+        return self.key.rpartition(".")[2]
+
+    def words(self, locale: str) -> str:
+        """Return the finding in words."""
+        params = {
+            name: number(value, 1, locale=locale) if isinstance(value, float) else value
+            for name, value in self.params.items()
+        }
+        try:
+            return text(self.key, locale, **params)
+        except KeyError:
+            return text("doctor.found.failed", locale, error=self.code)
+
+
+def ok(check: Check, code: str, **params: str | int | float) -> Finding:
+    """Return a finding that all is well."""
+    return Finding(check, "ok", f"doctor.found.{code}", params)
+
+
+def warning(check: Check, code: str, command: str = "", **params: str | int | float) -> Finding:
+    """Return a finding that the installation works without."""
+    return Finding(check, "warning", f"doctor.found.{code}", params, command)
+
+
+def problem(check: Check, code: str, command: str = "", **params: str | int | float) -> Finding:
+    """Return a finding that has to be mended."""
+    return Finding(check, "problem", f"doctor.found.{code}", params, command)
+
+
+def of_error(check: Check, error: OporaError, command: str = "") -> Finding:
+    """Return an error as the command line words it."""
+    return Finding(check, "problem", f"cli.error.{error.code}", error.params, command)

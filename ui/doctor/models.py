@@ -1,0 +1,131 @@
+"""Checks of models: the encoder, the servers of the profiles in use, and the indexes built with the encoder."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from components.embed import install
+from pipelines.ask import model_checks, model_servers, named_models, profiles
+from pipelines.ask.model_checks import ModelResult
+from pipelines.ask.named_models import NamedModel
+from pipelines.ingest.usecase import Ingest
+from settings import Settings
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import OporaError
+from tenants.storage.diagnosis import database_state
+from ui.doctor.finding import SECONDS, Finding, of_error, ok, problem, warning
+
+_ADD = "opora models add e5-small"
+_EMBED_SECONDS = 8.0
+_NAMED = 5
+"""Maximum number of tenants listed."""
+
+
+def check_encoder(settings: Settings) -> Iterator[Finding]:
+    """Check the embedder of search by meaning, and that every index was built with it."""
+    embedder = named_models.embedder()
+    if embedder is None:
+        yield ok("encoder", "encoder_none")
+    elif embedder.name == install.MODEL:
+        yield _local(settings)
+    else:
+        yield _served(embedder)
+    due = sorted(_rebuilds_due(settings))
+    if due:
+        rebuild = f"opora index rebuild --tenant {due[0]}"
+        yield warning("encoder", "rebuild_due", rebuild, count=len(due), tenants=", ".join(due[:_NAMED]))
+
+
+def check_models(settings: Settings) -> Iterator[Finding]:
+    """Check that the servers of the profiles in use answer and have their models. No language model is called."""
+    seen: set[tuple[str, str]] = set()
+    silent: set[str] = set()
+    for name in sorted(_profiles(settings)):
+        try:
+            named = named_models.profile(name)
+        except OporaError as unknown:
+            yield of_error("models", unknown, "export OPORA_PROFILE=ollama")
+            continue
+        chat = [one for one in named.models if one.kind == "chat"]
+        if not chat:
+            yield ok("models", "models_none", profile=name)
+        findings: list[Finding] = []
+        for one in chat:
+            server = model_servers.server(one)
+            if server in silent or (server, one.name) in seen:
+                continue
+            seen.add((server, one.name))
+            finding = _listed(one)
+            if finding.status == "problem" and finding.code != "model_missing":
+                silent.add(server)
+            findings.append(finding)
+        answering = any(one.status == "ok" for one in findings)
+        for finding in findings:
+            # Another model answers in place of a missing one.
+            is_optional = finding.code == "model_missing" and answering
+            yield replace(finding, status="warning") if is_optional else finding
+
+
+def _listed(model: NamedModel) -> Finding:
+    lack = model_servers.lack(model, SECONDS)
+    if lack is None:
+        return ok("models", "model", **_shown(model))
+    finding = _fault(ModelResult(model, 0, lack))
+    # Gateways of the OpenAI protocol do not list every model that they serve.
+    uncertain = lack == "model_missing" and model.provider != "ollama"
+    return replace(finding, status="warning" if uncertain else "problem")
+
+
+def _local(settings: Settings) -> Finding:
+    model = install.installed(settings.models)
+    if model is None:
+        return warning("encoder", "encoder_missing", _ADD, folder=str(settings.models))
+    if not install.intact(model):
+        return problem("encoder", "encoder_damaged", _ADD, folder=str(model.folder))
+    return ok("encoder", "encoder", name="e5-small", megabytes=model.bytes // 10**6)
+
+
+def _served(embedder: NamedModel) -> Finding:
+    result = model_checks.check_one(embedder, _EMBED_SECONDS)
+    if result.fault is None:
+        return ok("encoder", "embedder", dimensions=result.dimensions, **_shown(embedder))
+    found = _fault(result)
+    # A model that is still loading answers later.
+    return replace(found, check="encoder", status="warning" if result.fault == "timeout" else "problem")
+
+
+def _fault(result: ModelResult) -> Finding:
+    key = f"models.fault.{result.fault}"
+    return Finding("models", "problem", key, model_checks.fault_params(result), result.command)
+
+
+def _shown(model: NamedModel) -> dict[str, str]:
+    return {"model": model.name, "address": model_servers.shown_server(model)}
+
+
+def _profiles(settings: Settings) -> set[str]:
+    """Return the installation's profile and those of tenants."""
+    used = {settings.profile}
+    for tenant in _tenants(settings):
+        with acting_as(tenant):
+            used.add(profiles.chosen())
+    return used
+
+
+def _rebuilds_due(settings: Settings) -> Iterator[str]:
+    tenants = _tenants(settings)
+    ingest = Ingest() if tenants else None
+    for tenant in tenants:
+        with acting_as(tenant):
+            if ingest is not None and ingest.rebuild_due():
+                yield tenant.tenant_id
+
+
+def _tenants(settings: Settings) -> list[Tenant]:
+    """Return the tenants; none if opening the records would create or upgrade them."""
+    try:
+        if database_state(settings, SECONDS).access != "current":
+            return []
+        return [Tenant(one.tenant_id, "doctor") for one in Registry().list()]
+    except OporaError:
+        return []

@@ -1,0 +1,80 @@
+"""Checks of the running service and of the reverse proxy in front of it.
+
+Threat: behind a misconfigured proxy, all customers share one limit per address, or each client chooses its own address.
+Neither is visible until an attack.
+"""
+
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
+
+import httpx
+
+from settings import Settings
+from ui.doctor.finding import SECONDS, Finding, ok, problem, warning
+
+_FORGED = "192.0.2.1"
+"""An address reserved for documentation (RFC 5737)."""
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared only
+_COMMANDS = {
+    "address_forged": "nginx: proxy_set_header X-Forwarded-For $remote_addr;",
+    "address_not_forwarded": "nginx: proxy_set_header X-Forwarded-For $remote_addr;",
+    "scheme_not_forwarded": "nginx: proxy_set_header X-Forwarded-Proto $scheme;",
+    "proxies_not_trusted": "export OPORA_TRUSTED_PROXIES=10.0.3.0/24",
+    "public_url_unreachable": "opora serve",
+}
+
+
+def check_service(settings: Settings) -> Iterator[Finding]:
+    """Check the service on its port; that it does not run is no problem."""
+    host = _EVERYWHERE.get(settings.host, settings.host)
+    address = f"http://{host}:{settings.port}"
+    try:
+        ready = httpx.get(f"{address}/readyz", timeout=SECONDS, trust_env=False)
+        known = "status" in ready.json()
+    except httpx.ConnectError:
+        yield ok("service", "service_stopped", address=address)
+        return
+    except (httpx.HTTPError, ValueError, TypeError):
+        known = False
+    if not known:
+        yield problem("service", "port_taken", f"opora serve --port {settings.port + 1}", port=settings.port)
+    elif ready.is_success:
+        yield ok("service", "service", address=address)
+    else:
+        yield warning("service", "service_not_ready", address=address)
+
+
+def check_proxy(settings: Settings) -> Iterator[Finding]:
+    """Check the public address, and how the service sees requests that come through it."""
+    if not settings.public_url:
+        if settings.trusted_proxies or settings.host not in _LOOPBACK:
+            yield warning("proxy", "public_url_missing", "export OPORA_PUBLIC_URL=https://help.example.com")
+        else:
+            yield ok("proxy", "proxy_none")
+        return
+    errors = list(_in_front(settings))
+    for code in errors:
+        yield problem("proxy", code, _COMMANDS[code], url=settings.public_url)
+    if not errors:
+        yield ok("proxy", "proxy", url=settings.public_url)
+
+
+def _in_front(settings: Settings) -> Iterator[str]:
+    """Send a request with a forged `X-Forwarded-For` to the public address; yield what is wrong with what arrives."""
+    try:
+        answer = httpx.get(
+            f"{settings.public_url.rstrip('/')}/seen", headers={"X-Forwarded-For": _FORGED}, timeout=SECONDS
+        ).raise_for_status()
+        seen: dict[str, str] = answer.json()
+        address = ip_address(seen["address"])
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        yield "public_url_unreachable"
+        return
+    proxies = [ip_network(one) for one in filter(None, settings.trusted_proxies.split(","))]
+    if str(address) == _FORGED:
+        yield "address_forged"
+    elif any(address in network for network in proxies):
+        yield "address_not_forwarded"
+    if seen.get("scheme") != httpx.URL(settings.public_url).scheme:
+        yield "scheme_not_forwarded" if proxies else "proxies_not_trusted"
