@@ -24,25 +24,32 @@ _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A data folder filled by `opora demo`, whose output ends with the page's address."""
+    """A data folder filled by `opora demo` in both languages."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
-    command = [sys.executable, "-m", "cli", "demo"]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environment(settings)},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.rstrip().endswith("/demo")
-    found = re.search(r"Логин (\S+), пароль (\S+)", done.stdout)
+    assert "6 of 6" in _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
+    printed = _set_up(settings, {"LC_ALL": "C.UTF-8"}, "--locale", "ru")
+    assert "6 из 6" in printed
+    assert printed.rstrip().endswith("/demo")
+    found = re.search(r"Логин (\S+), пароль (\S+)", printed)
     assert found is not None
     with in_force(settings):
         assert all(Registry().get(f"demo-{locale}").policy["trace_content"] for locale in ("ru", "en"))
     SIGN_IN.update(login=found[1], password=found[2])
     return settings
+
+
+def _set_up(settings: Settings, variables: dict[str, str], *options: str) -> str:
+    """Run `opora demo` and return its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", "demo", *options],
+        cwd=ROOT,
+        env={**os.environ, **environment(settings), **variables},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")

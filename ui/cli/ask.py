@@ -63,16 +63,17 @@ def request(question: str, locale: str, quality: str, contact: str = "") -> AskR
         raise problems.from_validation(invalid) from invalid
 
 
-def print_turn(console: Console, answer: TurnAnswer, question: str) -> None:
+def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str | None = None) -> None:
     """Print a turn for people: question, outcome, answer with [N], then the source of each [N]."""
-    outcome = message(f"outcome.{answer.outcome}")
+    outcome = message(f"outcome.{answer.outcome}", locale)
     reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
-    spent = message("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
+    spent = message("turn.milliseconds", locale, value=f"{answer.meta.latency_ms:.1f}")
     colour = "green" if answer.outcome == "answered" else "yellow"
     console.print(f"\n[bold]{escape(question)}[/]")
     console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)
     if answer.answer.notice:
-        console.print(f"{message('turn.notice')}: {escape(answer.answer.notice)}", style="italic", highlight=False)
+        notice = f"{message('turn.notice', locale)}: {escape(answer.answer.notice)}"
+        console.print(notice, style="italic", highlight=False)
     console.print(escape(answer.answer.text), highlight=False)
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)
@@ -85,4 +86,5 @@ def print_turn(console: Console, answer: TurnAnswer, question: str) -> None:
         path = " › ".join(filter(None, (citation.title, citation.heading)))
         console.print(f"  [dim]\\[{citation.index}] {escape(path)} ({escape(citation.doc_id)})[/]", highlight=False)
         excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
-        console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)
+        quoted = message("turn.excerpt", locale, excerpt=excerpt)
+        console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
