@@ -34,7 +34,7 @@ def sources(name: str) -> list[Path]:
 
 
 def digests() -> dict[str, str]:
-    """Return the digest of each picture's sources as they are now."""
+    """Return the digest of each picture's sources today."""
     return {name: sha256(b"\0".join(path.read_bytes() for path in sources(name))).hexdigest()[:16] for name in NAMES}
 
 

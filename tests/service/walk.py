@@ -71,7 +71,7 @@ def reach(page: Page, target: Locator) -> None:
     """Press Tab until the target has the focus."""
     expect(target).to_be_visible()
     for _ in range(_MOST_TABS):
-        if target.evaluate("one => one === one.getRootNode().activeElement"):
+        if target.evaluate("element => element === element.getRootNode().activeElement"):
             return
         page.keyboard.press("Tab")
     raise AssertionError("the keyboard does not get there")
