@@ -23,6 +23,7 @@ from ui.cli.terminal import (
     message,
     progress_bar,
     terminal_console,
+    texts,
 )
 from ui.pages import DEMO_SITES
 
@@ -43,12 +44,12 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
         _add_site(DEMO_SITES[locale], shop)
         password = _set_operator(tenant)
         matched, total = _ask_showcase(shop, locale), len(shop.showcase)
-    address = get_settings().address
+    say, address = texts("cli", locale), get_settings().address
     for line in (
-        "\n" + message("demo.done", locale, matched=matched, total=total),
-        message("demo.more", locale, tenant=tenant),
-        message("demo.desk", locale, address=f"{address}/desk", login=tenant, password=password),
-        message("demo.chat", locale, address=f"{address}/demo"),
+        "\n" + say("demo.done", matched=matched, total=total),
+        say("demo.more", tenant=tenant),
+        say("demo.desk", address=f"{address}/desk", login=tenant, password=password),
+        say("demo.chat", address=f"{address}/demo"),
     ):
         terminal_console().print(line, highlight=False)
     if matched < total:
@@ -58,7 +59,7 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
 def _load(locale: str) -> None:
     """Load the shop's articles."""
     ingest = Ingest()
-    with progress_bar(message("demo.preparing", locale)) as progress:
+    with progress_bar(texts("cli", locale)("demo.preparing")) as progress:
         ingest.run_path(DEMO / locale, prune=True, progress=counted_by(progress))
         if ingest.rebuild_due():
             ingest.rebuild().finish()
@@ -77,7 +78,7 @@ def _ask_showcase(shop: Shop, locale: str) -> int:
             matched += 1
         else:
             expected = f"{question.outcome} {question.reason or ''}"
-            terminal_console().print(message("demo.unexpected", locale, expected=expected), style="bold red")
+            terminal_console().print(texts("cli", locale)("demo.unexpected", expected=expected), style="bold red")
     ask.close()
     return matched
 
