@@ -26,9 +26,12 @@ _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A data folder filled by `opora demo` in both languages."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
-    assert "6 of 6" in _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
+    english = _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
+    assert "6 of 6" in english
+    assert _missing("README.md", english) == []
     printed = _set_up(settings, {"LC_ALL": "C.UTF-8"}, "--locale", "ru")
     assert "6 из 6" in printed
+    assert _missing("README.ru.md", printed) == []
     assert printed.rstrip().endswith("/demo")
     found = re.search(r"Логин (\S+), пароль (\S+)", printed)
     assert found is not None
@@ -36,6 +39,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         assert all(Registry().get(f"demo-{locale}").policy["trace_content"] for locale in ("ru", "en"))
     SIGN_IN.update(login=found[1], password=found[2])
     return settings
+
+
+def _missing(readme: str, printed: str) -> list[str]:
+    """Return the lines of the demo's output in a README that the demo did not print; timings differ."""
+    sample = re.search(r"```text\n(.*?)```", (ROOT / readme).read_text(encoding="utf-8"), re.DOTALL)
+    assert sample is not None
+    shown, real = (re.sub(r"[\d.]+ (?:ms|мс)$", "", text, flags=re.MULTILINE) for text in (sample[1], printed))
+    return [line for line in shown.splitlines() if line != "…" and line not in real.splitlines()]
 
 
 def _set_up(settings: Settings, variables: dict[str, str], *options: str) -> str:
