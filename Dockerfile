@@ -9,7 +9,7 @@ RUN python -m venv /packages \
     && /packages/bin/pip install --no-cache-dir --require-hashes -r /requirements/run.txt
 
 FROM ${BASE}
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Opora" \
     org.opencontainers.image.description="Answers customers' questions from a company's knowledge base alone, cited and checked" \

@@ -59,6 +59,52 @@ def mermaid(source: str) -> str:
     return "\n  ".join(["flowchart TD", *nodes, *arrows]) + "\n"
 
 
+def overview(source: str) -> str:
+    """Return the pipeline as a short Mermaid flowchart: neighbouring steps of one package share a box.
+
+    Steps from other packages than ours belong to the box before them. An arrow that a longer way implies is left out.
+    """
+    definition = yaml.safe_load(source)
+    boxes = _boxes(definition["components"])
+    number = {step: index for index, (_, steps) in enumerate(boxes) for step in steps}
+    arrows = _connections(definition.get("connections") or (), list(number))
+    forward = {(number[arrow.sender], number[arrow.receiver]) for arrow in arrows if not arrow.loop}
+    forward = {(sender, receiver) for sender, receiver in forward if sender != receiver}
+    loops = {
+        sender: min(number[arrow.receiver] for arrow in arrows if arrow.loop and number[arrow.sender] == sender)
+        for sender in {number[arrow.sender] for arrow in arrows if arrow.loop}
+    }
+    lines = [f'b{index}["<b>{_escaped(kind)}</b><br>{", ".join(steps)}"]' for index, (kind, steps) in enumerate(boxes)]
+    lines += [f"b{sender} --> b{receiver}" for sender, receiver in sorted(_reduced(forward))]
+    lines += [f"b{sender} -.-> b{receiver}" for sender, receiver in sorted(loops.items())]
+    return "\n  ".join(["flowchart TD", *lines]) + "\n"
+
+
+def _boxes(components: Mapping[str, Mapping[str, object]]) -> list[tuple[str, list[str]]]:
+    """Return the packages of the steps, in the order of the file, each with its neighbouring steps."""
+    boxes: list[tuple[str, list[str]]] = []
+    for name, spec in components.items():
+        package, _, rest = str(spec["type"]).partition(".")
+        kind = rest.partition(".")[0] if package == "components" else ""
+        if not boxes or (kind and kind != boxes[-1][0]):
+            boxes.append((kind, []))
+        boxes[-1][1].append(_escaped(name))
+    return boxes
+
+
+def _reduced(arrows: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return the arrows without those that a longer way implies."""
+
+    def leads(start: int, end: int) -> bool:
+        return start == end or any(leads(after, end) for before, after in arrows if before == start)
+
+    return {
+        (sender, receiver)
+        for sender, receiver in arrows
+        if not any(leads(after, receiver) for before, after in arrows if before == sender and after != receiver)
+    }
+
+
 def _label(name: str, spec: Mapping[str, object], comments: Mapping[tuple[str, str], str]) -> Iterator[str]:
     yield f"<b>{_escaped(name)}</b>"
     yield _escaped(_class(spec["type"]))

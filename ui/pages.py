@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
 
-from components.language.texts import text
+from components.language.texts import LOCALES, text
 from settings import get_settings
 from ui.assets import Asset, sent
 
@@ -24,8 +24,8 @@ ASSETS = ("loader.js", "chat.js")
 PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo", "/")
 """Open routes, each by GET and without a token."""
 
-DEMO_SITE = "demo-ru"
-"""Key of the site that `opora demo` adds for the shop's page."""
+DEMO_SITES = {locale: f"demo-{locale}" for locale in LOCALES}
+"""Keys of the sites that `opora demo` adds for the shop's page, by locale."""
 
 _HERE = Path(__file__).parent
 _SITE_KEY = r"^[A-Za-z0-9_-]{4,64}$"
@@ -74,25 +74,32 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
         return _page(page, "'none'")
 
     @endpoints.get(PATHS[3])
-    async def demo() -> Response:
-        """Render the demo shop with the widget, after `opora demo` has set it up."""
-        if not await has_site(DEMO_SITE):
+    async def demo(accept_language: Annotated[str, Header()] = "") -> Response:
+        """Render the demo shop with the widget, in the browser's language if `opora demo` has set that shop up."""
+        shops = await demo_shops()
+        if not shops:
             return Response(status_code=404)
-        return styled("demo", site=DEMO_SITE)
+        preferred = _locale(accept_language)
+        locale = preferred if preferred in shops else shops[0]
+        return styled("demo", "demo_shop", locale, site=DEMO_SITES[locale])
 
     @endpoints.get(PATHS[4])
     async def home(accept_language: Annotated[str, Header()] = "") -> Response:
         """Render a page with links to the desk, the API documentation and the demo shop."""
         places = ["desk"]
-        if await has_site(DEMO_SITE):
+        if await demo_shops():
             places.append("demo")
         if get_settings().api_docs:
             places.append("docs")
-        locale = _locale(accept_language)
-        return styled("home", locale=locale, places=places, t=lambda key: text(f"home.{key}", locale))
+        return styled("home", "home", _locale(accept_language), places=places)
 
-    def styled(name: str, **values: object) -> Response:
-        """Render a page with an inline style sheet."""
+    async def demo_shops() -> list[str]:
+        """Return the locales of the demo shops that have been set up."""
+        return [locale for locale, site in DEMO_SITES.items() if await has_site(site)]
+
+    def styled(name: str, area: str, locale: str, **values: object) -> Response:
+        """Render a page with an inline style sheet and the texts of an area."""
+        values |= {"locale": locale, "t": lambda key: text(f"{area}.{key}", locale)}
         style = (_HERE / "templates" / f"{name}.css").read_text(encoding="utf-8")
         digest = b64encode(sha256(style.encode()).digest()).decode()
         page = templates.get_template(f"{name}.html").render(style=Markup(style), **values)  # noqa: S704

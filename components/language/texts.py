@@ -46,12 +46,10 @@ def day(iso: str, locale: str) -> str:
 
 
 def terminal_locale() -> str:
-    """Return the locale that the environment names; English for an unsupported language, Russian when none is named."""
+    """Return the locale that the environment names; English if it names none or an unsupported language."""
     locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
     language = locale[:2].lower()
-    if language in LOCALES:
-        return language
-    return LOCALES[0] if locale.partition(".")[0] in {"", "C", "POSIX"} else "en"
+    return language if language in LOCALES else "en"
 
 
 @lru_cache(maxsize=8)

@@ -113,7 +113,7 @@ def until(events: "SimpleQueue[Event]", fits: Callable[[Event], bool]) -> Event:
 def first_events(served: Served) -> dict[str, float]:
     """Measure milliseconds from posting a message until its first event, and until its turn has begun."""
     caller = Caller(served, "asker", "visit")
-    asked = [one.question for one in questions().showcase if one.tenant == "ru" and one.outcome == "answered"]
+    asked = [one.question for one in questions().shops["ru"].showcase if one.outcome == "answered"]
     first: list[float] = []
     begun: list[float] = []
     for number in range(ROUNDS + WARM_UP):
@@ -204,7 +204,9 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
         get_settings.cache_clear()
-        subprocess.run([sys.executable, "-m", "cli", "demo"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "cli", "demo", "--locale", "ru"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
+        )
         figures: dict[str, float] = {}
         with serving(Path(folder), OPORA_CHAT_MESSAGES_PER_MINUTE="0", OPORA_CONNECTIONS_PER_ADDRESS="0") as served:
             for measure in (idle_visitors, replies, first_events):

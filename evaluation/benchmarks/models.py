@@ -121,7 +121,7 @@ def _prepare() -> tuple[Path, Tenant, Sequence[str]]:
     try:
         question_set = vkcloud(DATA, "ru")[0]
     except MissingData:
-        all_questions += tuple(example.question for example in questions().showcase if example.tenant == "ru")
+        all_questions += tuple(example.question for example in questions().shops["ru"].showcase)
     else:
         corpus, all_questions = question_set.corpus, tuple(case.question for case in question_set.cases)
     folder = workspace.enter(get_settings().data_dir.resolve() / "bench")

@@ -131,7 +131,7 @@ class Usage:
         self._client = httpx.Client(
             base_url=f"http://127.0.0.1:{served.port}", headers={"Authorization": f"Bearer {self._token}"}, timeout=60
         )
-        self._asked = [one.question for one in questions().showcase if one.tenant == "ru"]
+        self._asked = [one.question for one in questions().shops["ru"].showcase]
         self._turns: list[str] = []
         self._number = count()
         self._slots = Semaphore(WORKERS)
@@ -337,7 +337,9 @@ def run(minutes: float) -> Result:
     with TemporaryDirectory() as folder:
         os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
         get_settings.cache_clear()
-        subprocess.run([sys.executable, "-m", "cli", "demo"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "cli", "demo", "--locale", "ru"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
+        )
         limits = {"OPORA_CHAT_MESSAGES_PER_MINUTE": "0", "OPORA_VISITOR_SESSIONS_PER_MINUTE": "0"}
         with serving(Path(folder), **limits) as served, Watch(served, Path(folder)) as watch:
             usage, began, used = Usage(served), monotonic(), served.cpu_seconds()

@@ -3,7 +3,6 @@
 import json
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -62,6 +61,16 @@ def near_miss_codes() -> QuestionSet:
     return QuestionSet("codes", corpus, cases)
 
 
+class ShowcaseQuestion(BaseModel):
+    """A question that the demo asks, and the required outcome."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str
+    outcome: Outcome
+    reason: Reason | None = None
+
+
 class Shop(BaseModel):
     """The demo shop as a tenant. `offers` are the assistant's offers to customers on a handoff, by risk."""
 
@@ -71,17 +80,7 @@ class Shop(BaseModel):
     offers: dict[str, str]
     welcome: str
     suggested: tuple[str, ...]
-
-
-class ShowcaseQuestion(BaseModel):
-    """A question of the demo, the demo tenant for it (by locale), and the required outcome."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    tenant: Literal["ru", "en"]
-    question: str
-    outcome: Outcome
-    reason: Reason | None = None
+    showcase: tuple[ShowcaseQuestion, ...]
 
 
 class Questions(BaseModel):
@@ -90,7 +89,6 @@ class Questions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shops: dict[str, Shop]
-    showcase: tuple[ShowcaseQuestion, ...]
     near_misses: tuple[str, ...]
     fixed: tuple[str, ...]
     refused: tuple[str, ...]

@@ -24,25 +24,43 @@ _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A data folder filled by `opora demo`, whose output ends with the page's address."""
+    """A data folder filled by `opora demo` in both languages."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
-    command = [sys.executable, "-m", "cli", "demo"]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environment(settings)},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.rstrip().endswith("/demo")
-    found = re.search(r"Логин (\S+), пароль (\S+)", done.stdout)
+    english = _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
+    assert "6 of 6" in english
+    assert _missing("README.md", english) == []
+    printed = _set_up(settings, {"LC_ALL": "C.UTF-8"}, "--locale", "ru")
+    assert "6 из 6" in printed
+    assert _missing("README.ru.md", printed) == []
+    assert printed.rstrip().endswith("/demo")
+    found = re.search(r"Логин (\S+), пароль (\S+)", printed)
     assert found is not None
     with in_force(settings):
         assert all(Registry().get(f"demo-{locale}").policy["trace_content"] for locale in ("ru", "en"))
     SIGN_IN.update(login=found[1], password=found[2])
     return settings
+
+
+def _missing(readme: str, printed: str) -> list[str]:
+    """Return the lines of the demo's output in a README that the demo did not print; timings differ."""
+    sample = re.search(r"```text\n(.*?)```", (ROOT / readme).read_text(encoding="utf-8"), re.DOTALL)
+    assert sample is not None
+    shown, real = (re.sub(r"[\d.]+ (?:ms|мс)$", "", text, flags=re.MULTILINE) for text in (sample[1], printed))
+    return [line for line in shown.splitlines() if line != "…" and line not in real.splitlines()]
+
+
+def _set_up(settings: Settings, variables: dict[str, str], *options: str) -> str:
+    """Run `opora demo` and return its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", "demo", *options],
+        cwd=ROOT,
+        env={**os.environ, **environment(settings), **variables},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")

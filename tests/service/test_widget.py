@@ -12,14 +12,14 @@ from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.core.context import Tenant, acting_as
 from tests.service.serving import Server, in_force
-from ui.pages import DEMO_SITE
+from ui.pages import DEMO_SITES
 
 
 @pytest.fixture(scope="module")
 def demo_site(installation: Settings) -> str:
     with in_force(installation), acting_as(Tenant("acme", "admin")):
-        sites.add("Магазин", [], SiteConfig(welcome="Здравствуйте!"), key=DEMO_SITE)
-    return DEMO_SITE
+        sites.add("Магазин", [], SiteConfig(welcome="Здравствуйте!"), key=DEMO_SITES["ru"])
+    return DEMO_SITES["ru"]
 
 
 def test_a_customer_asks_and_a_person_takes_over(

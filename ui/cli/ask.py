@@ -21,6 +21,7 @@ from ui.cli.terminal import (
     checked_locale,
     message,
     terminal_console,
+    texts,
 )
 
 EXCERPT_SHOWN = 160
@@ -63,16 +64,18 @@ def request(question: str, locale: str, quality: str, contact: str = "") -> AskR
         raise problems.from_validation(invalid) from invalid
 
 
-def print_turn(console: Console, answer: TurnAnswer, question: str) -> None:
+def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str | None = None) -> None:
     """Print a turn for people: question, outcome, answer with [N], then the source of each [N]."""
-    outcome = message(f"outcome.{answer.outcome}")
+    say = texts("cli", locale)
+    outcome = say(f"outcome.{answer.outcome}")
     reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
-    spent = message("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
+    spent = say("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
     colour = "green" if answer.outcome == "answered" else "yellow"
     console.print(f"\n[bold]{escape(question)}[/]")
     console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)
     if answer.answer.notice:
-        console.print(f"{message('turn.notice')}: {escape(answer.answer.notice)}", style="italic", highlight=False)
+        notice = f"{say('turn.notice')}: {escape(answer.answer.notice)}"
+        console.print(notice, style="italic", highlight=False)
     console.print(escape(answer.answer.text), highlight=False)
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)
@@ -83,6 +86,10 @@ def print_turn(console: Console, answer: TurnAnswer, question: str) -> None:
         console.print(f"    [dim]{escape(article.snippet)}[/]", highlight=False)
     for citation in answer.citations:
         path = " › ".join(filter(None, (citation.title, citation.heading)))
+        if citation.origin == "related" and not citation.cited:
+            console.print(f"  [dim]{escape(say('turn.related', path=path))}[/]", highlight=False)
+            continue
         console.print(f"  [dim]\\[{citation.index}] {escape(path)} ({escape(citation.doc_id)})[/]", highlight=False)
         excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
-        console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)
+        quoted = say("turn.excerpt", excerpt=excerpt)
+        console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)

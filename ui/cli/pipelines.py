@@ -7,7 +7,8 @@ import typer
 
 from components.language.texts import terminal_locale
 from pipelines import definition
-from pipelines.draw import mermaid, names, path_of
+from pipelines import draw as drawing
+from pipelines.draw import names, path_of
 from pipelines.lint import lint_file
 from tenants.core.errors import Invalid, NotFound
 from ui.cli.terminal import CommandGroup
@@ -20,6 +21,7 @@ message = group.message
 def draw(
     pipeline: Annotated[str, typer.Argument(help=message("help.pipeline"))],
     out: Annotated[Path | None, typer.Option(help=message("help.out"), dir_okay=False)] = None,
+    overview: Annotated[bool, typer.Option("--overview", help=message("help.overview"))] = False,
 ) -> None:
     """Draw a pipeline from its YAML as Mermaid text."""
     path = Path(pipeline)
@@ -29,7 +31,7 @@ def draw(
         raise NotFound("pipeline_unknown", name=pipeline, names=", ".join(names()))
     if findings := lint_file(path):
         raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
-    drawn = mermaid(definition.source(path))
+    drawn = (drawing.overview if overview else drawing.mermaid)(definition.source(path))
     if out is None:
         typer.echo(drawn, nl=False)
     else:

@@ -41,16 +41,19 @@ _FAULT = 2
 
 
 class Message(Protocol):
-    """Return a text in the terminal's language."""
+    """Return a text in one language."""
 
     def __call__(self, key: str, **params: str | float) -> str: ...
 
 
-def texts(section: str) -> Message:
-    """Return the function that finds the texts of one section of the locale files."""
+def texts(section: str, locale: str | None = None) -> Message:
+    """Return the function that finds the texts of one section of the locale files.
+
+    :param locale: the terminal's own by default.
+    """
 
     def message(key: str, **params: str | float) -> str:
-        return text(f"{section}.{key}", terminal_locale(), **params)
+        return text(f"{section}.{key}", locale or terminal_locale(), **params)
 
     return message
 

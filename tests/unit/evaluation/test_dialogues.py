@@ -44,6 +44,6 @@ def test_follow_ups_retrieve_as_well_as_complete_questions(engine: AskEngine) ->
         leaning += first_document(engine, locale, one["follow_up"], history) == gold
         alone += first_document(engine, locale, one["follow_up"]) == gold
     assert standalone >= 0.9 * len(DIALOGUES)
-    # Measured: 30 of 36 by words alone, 16 without the conversation.
+    # Measured: 30 of 36 by words alone.
     assert leaning >= 0.83 * standalone
     assert leaning > alone

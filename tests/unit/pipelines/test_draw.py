@@ -7,11 +7,49 @@ import yaml
 from typer.testing import CliRunner
 
 import cli
-from pipelines.draw import mermaid, names, path_of
+from pipelines.draw import mermaid, names, overview, path_of
+from settings import ROOT
 
 
 def drawn(name: str) -> str:
     return mermaid(path_of(name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.ru.md"])
+def test_the_overview_in_a_readme_is_that_of_the_file(readme: str) -> None:
+    picture = overview(path_of("ask").read_text(encoding="utf-8"))
+    assert f"```mermaid\n{picture}```\n" in (ROOT / readme).read_text(encoding="utf-8"), (
+        f"put into {readme} what `opora pipeline draw ask --overview` prints"
+    )
+
+
+def test_overview_groups_neighbours_and_leaves_out_implied_arrows() -> None:
+    text = overview(
+        """
+components:
+  one: {type: components.understand.a.A}
+  join: {type: haystack.components.joiners.branch.BranchJoiner}
+  two: {type: components.retrieve.b.B}
+  three: {type: components.retrieve.c.C}
+  four: {type: components.answer.d.D}
+connections:
+  - {sender: one.query, receiver: join.value}
+  - {sender: join.value, receiver: two.query}
+  - {sender: two.documents, receiver: three.documents}
+  - {sender: three.documents, receiver: four.documents}
+  - {sender: one.query, receiver: four.query}
+  - {sender: four.retry, receiver: two.query}
+"""
+    )
+    assert text == (
+        "flowchart TD\n"
+        '  b0["<b>understand</b><br>one, join"]\n'
+        '  b1["<b>retrieve</b><br>two, three"]\n'
+        '  b2["<b>answer</b><br>four"]\n'
+        "  b0 --> b1\n"
+        "  b1 --> b2\n"
+        "  b2 -.-> b1\n"
+    )
 
 
 @pytest.mark.parametrize("name", names())

@@ -53,18 +53,26 @@ async def test_a_chat_page_names_its_site_and_nothing_else_gets_in() -> None:
     assert refused.status_code in {404, 422}
 
 
-async def test_the_demo_shop_is_there_once_its_site_is() -> None:
+async def test_demo_shop_speaks_the_browsers_language_if_set_up() -> None:
+    russian, english = pages.DEMO_SITES["ru"], pages.DEMO_SITES["en"]
     async with _client() as client:
         assert (await client.get("/demo")).status_code == 404
-    async with _client(pages.DEMO_SITE) as client:
-        page = await client.get("/demo")
-    assert f'data-site="{pages.DEMO_SITE}"' in page.text
-    assert "style-src 'sha256-" in page.headers["content-security-policy"]
+    for sites, language, expected in (
+        ((russian,), "en", "ru"),
+        ((english,), "ru", "en"),
+        ((russian, english), "en-GB,en", "en"),
+        ((russian, english), "ru", "ru"),
+    ):
+        async with _client(*sites) as client:
+            page = await client.get("/demo", headers={"Accept-Language": language})
+        assert f'<html lang="{expected}">' in page.text
+        assert f'data-site="{pages.DEMO_SITES[expected]}" data-locale="{expected}"' in page.text
+        assert "style-src 'sha256-" in page.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize(("language", "title"), [("ru", "Рабочее место"), ("en", "API documentation")])
 async def test_home_leads_to_what_there_is(language: str, title: str) -> None:
-    async with _client(pages.DEMO_SITE) as client:
+    async with _client(*pages.DEMO_SITES.values()) as client:
         page = await client.get("/", headers={"Accept-Language": language})
     assert re.findall(r'href="(/\w+)"', page.text) == ["/desk", "/demo", "/docs"]
     assert title in page.text

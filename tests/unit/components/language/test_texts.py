@@ -35,9 +35,9 @@ def test_placeholders_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("environment", "locale"),
     [
-        ({}, "ru"),
-        ({"LANG": "C.UTF-8"}, "ru"),
-        ({"LANG": "POSIX"}, "ru"),
+        ({}, "en"),
+        ({"LANG": "C.UTF-8"}, "en"),
+        ({"LANG": "POSIX"}, "en"),
         ({"LANG": "ru_RU.UTF-8"}, "ru"),
         ({"LANG": "en_US.UTF-8"}, "en"),
         ({"LANG": "de_DE.UTF-8"}, "en"),
