@@ -103,7 +103,7 @@ def test_every_command_exists(page: str) -> None:
             command = following.load() if isinstance(following, LazyCommand) else following
         command = getattr(command, "commands", {}).get("run", command) if line.startswith("evaluate ") else command
         options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
-        assert command is not get_command(cli.app), line
+        assert not getattr(command, "commands", {}), line
         assert set(re.findall(r"--[a-z-]+", line.partition("#")[0])) <= options, line
 
 
