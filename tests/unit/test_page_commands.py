@@ -89,7 +89,7 @@ def test_the_commands_of_a_page_succeed(
 
 
 def run(line: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Run a command line of ours and return its output, which may also go to a file."""
+    """Run an `opora` command and return its output, which a `>` also writes to a file."""
     words = [placeholders.get(word, word) for word in shlex.split(line, comments=True)]
     words, out = (words[:-2], words[-1]) if ">" in words else (words, "")
     assert words[0] == "opora", f"cannot be run here; say why: <!-- not run: … -->\n{line}"
