@@ -23,12 +23,12 @@ from tests.chats import handed_over
 from tests.installations import installed
 from tests.pages import PAGES, marked_blocks
 
-TUTORIALS = ("docs/tutorial.md", "docs/quickstart.md")
-"""Run by `test_tutorial.py`."""
+FOLLOWED = ("docs/tutorial.md", "docs/quickstart.md", "docs/ollama.md")
+"""Pages that tests of their own follow."""
 COMMANDS = {
     name: [block for block in marked_blocks(page) if block.language == "bash" and block.mark == ""]
     for name, page in PAGES.items()
-    if name.startswith("docs/") and name not in TUTORIALS
+    if name.startswith("docs/") and name not in FOLLOWED
 }
 """The blocks to run, by page."""
 RETURNS = "# Returns\n\nReturn an item within {} days, with the receipt.\n"
