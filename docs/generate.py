@@ -267,7 +267,8 @@ def _sockets(run: Callable[..., object], outputs: Mapping[str, Any]) -> Iterator
 
 def _type(annotation: object) -> str:
     name = annotation.__name__ if type(annotation) is type else str(annotation)
-    return f"`{re.sub(r'[A-Za-z_][.A-Za-z0-9_]*[.](?=[A-Za-z_])', '', name)}`"
+    short = re.sub(r"[A-Za-z_][.A-Za-z0-9_]*[.](?=[A-Za-z_])", "", name)
+    return f"`{short.replace(' | ', ' or ')}`"
 
 
 def _default(parameter: inspect.Parameter) -> str:

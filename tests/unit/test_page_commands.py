@@ -24,7 +24,7 @@ from tests.installations import installed
 from tests.pages import PAGES, marked_blocks
 
 FOLLOWED = ("docs/tutorial.md", "docs/quickstart.md", "docs/ollama.md")
-"""Pages that tests of their own follow."""
+"""Pages that `tests/service/test_tutorial.py` follows."""
 COMMANDS = {
     name: [block for block in marked_blocks(page) if block.language == "bash" and block.mark == ""]
     for name, page in PAGES.items()
@@ -80,9 +80,9 @@ def test_the_commands_of_a_page_succeed(
     folder, placeholders = shop
     monkeypatch.chdir(folder)
     for block in marked_blocks(PAGES[page]):
-        if block.mark == "file":
-            (folder / block.detail).parent.mkdir(parents=True, exist_ok=True)
-            (folder / block.detail).write_text(block.text, encoding="utf-8")
+        if block.path:
+            (folder / block.path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.path).write_text(block.text, encoding="utf-8")
         for line in block.text.splitlines() if block in COMMANDS[page] else ():
             with subtests.test(command=line):
                 run(line, placeholders)
