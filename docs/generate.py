@@ -190,8 +190,8 @@ def steps() -> str:
     """Return the graphs of the deployed pipelines, our classes for YAML, and the profiles."""
     for module in walk_packages(components.__path__, "components."):
         import_module(module.name)
-    ours = {name: cls for name, cls in component.registry.items() if name.startswith("components.")}
-    others = {name: _class(name) for name in sorted(_types_in_yaml() - set(ours))}
+    registered = {name: cls for name, cls in component.registry.items() if name.startswith("components.")}
+    others = {name: _class(name) for name in sorted(_types_in_yaml() - set(registered))}
     graphs = "\n".join(
         f"### {name}\n\n```mermaid\n{mermaid(path_of(name).read_text('utf-8'))}```\n" for name in names()
     )
@@ -210,7 +210,7 @@ Drawn by `opora pipeline draw`. Dotted arrows lead back to earlier steps.
 
 ## Components
 
-{"".join(_component(name, cls) for name, cls in sorted(ours.items()))}
+{"".join(_component(name, cls) for name, cls in sorted(registered.items()))}
 ## Other classes in YAML
 
 Values of the parameters above, and stores for Haystack's own components.
@@ -267,7 +267,8 @@ def _sockets(run: Callable[..., object], outputs: Mapping[str, Any]) -> Iterator
 
 def _type(annotation: object) -> str:
     name = annotation.__name__ if type(annotation) is type else str(annotation)
-    return f"`{re.sub(r'[A-Za-z_][.A-Za-z0-9_]*[.](?=[A-Za-z_])', '', name)}`"
+    short = re.sub(r"[A-Za-z_][.A-Za-z0-9_]*[.](?=[A-Za-z_])", "", name)
+    return f"`{short.replace(' | ', ' or ')}`"
 
 
 def _default(parameter: inspect.Parameter) -> str:

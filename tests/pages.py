@@ -12,9 +12,9 @@ PAGES = {
 }
 PIPELINES, MODELS, EXTEND = (PAGES[f"docs/develop/{name}.md"] for name in ("pipelines", "models", "extend"))
 _BLOCK = re.compile(
-    r"^(?:<!-- (file|edit|not run|second terminal)(?:: (.*?))? -->\n)?```([\w ]+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+    r"^(?:`([\w./-]+\.\w+)`:\n\n|<!-- (edit|not run|second terminal)(?:: .*?)? -->\n)?```([\w ]+)\n(.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
-_FILE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", re.DOTALL)
 _EDIT = re.compile(r'<!-- edit: (\S+), (before|instead of) "([^"]+)" -->\n```\w+\n(.*?)```\n', re.DOTALL)
 
 _LISTENS = {"opora serve": "http://127.0.0.1:1416", "evaluation.simulator": "http://127.0.0.1:11434"}
@@ -34,7 +34,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def files(*pages: str) -> dict[str, str]:
     """Return the files that pages show, by path."""
-    return {path: text for page in pages for path, text in _FILE.findall(page)}
+    return {block.path: block.text for page in pages for block in marked_blocks(page) if block.path}
 
 
 def edits(*pages: str) -> list[tuple[str, str, str, str]]:
@@ -49,16 +49,16 @@ def profile(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block and the mark above it: its first word, and the rest."""
+    """A code block, with the file that the line above it names, or the mark in the comment above it."""
 
     language: str
     text: str
+    path: str = ""
     mark: str = ""
-    detail: str = ""
 
 
 def marked_blocks(page: str) -> list[Block]:
-    """Return all code blocks in order, each with the mark above it."""
+    """Return all code blocks in order."""
     return [Block(found[3], found[4], found[1] or "", found[2] or "") for found in _BLOCK.finditer(page)]
 
 
@@ -70,8 +70,8 @@ def script(page: str) -> str:
     lines = ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
     number = 0
     for block in marked_blocks(page):
-        if block.mark == "file":
-            lines.append(f"cat > {block.detail} <<'END_OF_FILE'\n{block.text}END_OF_FILE")
+        if block.path:
+            lines.append(f"cat > {block.path} <<'END_OF_FILE'\n{block.text}END_OF_FILE")
         elif block.language == "bash" and block.mark != "not run":
             number += 1
             lines.append(f"echo '=== {number}'")

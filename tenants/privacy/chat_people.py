@@ -1,10 +1,10 @@
 """Personal data in chats: find, export and erase. Each chat is a session, identified by the chat's id."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, and_, delete, or_, select
 
 from settings import get_settings
@@ -33,12 +33,12 @@ def export(subject: str | None, session_id: str | None) -> list[object]:
     exported: list[object] = []
     for chat in of_person(subject, session_id):
         sent_files = [
-            {**_plain(asdict(file)), "content_base64": b64encode(content).decode()}
+            {**to_jsonable_python(file), "content_base64": b64encode(content).decode()}
             for file, content in files.of_chat(chat.chat_id)
         ]
-        thread = [_plain(asdict(one)) for one in messages(chat.chat_id, limit=_MAX_MESSAGES, notes=True)]
-        sent = [_plain(asdict(one)) for one in outbox.of_chats([chat.chat_id])]
-        exported.append({**_plain(asdict(chat)), "messages": thread, "files": sent_files, "webhooks": sent})
+        thread = [to_jsonable_python(one) for one in messages(chat.chat_id, limit=_MAX_MESSAGES, notes=True)]
+        sent = [to_jsonable_python(one) for one in outbox.of_chats([chat.chat_id])]
+        exported.append({**to_jsonable_python(chat), "messages": thread, "files": sent_files, "webhooks": sent})
     return exported
 
 
@@ -103,8 +103,3 @@ def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnEleme
         yield ChatRow.subject == subject
     if session_id is not None:
         yield or_(ChatRow.chat_id == session_id, ChatRow.session_id == session_id)
-
-
-def _plain(fields: Mapping[str, object]) -> dict[str, object]:
-    """Convert fields to JSON values."""
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}

@@ -17,6 +17,7 @@ from pipelines.draw import mermaid, names, path_of
 from settings import ROOT, Settings
 from tenants.accounts.policy import Policy
 from ui.api.api_docs import is_desk
+from ui.cli.terminal import LazyCommand
 
 Pages: TypeAlias = Mapping[str, str]
 
@@ -50,6 +51,7 @@ def _commands() -> Iterator[str]:
     pending: list[tuple[str, object]] = [("opora", get_command(cli.app))]
     while pending:
         path, command = pending.pop()
+        command = command.load() if isinstance(command, LazyCommand) else command
         inner = [(f"{path} {name}", one) for name, one in getattr(command, "commands", {}).items()]
         pending += inner
         yield from (name for name, _ in inner)

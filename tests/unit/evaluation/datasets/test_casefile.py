@@ -31,7 +31,7 @@ def test_the_examples_can_be_read(tmp_path: Path) -> None:
     cases = read_cases(write_cases(tmp_path / "cases.jsonl", example))
     assert [case.answerable for case in cases] == [True, False, True, None]
     assert [case.demands for case in cases] == [True, False, False, False]
-    assert cases[2].history == ("Как вернуть товар?",)
+    assert cases[2].history == ("How do I return an item?",)
     assert cases[3].intents == ("wants_human",)
 
 

@@ -17,7 +17,7 @@ from tenants.chats import consents, conversations, files, handoffs
 from tenants.chats import store as chats
 from tenants.chats.conversations import PastTurn
 from tenants.chats.records import HandoffRequest
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid
 from tenants.desk import feedback
 from tenants.knowledge import gaps
@@ -149,6 +149,8 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     chats.post(chat_id, CANARY, file_id=file.file_id)
     chats.hand_over(chat_id, HandoffRequest("user_request", question=CANARY, draft=CANARY))
     chats.rate(chat_id, 1, CANARY)
+    with acting_as(Tenant("acme", "bob", SCOPES)):
+        chats.take(chat_id)  # the chat then says until when that can be undone
     consents.give(f"Согласен, {CANARY}", site="", address="192.0.2.1")
     consents.withdraw("")
     assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
