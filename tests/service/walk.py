@@ -114,8 +114,8 @@ def walk(
     """
     story, says = STORIES[locale], partial(text, locale=locale)
     widget = json.loads((ROOT / "ui" / "src" / "locales" / f"{locale}.json").read_text("utf-8"))
-    languages = {"locale": "ru-RU" if locale == "ru" else "en-GB"}
-    with browser.new_context(**languages) as inside, browser.new_context(**languages) as outside:
+    language = "ru-RU" if locale == "ru" else "en-GB"
+    with browser.new_context(locale=language) as inside, browser.new_context(locale=language) as outside:
         for context in (inside, outside):
             context.set_default_timeout(30_000)
         page = inside.new_page()
