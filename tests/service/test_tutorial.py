@@ -83,7 +83,7 @@ def test_the_quickstart_shows_what_it_says(tmp_path: Path) -> None:
 
 
 def test_the_page_on_ollama_shows_what_it_says(tmp_path: Path) -> None:
-    knobs = Knobs(models=("qwen3:4b-instruct",), tokens_per_second=40, dimensions=1024)
+    knobs = Knobs(models=("qwen3:4b-instruct", "bge-m3:latest"), tokens_per_second=40, dimensions=1024)
     ports = {1416: free_port(), 11434: free_port()}
     with simulator_process(knobs) as ollama:
         tested, rebuilt = followed("docs/ollama.md", tmp_path, ports, OPORA_OLLAMA_URL=ollama.url)

@@ -243,7 +243,7 @@ def test_embedders_that_do_not_fit_their_index_are_named(
     with acting_as(Tenant("acme", "admin")):
         Ingest().run([SourceDocument("a", "Возврат", "Возврат товара возможен в течение 14 дней.", "a.md")])
     assert codes(models.check_encoder(get_settings())) == [("warning", "encoder_missing")]
-    with simulator_thread() as (_, url):
+    with simulator_thread(Knobs(models=("bge-m3:latest",))) as (_, url):
         monkeypatch.setenv("OPORA_OLLAMA_URL", url)
         monkeypatch.setenv("OPORA_PROFILE", "ollama")
         get_settings.cache_clear()

@@ -47,6 +47,7 @@ def router(desk: Desk) -> APIRouter:
             tested=name,
             results=results,
             explained=_explained,
+            status_of=model_checks.status,
         )
 
     return endpoints
