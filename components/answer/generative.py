@@ -192,8 +192,8 @@ class GenerativeAnswerer(Nested):
                 failures.append(error)
         if not drafts:
             raise failures[0]
-        for error in failures:
-            degraded("agreement", error)
+        for failure in failures:
+            degraded("agreement", failure)
         if len(drafts) == 1:
             return drafts[0]
         draft, agreed = most_agreed(drafts)
