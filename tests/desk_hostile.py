@@ -58,7 +58,7 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
         _evaluated()
         desk.own_evaluation(PAYLOADS)
     chat_id = _chat()
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.add(_job())
     return {
         "tenant_id": TENANT,
@@ -112,7 +112,7 @@ def _people() -> None:
     desk.staff(TENANT, {"mallory": "admin"})
     who = operator()
     sessions.begin(who, address=WORST, browser=WORST)
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         row = session.get(OperatorRow, who.login)
         assert row is not None
         row.name = WORST
@@ -140,7 +140,7 @@ def _settings() -> None:
     tool = kept_tool(TENANT)
     described = {"title": ALL[:200], "description": ALL[:1_000], "answer": ALL[:2_000]}
     tool.definition = {**tool.definition, **described, "url": "http://127.0.0.1:9/'><script>hit()</script>"}
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.add(tool)
         for number, one in enumerate(PAYLOADS):
             session.add(

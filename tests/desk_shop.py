@@ -135,7 +135,7 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
         _deliveries(TENANT)
     # The clock of a running service would do this a moment later, between two readings of one page.
     ChatClock().sweep()
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.add_all(_history(site))
         session.add_all(_jobs())
     return {
@@ -201,7 +201,7 @@ def _deliveries(tenant_id: str) -> None:
         created_at=now - timedelta(days=20),
     )
     states = (("delivered", 1, ""), ("pending", 2, "status 503"), ("dead", 9, "url_forbidden"))
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.add(hook)
         session.flush()
         for number, (state, attempts, fault) in enumerate(states):

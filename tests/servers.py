@@ -23,6 +23,9 @@ import pytest
 from redis import Redis, RedisError
 from sqlalchemy import URL, create_engine, make_url, text
 
+ORDINARY = "opora_service"
+"""Role that owns the databases of tests: row-level security does not restrict superusers."""
+
 MISSING = "no server: "
 """Prefix of the reason for a test skipped because its server is missing."""
 
@@ -58,18 +61,24 @@ def postgres() -> Iterator[str]:
         settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off", "max_connections": 60}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with _running([server, "-D", data, *options], lambda: _accepts(folder)):
+            with psycopg.connect(host=str(folder), user="opora", dbname="postgres", autocommit=True) as admin:
+                admin.execute(f"CREATE ROLE {ORDINARY} LOGIN")
             yield f"postgresql+psycopg://opora@/postgres?host={folder}"
 
 
 @contextmanager
 def own_database(server: str, template: str = "template1") -> Iterator[URL]:
-    """Create a database on the server until the block ends, as a copy of `template`."""
+    """Create a database on the server until the block ends, as a copy of `template`. An ordinary role owns it."""
     name = f"opora_{token_hex(8)}"
+    url = make_url(server).set(database=name)
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+        if connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :role"), {"role": ORDINARY}):
+            connection.execute(text(f"ALTER DATABASE {name} OWNER TO {ORDINARY}"))
+            url = url.set(username=ORDINARY)
     try:
-        yield make_url(server).set(database=name)
+        yield url
     finally:
         with admin.connect() as connection:
             connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))

@@ -30,8 +30,8 @@ def check_secrets(settings: Settings) -> None:
     local_ids = {kid for kid, key in KeyRing(settings).current().items() if key.algorithm == "HS256"}
     try:
         with database.writing(settings) as session:
-            database.locked(session, InstallationRow, name=_DATA_KEYS, value="opora")
-            tokens = database.locked(session, InstallationRow, name=_TOKEN_KEYS, value=" ".join(local_ids))
+            session.locked(InstallationRow, name=_DATA_KEYS, value="opora")
+            tokens = session.locked(InstallationRow, name=_TOKEN_KEYS, value=" ".join(local_ids))
             recorded_ids = set(tokens.value.split())
             differ = bool(local_ids and recorded_ids and local_ids.isdisjoint(recorded_ids))
             if differ and not given:

@@ -18,6 +18,7 @@ from tenants.accounts import changes
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 from tenants.storage.tables import TokenRow
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
@@ -96,14 +97,14 @@ def of_person(subject: str) -> tuple[IssuedToken, ...]:
 
 def forget(subject: str) -> None:
     """Delete the records of a subject's tokens. The tokens keep working: revoke them by subject."""
-    of_subject = TokenRow.tenant_id == context.current().tenant_id, TokenRow.subject == subject
+    of_subject = TokenRow.subject == subject
     with database.writing() as session:
-        session.execute(delete(TokenRow).where(*of_subject))
+        session.execute(delete(TokenRow).where(of_subject))
 
 
 def forget_expired(now: datetime) -> None:
     """Delete the records of tokens of all tenants that expired long ago."""
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(delete(TokenRow).where(TokenRow.expires_at < now - KEPT_EXPIRED))
 
 
@@ -113,7 +114,6 @@ def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: s
         get_settings(), caller.tenant_id, scopes=scopes, subject=subject, ttl_seconds=ttl_seconds, token_id=token_id
     )
     row = TokenRow(
-        tenant_id=caller.tenant_id,
         token_id=token_id,
         subject=subject,
         scopes=sorted(scopes),
@@ -129,7 +129,7 @@ def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: s
 
 
 def _known(*fitting: ColumnElement[bool]) -> tuple[IssuedToken, ...]:
-    query = select(TokenRow).where(TokenRow.tenant_id == context.current().tenant_id, *fitting)
+    query = select(TokenRow).where(*fitting)
     revoked: dict[tuple[str, str], datetime] = {(one.kind, one.value): one.until for one in revocations.all()}
     with database.reading() as session:
         rows = session.scalars(query.order_by(TokenRow.issued_at.desc(), TokenRow.token_id)).all()
@@ -143,17 +143,7 @@ def _end(row: TokenRow, revoked: Mapping[tuple[str, str], datetime]) -> datetime
 
 
 def _token(row: TokenRow, ends_at: datetime) -> IssuedToken:
-    return IssuedToken(
-        token_id=row.token_id,
-        subject=row.subject,
-        scopes=tuple(row.scopes),
-        issued_at=row.issued_at,
-        issued_by=row.issued_by,
-        expires_at=row.expires_at,
-        used_at=row.used_at,
-        ends_at=ends_at,
-        state=_state(row, ends_at),
-    )
+    return record_of(IssuedToken, row, ends_at=ends_at, state=_state(row, ends_at))
 
 
 def _state(row: TokenRow, ends_at: datetime) -> State:

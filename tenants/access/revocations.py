@@ -61,7 +61,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
         raise Invalid("revocation_invalid")
     at = at or datetime.now(UTC)
     with database.writing() as session:
-        session.merge(RevocationRow(tenant_id=context.current().tenant_id, kind=kind, value=value, until=at))
+        session.merge(RevocationRow(kind=kind, value=value, until=at))
         changes.note(session, "token", "revoked", value or "*", after={"until": at.isoformat()})
     _CACHE.expire(_key())
     return Revocation(kind, value, at)
@@ -69,7 +69,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
 
 def all() -> tuple[Revocation, ...]:
     """Return the revocations of the tenant in context, newest first."""
-    query = select(RevocationRow).where(RevocationRow.tenant_id == context.current().tenant_id)
+    query = select(RevocationRow)
     with database.reading() as session:
         rows = session.scalars(query.order_by(RevocationRow.until.desc(), RevocationRow.value)).all()
         kinds: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}

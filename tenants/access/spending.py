@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 from tenants.accounts import policy
-from tenants.core import context
 from tenants.storage import database
 from tenants.storage.tables import SpendingRow
 
@@ -11,7 +10,7 @@ from tenants.storage.tables import SpendingRow
 def spent() -> float:
     """Return the US dollars spent today by the tenant in context."""
     with database.reading() as session:
-        row = session.get(SpendingRow, (context.current().tenant_id, _today()))
+        row = session.find(SpendingRow, _today())
         return 0.0 if row is None else row.usd
 
 
@@ -24,7 +23,7 @@ def is_spent() -> bool:
 def spend(usd: float) -> None:
     """Count US dollars of the tenant in context."""
     with database.writing() as session:
-        row = database.locked(session, SpendingRow, tenant_id=context.current().tenant_id, day=_today(), usd=0.0)
+        row = session.locked(SpendingRow, day=_today(), usd=0.0)
         row.usd += usd
 
 

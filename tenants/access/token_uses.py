@@ -44,13 +44,13 @@ def write() -> None:
         used = _UNWRITTEN.pop((get_settings().database, tenant_id), set())
     if not used:
         return
-    used_tokens = TokenRow.tenant_id == tenant_id, TokenRow.token_id.in_(used)
+    used_tokens = TokenRow.token_id.in_(used)
     try:
         with database.reading() as session:
-            if session.scalar(select(TokenRow.token_id).where(*used_tokens).limit(1)) is None:
+            if session.scalar(select(TokenRow.token_id).where(used_tokens).limit(1)) is None:
                 return
         with database.writing() as session:
-            session.execute(update(TokenRow).where(*used_tokens).values(used_at=datetime.now(UTC)))
+            session.execute(update(TokenRow).where(used_tokens).values(used_at=datetime.now(UTC)))
     except TryAgain:
         # A standby is read-only; the caller still gets an answer.
         return

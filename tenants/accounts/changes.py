@@ -9,13 +9,15 @@ from secrets import token_hex
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import JSON, ForeignKey, Index, String, select
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy import JSON, Index, String, select
+from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
-from tenants.storage.tables import TENANT_ID, Base, TenantRow
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
+from tenants.storage.tables import TENANT_ID, Base, TenantKeyed
 
 Area: TypeAlias = Literal["policy", "site", "tool", "webhook", "person", "token", "sign_in", "tenant"]
 AREAS: tuple[Area, ...] = get_args(Area)
@@ -24,13 +26,12 @@ Values: TypeAlias = Mapping[str, object]
 _NOTHING: Values = MappingProxyType({})
 
 
-class SettingChangeRow(Base):
+class SettingChangeRow(TenantKeyed, Base):
     """A change of a tenant's settings. `before` and `after` hold the fields that differ."""
 
     __tablename__ = "setting_changes"
     __table_args__ = (Index("ix_setting_changes_at", "tenant_id", "at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     change_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     at: Mapped[datetime]
     by: Mapped[str] = mapped_column("changed_by", TENANT_ID)
@@ -61,14 +62,13 @@ class Change:
 
 
 def note(
-    session: Session, area: Area, act: Act, about: str = "", before: Values = _NOTHING, after: Values = _NOTHING
+    session: TenantSession, area: Area, act: Act, about: str = "", before: Values = _NOTHING, after: Values = _NOTHING
 ) -> None:
     """Record a change in the transaction that makes it. Ignore a `changed` without differences."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if act == "changed" and not names:
         return
     row = SettingChangeRow(
-        tenant_id=context.current().tenant_id,
         change_id=token_hex(8),
         at=datetime.now(UTC),
         by=context.current().subject,
@@ -83,7 +83,7 @@ def note(
 
 def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
     """Return the tenant's changes, newest first."""
-    query = select(SettingChangeRow).where(SettingChangeRow.tenant_id == context.current().tenant_id)
+    query = select(SettingChangeRow)
     if area is not None:
         query = query.where(SettingChangeRow.area == area)
     newest = query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit)
@@ -94,7 +94,7 @@ def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
 def get(change_id: str) -> Change:
     """Return a change of the tenant. Raises `NotFound`: `change_unknown`."""
     with database.reading() as session:
-        row = session.get(SettingChangeRow, (context.current().tenant_id, change_id))
+        row = session.find(SettingChangeRow, change_id)
     if row is None:
         raise NotFound("change_unknown")
     return _change(row)
@@ -112,5 +112,4 @@ def check_version(version: str, values: Values) -> None:
 
 
 def _change(row: SettingChangeRow) -> Change:
-    area = next(area for area in AREAS if area == row.area)
-    return Change(row.change_id, row.at, row.by, area, row.act, row.about, row.before, row.after)
+    return record_of(Change, row)

@@ -10,7 +10,6 @@ from typing import Self
 
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from settings import Settings, get_settings
 from tenants.accounts import changes
@@ -20,6 +19,8 @@ from tenants.core.errors import Forbidden, Invalid, NotFound
 from tenants.core.names import check_tenant_id, collection_name, physical_name
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TenantRow
 
 
@@ -99,7 +100,7 @@ class Registry:
             created_at=datetime.now(UTC),
         )
         try:
-            with database.writing(self._settings) as session:
+            with database.across_tenants(self._settings, write=True) as session:
                 session.add(row)
         except IntegrityError as clash:
             raise Invalid("tenant_exists") from clash
@@ -109,7 +110,7 @@ class Registry:
         """Return the tenant. Raises `NotFound` with the code `tenant_unknown`."""
 
         def load(_cached: TenantRecord | None) -> TenantRecord:
-            with database.reading(self._settings) as session:
+            with database.across_tenants(self._settings) as session:
                 row = session.get(TenantRow, tenant_id)
                 if row is None:
                     raise NotFound("tenant_unknown")
@@ -127,7 +128,7 @@ class Registry:
 
     def list(self) -> tuple[TenantRecord, ...]:
         """Return all tenants by id."""
-        with database.reading(self._settings) as session:
+        with database.across_tenants(self._settings) as session:
             return tuple(_record(row) for row in session.scalars(select(TenantRow).order_by(TenantRow.tenant_id)))
 
 
@@ -167,11 +168,10 @@ def resume(tenant_id: str, by: str) -> None:
 
 
 @contextmanager
-def changing() -> Iterator[tuple[Session, TenantRow]]:
+def changing() -> Iterator[tuple[TenantSession, TenantRow]]:
     """Open a write session with the row of the tenant in context, locked. Raises `NotFound`."""
-    tenant_id = context.current().tenant_id
     with database.writing() as session:
-        row = session.get(TenantRow, tenant_id, with_for_update=database.NO_KEY)
+        row = session.find(TenantRow, lock=True)
         if row is None:
             raise NotFound("tenant_unknown")
         yield session, row
@@ -179,7 +179,7 @@ def changing() -> Iterator[tuple[Session, TenantRow]]:
 
 
 @contextmanager
-def changing_relations() -> Iterator[Session]:
+def changing_relations() -> Iterator[TenantSession]:
     """Open a write session; its changes of edges and rejected approaches take effect with the commit."""
     with database.writing() as session:
         yield session
@@ -187,16 +187,14 @@ def changing_relations() -> Iterator[Session]:
     expire()
 
 
-def count_relation_change(session: Session) -> None:
+def count_relation_change(session: TenantSession) -> None:
     """Count a change of the tenant's edges or rejected approaches. Call `expire` after the commit."""
-    of_tenant = TenantRow.tenant_id == context.current().tenant_id
-    session.execute(update(TenantRow).where(of_tenant).values(relations=TenantRow.relations + 1))
+    session.execute(update(TenantRow).values(relations=TenantRow.relations + 1))
 
 
-def count_document_change(session: Session) -> None:
+def count_document_change(session: TenantSession) -> None:
     """Count a change of documents, which matters where they are tied to others. Call `expire` after the commit."""
-    tied = TenantRow.tenant_id == context.current().tenant_id, TenantRow.relations > 0
-    session.execute(update(TenantRow).where(*tied).values(relations=TenantRow.relations + 1))
+    session.execute(update(TenantRow).where(TenantRow.relations > 0).values(relations=TenantRow.relations + 1))
 
 
 def expire() -> None:
@@ -218,13 +216,5 @@ def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
 
 
 def _record(row: TenantRow) -> TenantRecord:
-    return TenantRecord(
-        tenant_id=row.tenant_id,
-        name=row.name,
-        locale=row.locale,
-        placement=Placement(row.collection, row.generation, row.shared_filter, row.shard_key, row.created_at),
-        created_at=row.created_at,
-        policy=MappingProxyType(dict(row.policy)),
-        relations=row.relations,
-        suspended_at=row.suspended_at,
-    )
+    placement = Placement(row.collection, row.generation, row.shared_filter, row.shard_key, row.created_at)
+    return record_of(TenantRecord, row, placement=placement, policy=MappingProxyType(dict(row.policy)))

@@ -17,6 +17,7 @@ from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
 from tenants.core.batches import batches
+from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
 from tenants.storage import database
 from tenants.work import claims
@@ -134,7 +135,8 @@ class Recorder:
             days = policy.of(tenant).audit_days or self._settings.audit_days
             before = now - timedelta(days=days)
             try:
-                dropped = store.prune(tenant.tenant_id, before, self._settings, self._store_pending)
+                with acting_as(Tenant(tenant.tenant_id, store.SUBJECT)):
+                    dropped = store.prune(before, self._settings, self._store_pending)
             except Exception as error:
                 # One tenant's trouble leaves the others' records no longer than they may be kept.
                 log.error("tenant=%r: nothing pruned: %s", tenant.tenant_id, type(error).__name__)

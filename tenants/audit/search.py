@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, select
+from sqlalchemy import ColumnElement, Select, select
 
 from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Verification
 from tenants.audit.entry import searchable
 from tenants.core import context, fairness
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 from tenants.storage.tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
 
 ANSWERS = ("answered", "partially_answered")
@@ -65,16 +66,15 @@ class Record:
 
 def find(turns: TurnQuery, *, limit: int = 50) -> tuple[Record, ...]:
     """Return the matching turns, newest first."""
-    tenant_id = context.current().tenant_id
-    query = _links(tenant_id).where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
-    query = query.where(*_conditions(tenant_id, turns))
+    query = _links().where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
+    query = query.where(*_conditions(turns))
     with database.reading() as session:
         return tuple(_record(link, content) for link, content in session.execute(query))
 
 
 def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
     """Return the recorded turns among these ids, by id."""
-    query = _links(context.current().tenant_id).where(AuditRow.turn_id.in_(turn_ids))
+    query = _links().where(AuditRow.turn_id.in_(turn_ids))
     with database.reading() as session:
         records = [_record(link, content) for link, content in session.execute(query)]
     return {record.turn_id: record for record in records}
@@ -82,7 +82,7 @@ def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
 
 def get(turn_id: str) -> Record:
     """Return one turn. Raises `NotFound`."""
-    query = _links(context.current().tenant_id).where(AuditRow.turn_id == turn_id)
+    query = _links().where(AuditRow.turn_id == turn_id)
     with database.reading() as session:
         row = session.execute(query).first()
     if row is None:
@@ -95,17 +95,15 @@ def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tupl
 
     :param person: their digest (`tenants.privacy.persons.digest`).
     """
-    tenant_id = context.current().tenant_id
     judged = (
         select(FeedbackRow.turn_id)
         .where(
-            FeedbackRow.tenant_id == AuditRow.tenant_id,
             FeedbackRow.turn_id == AuditRow.turn_id,
             FeedbackRow.person.in_((person, "")),
         )
         .exists()
     )
-    query = _links(tenant_id).where(
+    query = _links().where(
         AuditRow.kind == "turn", AuditRow.outcome.in_(ANSWERS), AuditContentRow.sequence.is_not(None), ~judged
     )
     if before is not None:
@@ -137,7 +135,7 @@ def words(link: Link) -> tuple[str, str]:
 def head() -> Head | None:
     """Return the newest link according to the chain's own record."""
     with database.reading() as session:
-        row = session.get(AuditChainRow, context.current().tenant_id)
+        row = session.find(AuditChainRow)
         return Head(row.sequence, row.hash) if row else None
 
 
@@ -154,8 +152,7 @@ def verify(earlier: Head | None = None) -> Verification:
 
 
 def _next_links(after: int, since: datetime | None, until: datetime | None) -> list[Link]:
-    tenant_id = context.current().tenant_id
-    query = _links(tenant_id).where(AuditRow.sequence > after).order_by(AuditRow.sequence).limit(_PAGE_SIZE)
+    query = _links().where(AuditRow.sequence > after).order_by(AuditRow.sequence).limit(_PAGE_SIZE)
     if since is not None:
         query = query.where(AuditRow.at >= since)
     if until is not None:
@@ -164,14 +161,12 @@ def _next_links(after: int, since: datetime | None, until: datetime | None) -> l
         return [_link(row, content) for row, content in session.execute(query)]
 
 
-def _links(tenant_id: str) -> Select[AuditRow, AuditContentRow]:
-    same_link = and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
-    return (
-        select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, same_link).where(AuditRow.tenant_id == tenant_id)
-    )
+def _links() -> Select[AuditRow, AuditContentRow]:
+    same_link = AuditContentRow.sequence == AuditRow.sequence
+    return select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, same_link)
 
 
-def _conditions(tenant_id: str, query: TurnQuery) -> list[ColumnElement[bool]]:
+def _conditions(query: TurnQuery) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     for column, value in (
         (AuditRow.outcome, query.outcome),
@@ -190,15 +185,13 @@ def _conditions(tenant_id: str, query: TurnQuery) -> list[ColumnElement[bool]]:
     if query.text is not None:
         conditions.append(AuditContentRow.text.contains(searchable(query.text), autoescape=True))
     if query.document is not None:
-        conditions.append(AuditRow.sequence.in_(_links_to_document(tenant_id, query.document, cited=query.cited)))
+        conditions.append(AuditRow.sequence.in_(_links_to_document(query.document, cited=query.cited)))
     return conditions
 
 
-def _links_to_document(tenant_id: str, doc_id: str, *, cited: bool) -> Select[int]:
+def _links_to_document(doc_id: str, *, cited: bool) -> Select[int]:
     """Return the numbers of the links whose turns found, or cited, a document."""
-    query = select(AuditDocumentRow.sequence).where(
-        AuditDocumentRow.tenant_id == tenant_id, AuditDocumentRow.doc_id == doc_id
-    )
+    query = select(AuditDocumentRow.sequence).where(AuditDocumentRow.doc_id == doc_id)
     return query.where(AuditDocumentRow.cited.is_(True)) if cited else query
 
 
@@ -216,11 +209,7 @@ def _record(link: AuditRow, content: AuditContentRow | None) -> Record:
 
 
 def _link(row: AuditRow, content: AuditContentRow | None) -> Link:
-    fields = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest")
-    return Link(
-        **{name: getattr(row, name) for name in (*fields, "previous", "hash")},
-        content=_content(content) if content else None,
-    )
+    return record_of(Link, row, content=_content(content) if content else None)
 
 
 def _content(row: AuditContentRow) -> Content:

@@ -8,18 +8,19 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, delete, func, select
 
 from settings import Settings
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
 from tenants.core import context
 from tenants.core.batches import batches
+from tenants.core.context import Tenant, acting_as
 from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import RecordedMiss
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import (
     AuditChainRow,
     AuditContentRow,
@@ -30,7 +31,10 @@ from tenants.storage.tables import (
     GapAskingRow,
 )
 
-_LINK = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
+_LINK = ("sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
+SUBJECT = "audit"
+"""Caller of records that reach the audit by themselves."""
+
 _PRUNED_AT_ONCE = 1_000
 """Values per statement, which databases limit."""
 
@@ -58,12 +62,10 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
     for entry in entries:
         by_turn.setdefault(entry.turn_id, entry)
     tenant_id = next(iter(by_turn.values())).tenant_id
-    with _appending(tenant_id, settings) as chain:
-        recorded = chain.session.scalars(
-            select(AuditRow.turn_id).where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id.in_(by_turn))
-        ).all()
+    with acting_as(Tenant(tenant_id, SUBJECT)), _appending(settings) as chain:
+        recorded = chain.session.scalars(select(AuditRow.turn_id).where(AuditRow.turn_id.in_(by_turn))).all()
         fresh = [entry for turn_id, entry in by_turn.items() if turn_id not in recorded]
-        forgotten = _forgotten(chain.session, tenant_id)
+        forgotten = _forgotten(chain.session)
         misses: list[RecordedMiss] = []
         unwanted: list[int] = []
         for entry in fresh:
@@ -75,21 +77,19 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
         if unwanted:
             chain.forget(unwanted)
         if misses:
-            gaps.count(chain.session, tenant_id, misses)
+            gaps.count(chain.session, misses)
     return len(fresh)
 
 
-def erase(tenant_id: str, owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
+def erase(owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
     """Erase the content of someone's turns, and of those still on their way here. Returns the ids of these turns."""
-    with _appending(tenant_id, settings) as chain:
+    with _appending(settings) as chain:
         until = datetime.now(UTC)
-        chain.session.merge(
-            ErasureRow(tenant_id=tenant_id, person=owner.person, session_id=owner.session_id, until=until)
-        )
+        chain.session.merge(ErasureRow(person=owner.person, session_id=owner.session_id, until=until))
         rows = chain.session.execute(
             select(AuditRow.sequence, AuditRow.turn_id)
             .join(AuditContentRow, _same_link())
-            .where(AuditRow.tenant_id == tenant_id, owner.of(AuditContentRow))
+            .where(owner.of(AuditContentRow))
         ).all()
         if rows:
             chain.forget([row.sequence for row in rows])
@@ -103,11 +103,11 @@ def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: i
     """
     caller = context.current()
     note = {"doc_id": doc_id, "act": act, "version": version, "person": caller.key("person")}
-    with _appending(caller.tenant_id, settings) as chain:
+    with _appending(settings) as chain:
         chain.add("article", datetime.now(UTC), note=canonical(note))
 
 
-def prune(tenant_id: str, before: datetime, settings: Settings, between: Callable[[], object] = lambda: None) -> int:
+def prune(before: datetime, settings: Settings, between: Callable[[], object] = lambda: None) -> int:
     """Drop the links from before a moment, up to the first newer one. Returns how many.
 
     One large transaction would block the tenant's records, on SQLite all writers, and on PostgreSQL it could time out
@@ -115,36 +115,35 @@ def prune(tenant_id: str, before: datetime, settings: Settings, between: Callabl
 
     :param between: called after each batch.
     """
-    of_tenant = AuditRow.tenant_id == tenant_id
+    newest = select(func.max(AuditRow.sequence))
     with database.reading(settings) as session:
-        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(of_tenant, AuditRow.at >= before))
-        old = of_tenant if oldest is None else and_(of_tenant, AuditRow.sequence < oldest)
-        last = session.scalar(select(func.max(AuditRow.sequence)).where(old)) or 0
+        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(AuditRow.at >= before))
+        last = session.scalar(newest if oldest is None else newest.where(AuditRow.sequence < oldest)) or 0
     dropped = 0
-    while some := _prune_some(tenant_id, last, before, settings):
+    while some := _prune_some(last, before, settings):
         dropped += some
         between()
     return dropped
 
 
-def _prune_some(tenant_id: str, last: int, before: datetime, settings: Settings) -> int:
+def _prune_some(last: int, before: datetime, settings: Settings) -> int:
     """Drop the oldest links up to the number `last`, `_PRUNED_AT_ONCE` at most."""
-    with _appending(tenant_id, settings) as chain:
+    with _appending(settings) as chain:
         session = chain.session
         query = select(AuditRow.sequence, AuditRow.hash)
-        query = query.where(AuditRow.tenant_id == tenant_id, AuditRow.sequence <= last).order_by(AuditRow.sequence)
+        query = query.where(AuditRow.sequence <= last).order_by(AuditRow.sequence)
         links = session.execute(query.limit(_PRUNED_AT_ONCE)).all()
         if not links:
             return 0
         newest = links[-1]
-        old = and_(AuditRow.tenant_id == tenant_id, AuditRow.sequence <= newest.sequence)
+        old = AuditRow.sequence <= newest.sequence
         note = canonical({"sequence": newest.sequence, "hash": newest.hash})
         for rows in (AuditContentRow, AuditDocumentRow, GapAskingRow):
-            session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= newest.sequence))
-        articles.forget_previews(session, tenant_id)
-        feedback.forget(session, tenant_id, old)
+            session.execute(delete(rows).where(rows.sequence <= newest.sequence))
+        articles.forget_previews(session)
+        feedback.forget(session, old)
         session.execute(delete(AuditRow).where(old))
-        session.execute(delete(ErasureRow).where(ErasureRow.tenant_id == tenant_id, ErasureRow.until < before))
+        session.execute(delete(ErasureRow).where(ErasureRow.until < before))
         chain.add("pruning", datetime.now(UTC), note=note)
         return len(links)
 
@@ -152,7 +151,7 @@ def _prune_some(tenant_id: str, last: int, before: datetime, settings: Settings)
 class _Chain:
     """A tenant's chain, locked for adding. `flush` writes the added rows, with one statement for each table."""
 
-    def __init__(self, session: Session, head: AuditChainRow) -> None:
+    def __init__(self, session: TenantSession, head: AuditChainRow) -> None:
         self.session = session
         self._head = head
         self._rows: dict[type[Base], list[dict[str, object]]] = {}
@@ -168,7 +167,7 @@ class _Chain:
             reason=entry.reason,
             digest=content.digest,
         )
-        key = {"tenant_id": entry.tenant_id, "sequence": sequence}
+        key = {"sequence": sequence}
         findable = Findable.of(entry.body)
         findings = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt, "text": findable.text}
         self._put(AuditContentRow, key | findings | {"body": zlib.compress(entry.body.encode(), level=1)})
@@ -199,21 +198,19 @@ class _Chain:
     def forget(self, sequences: Sequence[int]) -> None:
         """Delete the content of these turns and note it in the chain."""
         self.flush()
-        tenant_id = self._head.tenant_id
         # In the order in which publishing an article locks them.
-        articles.forget_previews(self.session, tenant_id)
-        gaps.forget(self.session, tenant_id, sequences)
+        articles.forget_previews(self.session)
+        gaps.forget(self.session, sequences)
         for chosen in batches(sequences):
             for rows in (AuditContentRow, AuditDocumentRow):
-                self.session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence.in_(chosen)))
-            feedback.forget(self.session, tenant_id, AuditRow.sequence.in_(chosen))
+                self.session.execute(delete(rows).where(rows.sequence.in_(chosen)))
+            feedback.forget(self.session, AuditRow.sequence.in_(chosen))
         self.add("erasure", datetime.now(UTC), note=canonical({"sequences": list(sequences)}))
 
     def flush(self) -> None:
         """Write the added rows."""
-        # By the connection: the session would look at each row, at ten times the cost.
         for table, rows in self._rows.items():
-            self.session.connection().execute(insert(table), rows)
+            self.session.insert_rows(table, rows)
         self._rows.clear()
 
     def _put(self, table: type[Base], row: dict[str, object]) -> None:
@@ -221,20 +218,20 @@ class _Chain:
 
 
 @contextmanager
-def _appending(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
+def _appending(settings: Settings) -> Iterator[_Chain]:
     with database.writing(settings) as session:
         # A row of the chain's own: ingestion for the tenant does not have to wait.
-        head = database.locked(session, AuditChainRow, tenant_id=tenant_id, sequence=0, hash=GENESIS)
+        head = session.locked(AuditChainRow, sequence=0, hash=GENESIS)
         with session.no_autoflush:
             chain = _Chain(session, head)
             yield chain
             chain.flush()
 
 
-def _forgotten(session: Session, tenant_id: str) -> list[tuple[TurnOwner, datetime]]:
-    rows = session.scalars(select(ErasureRow).where(ErasureRow.tenant_id == tenant_id))
+def _forgotten(session: TenantSession) -> list[tuple[TurnOwner, datetime]]:
+    rows = session.scalars(select(ErasureRow))
     return [(TurnOwner(row.person, row.session_id), row.until) for row in rows]
 
 
 def _same_link() -> ColumnElement[bool]:
-    return and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
+    return AuditContentRow.sequence == AuditRow.sequence

@@ -136,7 +136,7 @@ def _check_data_key(manifest: Manifest) -> None:
 
 def _forget_lost_generations(settings: Settings) -> None:
     """Delete the records of other generations: the backup has no index, and the current generation is rebuilt."""
-    with database.writing(settings) as session:
+    with database.across_tenants(settings, write=True) as session:
         session.execute(delete(GenerationRow).where(GenerationRow.state != "in_force"))
 
 

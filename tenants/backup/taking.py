@@ -21,6 +21,7 @@ from tenants.backup.manifest import NAME, Manifest
 from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database
 from tenants.storage.sealed import seal
+from tenants.storage.sessions import tell_server
 from tenants.storage.shared_tables import UploadPieceRow
 from tenants.storage.tables import JobRow
 from tenants.work import uploads
@@ -108,6 +109,7 @@ def _snapshot(settings: Settings, stage: Path) -> Iterator[Connection]:
             if is_server:
                 connection.execute(text("SET TRANSACTION READ ONLY"))
                 connection.execute(text("SET LOCAL statement_timeout = 0"))
+                tell_server(connection, None)
             if not _link_uploads(connection, settings, stage):
                 # A job has ended between reading its row and its files: start again with the current state.
                 continue

@@ -6,7 +6,6 @@ from secrets import token_hex
 from tenants.chats.change import Change, announce, begin, changing
 from tenants.chats.records import Chat, Message, chat_of
 from tenants.chats.tables import ChatMessageRow
-from tenants.core import context
 from tenants.storage import database
 
 
@@ -29,7 +28,6 @@ def start(source: Chat, kept: Iterable[Message]) -> Chat:
 
 def _copy(message: Message, chat_id: str, seq: int) -> ChatMessageRow:
     return ChatMessageRow(
-        tenant_id=context.current().tenant_id,
         chat_id=chat_id,
         seq=seq,
         message_id=token_hex(12),

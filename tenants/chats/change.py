@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from secrets import token_hex
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
 
 from tenants.chats import fanout, handoffs, outbox, progress
 from tenants.chats.fanout import Announcement
@@ -27,13 +26,14 @@ from tenants.chats.transitions import Event, State, after
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TicketRow
 
 
 class Change:
     """A chat's row, locked, with its changes in one transaction."""
 
-    def __init__(self, session: Session, row: ChatRow) -> None:
+    def __init__(self, session: TenantSession, row: ChatRow) -> None:
         self.session = session
         self.row = row
 
@@ -47,7 +47,6 @@ class Change:
             return None
         row = self.session.scalar(
             select(ChatMessageRow).where(
-                ChatMessageRow.tenant_id == self.row.tenant_id,
                 ChatMessageRow.chat_id == self.row.chat_id,
                 ChatMessageRow.client_id == client_id,
             )
@@ -57,7 +56,6 @@ class Change:
     def sent_since(self, prefix: str, since: datetime) -> int:
         """Count the messages since a time whose `client_id` begins like this."""
         count = select(func.count()).where(
-            ChatMessageRow.tenant_id == self.row.tenant_id,
             ChatMessageRow.chat_id == self.row.chat_id,
             ChatMessageRow.client_id.startswith(prefix),
             ChatMessageRow.created_at >= since,
@@ -67,7 +65,6 @@ class Change:
     def reply_of_another(self, seen: int, operator: str) -> Message | None:
         """Return the newest public reply after `seen` by another operator."""
         query = select(ChatMessageRow).where(
-            ChatMessageRow.tenant_id == self.row.tenant_id,
             ChatMessageRow.chat_id == self.row.chat_id,
             ChatMessageRow.seq > seen,
             ChatMessageRow.author == "operator",
@@ -81,7 +78,6 @@ class Change:
         """Return the reply of a suggestion in this chat. Raises `NotFound` with the code `suggestion_unknown`."""
         row = self.session.scalar(
             select(ChatMessageRow).where(
-                ChatMessageRow.tenant_id == self.row.tenant_id,
                 ChatMessageRow.chat_id == self.row.chat_id,
                 ChatMessageRow.message_id == message_id,
                 ChatMessageRow.author == "bot",
@@ -114,7 +110,6 @@ class Change:
         progress.note_message(self.row, author, kind, turn_id, body, now)
         self.row.updated_at = now
         row = ChatMessageRow(
-            tenant_id=self.row.tenant_id,
             chat_id=self.row.chat_id,
             seq=self.row.last_seq,
             message_id=token_hex(12),
@@ -138,7 +133,7 @@ class Change:
 
     def unsent_file(self, file_id: str) -> ChatFileRow:
         """Return a file of this chat that was not sent yet. Raises `NotFound` with the code `file_unknown`."""
-        row = self.session.get(ChatFileRow, (self.row.tenant_id, file_id))
+        row = self.session.find(ChatFileRow, file_id)
         if row is None or row.chat_id != self.row.chat_id or row.message_id is not None:
             raise NotFound("file_unknown")
         return row
@@ -190,7 +185,7 @@ class Change:
         """Return the chat's open ticket, or open one. A visitor of a site has one ticket for all their chats."""
         row = self.row
         number = row.ticket_id or (self._held_elsewhere() if row.site else None)
-        stored = self.session.get(TicketRow, (row.tenant_id, number)) if number else None
+        stored = self.session.find(TicketRow, number) if number else None
         if stored is None:
             stored = handoffs.new_ticket(
                 turn_id=request.turn_id,
@@ -237,14 +232,14 @@ class Change:
         number, self.row.ticket_id = self.row.ticket_id, None
         if number is None or self._held_elsewhere(number) is not None:
             return
-        ticket = self.session.get(TicketRow, (self.row.tenant_id, number))
+        ticket = self.session.find(TicketRow, number)
         if ticket is not None:
             ticket.closed_at = datetime.now(UTC)
 
     def _held_elsewhere(self, number: str | None = None) -> str | None:
         """Return the ticket if another chat of the visitor has it: any of their tickets, or this one."""
         row = self.row
-        theirs = (ChatRow.tenant_id == row.tenant_id, ChatRow.subject == row.subject, ChatRow.site == row.site)
+        theirs = ChatRow.subject == row.subject, ChatRow.site == row.site
         held = ChatRow.ticket_id.is_not(None) if number is None else ChatRow.ticket_id == number
         return self.session.scalar(
             select(ChatRow.ticket_id).where(*theirs, ChatRow.chat_id != row.chat_id, held).limit(1)
@@ -257,7 +252,7 @@ class Change:
 
 
 def begin(
-    session: Session,
+    session: TenantSession,
     *,
     channel: str,
     locale: str,
@@ -268,7 +263,6 @@ def begin(
     """Add a chat of the caller, which the assistant has. See `ChatRow` for the parameters."""
     caller, now = context.current(), datetime.now(UTC)
     row = ChatRow(
-        tenant_id=caller.tenant_id,
         chat_id=token_hex(12),
         subject=caller.subject,
         site=site,
@@ -299,10 +293,7 @@ def begin(
 def changing(chat_id: str) -> Iterator[Change]:
     """Lock a chat. The changes of the block are committed together, then announced."""
     with database.writing() as session:
-        # Not the stronger lock: that would block inserts of messages into this chat.
-        key = (context.current().tenant_id, chat_id)
-        row = session.get(ChatRow, key, with_for_update=database.NO_KEY)
-        yield Change(session, existing(row, chat_id))
+        yield Change(session, existing(session.find(ChatRow, chat_id, lock=True), chat_id))
     announce(chat_id)
 
 

@@ -18,7 +18,6 @@ def give(text: str, *, site: str, address: str) -> None:
     """Store the caller's consent to the text as shown."""
     caller = context.current()
     row = ConsentRow(
-        tenant_id=caller.tenant_id,
         consent_id=token_hex(12),
         subject=caller.subject,
         site=site,
@@ -35,7 +34,6 @@ def withdraw(site: str) -> None:
     """Withdraw the caller's consents at a site."""
     caller = context.current()
     standing = (
-        ConsentRow.tenant_id == caller.tenant_id,
         ConsentRow.subject == caller.subject,
         ConsentRow.site == site,
         ConsentRow.withdrawn_at.is_(None),
@@ -47,9 +45,7 @@ def withdraw(site: str) -> None:
 def check(site: str) -> None:
     """Raise `Forbidden` with the code `consent_withdrawn` if the caller has withdrawn their consent."""
     caller = context.current()
-    query = select(ConsentRow.withdrawn_at).where(
-        ConsentRow.tenant_id == caller.tenant_id, ConsentRow.subject == caller.subject, ConsentRow.site == site
-    )
+    query = select(ConsentRow.withdrawn_at).where(ConsentRow.subject == caller.subject, ConsentRow.site == site)
     with database.reading() as session:
         latest = session.scalars(query.order_by(ConsentRow.at.desc()).limit(1)).all()
     if latest and latest[0] is not None:

@@ -40,7 +40,7 @@ def recall(session_id: str) -> tuple[PastTurn, ...]:
     """Return the turns of the caller's conversation, oldest first; empty if it is unknown or too old."""
     caller = context.current()
     with database.reading() as session:
-        row = session.get(ConversationRow, (caller.tenant_id, caller.subject, session_id))
+        row = session.find(ConversationRow, caller.subject, session_id)
         return _turns(row) if row is not None and row.updated_at >= datetime.now(UTC) - RETENTION else ()
 
 
@@ -49,8 +49,7 @@ def remember(session_id: str, turn: PastTurn) -> None:
     caller = context.current()
     now = datetime.now(UTC)
     with database.writing() as session:
-        key = {"tenant_id": caller.tenant_id, "subject": caller.subject, "session_id": session_id}
-        row = database.locked(session, ConversationRow, **key, turns=[], updated_at=now)
+        row = session.locked(ConversationRow, subject=caller.subject, session_id=session_id, turns=[], updated_at=now)
         earlier = row.turns if row.updated_at >= now - RETENTION else []
         row.turns = [*earlier, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
         row.turns = row.turns[-MAX_TURNS:]
@@ -71,7 +70,6 @@ def erase(subject: str | None, session_id: str | None) -> None:
 
 
 def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
-    yield ConversationRow.tenant_id == context.current().tenant_id
     if subject is not None:
         yield ConversationRow.subject == subject
     if session_id is not None:

@@ -13,9 +13,9 @@ from sqlalchemy import and_, delete, func, or_, select
 from tenants.accounts import policy
 from tenants.chats.change import changing
 from tenants.chats.tables import ChatFileRow
-from tenants.core import context
 from tenants.core.errors import NotFound, TooLarge
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 
 UNSENT_FOR = timedelta(days=1)
 """Retention of a file that is not sent with a message."""
@@ -42,19 +42,16 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
     rules = policy.current()
     if len(content) > rules.chat_file_bytes:
         raise TooLarge("chat_file_too_large", limit=rules.chat_file_bytes)
-    tenant_id = context.current().tenant_id
     # Under the chat's lock, so that files of one chat are counted correctly. Files of other chats may arrive at the
     # same time and exceed the storage limit by their size.
     with changing(chat_id) as change:
         stored = select(func.count(), func.coalesce(func.sum(ChatFileRow.size), 0)).select_from(ChatFileRow)
-        in_tenant = ChatFileRow.tenant_id == tenant_id
-        count = change.session.execute(stored.where(in_tenant, ChatFileRow.chat_id == chat_id)).one()[0]
+        count = change.session.execute(stored.where(ChatFileRow.chat_id == chat_id)).one()[0]
         if count >= rules.chat_files:
             raise TooLarge("chat_files_too_many", limit=rules.chat_files)
-        if change.session.execute(stored.where(in_tenant)).one()[1] + len(content) > rules.chat_storage_bytes:
+        if change.session.execute(stored).one()[1] + len(content) > rules.chat_storage_bytes:
             raise TooLarge("chat_storage_full")
         row = ChatFileRow(
-            tenant_id=tenant_id,
             file_id=token_hex(12),
             chat_id=chat_id,
             name=name,
@@ -71,7 +68,7 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
 def get(chat_id: str, file_id: str) -> tuple[ChatFile, bytes]:
     """Return a file of a chat of the tenant with its content. Raises `NotFound` with the code `file_unknown`."""
     with database.reading() as session:
-        row = session.get(ChatFileRow, (context.current().tenant_id, file_id))
+        row = session.find(ChatFileRow, file_id)
         if row is None or row.chat_id != chat_id:
             raise NotFound("file_unknown")
         return file_of(row), row.content
@@ -79,9 +76,10 @@ def get(chat_id: str, file_id: str) -> tuple[ChatFile, bytes]:
 
 def of_chat(chat_id: str) -> tuple[tuple[ChatFile, bytes], ...]:
     """Return the files of a chat of the tenant with their contents, oldest first."""
-    in_chat = and_(ChatFileRow.tenant_id == context.current().tenant_id, ChatFileRow.chat_id == chat_id)
     with database.reading() as session:
-        rows = session.scalars(select(ChatFileRow).where(in_chat).order_by(ChatFileRow.created_at))
+        rows = session.scalars(
+            select(ChatFileRow).where(ChatFileRow.chat_id == chat_id).order_by(ChatFileRow.created_at)
+        )
         return tuple((file_of(row), row.content) for row in rows)
 
 
@@ -89,7 +87,7 @@ def prune(now: datetime) -> int:
     """Delete the tenant's files that are older than its policy says, and those that were never sent; how many."""
     unsent = and_(ChatFileRow.message_id.is_(None), ChatFileRow.created_at < now - UNSENT_FOR)
     old = ChatFileRow.created_at < now - timedelta(days=policy.current().chat_file_days)
-    expired = and_(ChatFileRow.tenant_id == context.current().tenant_id, or_(unsent, old))
+    expired = or_(unsent, old)
     with database.reading() as session:
         ids = session.scalars(select(ChatFileRow.file_id).where(expired)).all()
     if ids:
@@ -100,4 +98,4 @@ def prune(now: datetime) -> int:
 
 def file_of(row: ChatFileRow) -> ChatFile:
     """Convert a row to a file."""
-    return ChatFile(row.file_id, row.chat_id, row.name, row.media_type, row.size, row.message_id, row.created_at)
+    return record_of(ChatFile, row)

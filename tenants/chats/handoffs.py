@@ -8,8 +8,8 @@ from secrets import choice
 from sqlalchemy import ColumnElement, delete, select
 
 from settings import get_settings
-from tenants.core import context
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 from tenants.storage.tables import TicketRow
 
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -50,7 +50,6 @@ def new_ticket(
     :param chat_id: the chat that goes over to a person with it.
     """
     return TicketRow(
-        tenant_id=context.current().tenant_id,
         ticket_id=_number(),
         turn_id=turn_id,
         session_id=session_id,
@@ -67,13 +66,13 @@ def new_ticket(
 def get(ticket_id: str) -> Ticket | None:
     """The tenant's ticket; None when it has none with this id."""
     with database.reading() as session:
-        row = session.get(TicketRow, (context.current().tenant_id, ticket_id))
+        row = session.find(TicketRow, ticket_id)
         return ticket_of(row) if row else None
 
 
 def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
     """The tenant's newest tickets, newest first."""
-    query = select(TicketRow).where(TicketRow.tenant_id == context.current().tenant_id)
+    query = select(TicketRow)
     newest = query.order_by(TicketRow.created_at.desc()).limit(limit)
     with database.reading() as session:
         return tuple(ticket_of(row) for row in session.scalars(newest))
@@ -95,12 +94,11 @@ def erase(subject: str | None, session_id: str | None) -> None:
 def forget_old(now: datetime | None = None) -> None:
     """Drop tickets without a chat, which older versions opened, after the days of the settings."""
     before = (now or datetime.now(UTC)) - timedelta(days=get_settings().ticket_days)
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(delete(TicketRow).where(TicketRow.created_at < before, TicketRow.chat_id == ""))
 
 
 def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
-    yield TicketRow.tenant_id == context.current().tenant_id
     if subject is not None:
         yield TicketRow.subject == subject
     if session_id is not None:
@@ -109,17 +107,7 @@ def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnEle
 
 def ticket_of(row: TicketRow) -> Ticket:
     """A stored ticket, or one that is about to be."""
-    return Ticket(
-        ticket_id=row.ticket_id,
-        turn_id=row.turn_id,
-        session_id=row.session_id,
-        subject=row.subject,
-        channel=row.channel,
-        reason=row.reason,
-        question=row.question,
-        draft=row.draft,
-        created_at=row.created_at,
-    )
+    return record_of(Ticket, row)
 
 
 def _number() -> str:

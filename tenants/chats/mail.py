@@ -15,16 +15,15 @@ from hmac import compare_digest
 from secrets import token_hex
 
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from settings import get_settings
 from tenants.accounts import policy
 from tenants.chats import outbox
 from tenants.chats.outbox import MAIL, MailEvent
 from tenants.chats.tables import ChatRow, WebhookRow
-from tenants.core import context
 from tenants.core.errors import CallerError
 from tenants.core.names import check_tenant_id
+from tenants.storage.sessions import TenantSession
 
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
 _PHONE = re.compile(r"\+?[0-9 ()\u00a0.-]{5,30}")
@@ -85,7 +84,7 @@ def minutes() -> int | None:
     return policy.current().email_after_minutes if is_on() else None
 
 
-def enqueue_reply(session: Session, row: ChatRow, wait: int | None) -> None:
+def enqueue_reply(session: TenantSession, row: ChatRow, wait: int | None) -> None:
     """Have the customer get by e-mail what they will not have read in time.
 
     The e-mail is written when it is sent, so that it holds all unread replies, and none if all are read by then.
@@ -100,23 +99,24 @@ def enqueue_reply(session: Session, row: ChatRow, wait: int | None) -> None:
     _enqueue(session, "email.reply", row.chat_id, {"chat_id": row.chat_id}, after)
 
 
-def enqueue_alert(session: Session, address: str, data: Mapping[str, object]) -> None:
+def enqueue_alert(session: TenantSession, address: str, data: Mapping[str, object]) -> None:
     """Have an alert sent to a member of staff; no server for e-mail, no alert."""
     if get_settings().smtp_host:
         _enqueue(session, "email.alert", "", {"to": address, **data}, timedelta())
 
 
-def _enqueue(session: Session, event: MailEvent, chat_id: str, data: Mapping[str, object], wait: timedelta) -> None:
+def _enqueue(
+    session: TenantSession, event: MailEvent, chat_id: str, data: Mapping[str, object], wait: timedelta
+) -> None:
     _ensure_receiver(session)
     outbox.add(session, MAIL, event, chat_id, data, due=datetime.now(UTC) + wait)
 
 
-def _ensure_receiver(session: Session) -> None:
+def _ensure_receiver(session: TenantSession) -> None:
     """Add the receiver of e-mail to the tenant's webhooks: rows of the outbox refer to one."""
-    tenant_id = context.current().tenant_id
-    if session.get(WebhookRow, (tenant_id, MAIL)) is not None:
+    if session.find(WebhookRow, MAIL) is not None:
         return
-    row = WebhookRow(tenant_id=tenant_id, webhook_id=MAIL, url="", events=[], secrets=[], created_at=datetime.now(UTC))
+    row = WebhookRow(webhook_id=MAIL, url="", events=[], secrets=[], created_at=datetime.now(UTC))
     # Another process may be faster.
     with suppress(IntegrityError), session.begin_nested():
         session.add(row)

@@ -11,13 +11,14 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import and_, delete, func, or_, select, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, func, or_, select, tuple_, update
 
 from tenants.chats.tables import OutboxRow, WebhookRow
-from tenants.core import context
+from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 
 EventName: TypeAlias = Literal[
     "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "quality.dropped"
@@ -54,16 +55,16 @@ class Delivery:
     delivered_at: datetime | None
 
 
-def enqueue(session: Session, event: EventName, chat_id: str, data: Mapping[str, object]) -> None:
+def enqueue(session: TenantSession, event: EventName, chat_id: str, data: Mapping[str, object]) -> None:
     """Write an event for every webhook of the tenant in context that wants it."""
-    tenant_id, now = context.current().tenant_id, datetime.now(UTC)
-    for webhook in session.scalars(select(WebhookRow).where(WebhookRow.tenant_id == tenant_id)):
+    now = datetime.now(UTC)
+    for webhook in session.scalars(select(WebhookRow)):
         if event in webhook.events:
             session.add(_event(webhook.webhook_id, event, chat_id, data, now))
 
 
 def add(
-    session: Session, receiver: str, event: str, chat_id: str, data: Mapping[str, object], *, due: datetime
+    session: TenantSession, receiver: str, event: str, chat_id: str, data: Mapping[str, object], *, due: datetime
 ) -> None:
     """Write an event for one receiver of the tenant in context, to be sent from a time on."""
     row = _event(receiver, event, chat_id, data, datetime.now(UTC))
@@ -74,7 +75,7 @@ def add(
 def enqueue_test(webhook_id: str) -> str:
     """Queue a test event for a receiver; return the id of the delivery. Raises `NotFound`."""
     with database.writing() as session:
-        if session.get(WebhookRow, (context.current().tenant_id, webhook_id)) is None:
+        if session.find(WebhookRow, webhook_id) is None:
             raise NotFound("webhook_unknown")
         row = _event(webhook_id, TEST_EVENT, "", {}, datetime.now(UTC))
         session.add(row)
@@ -83,7 +84,6 @@ def enqueue_test(webhook_id: str) -> str:
 
 def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object], now: datetime) -> OutboxRow:
     return OutboxRow(
-        tenant_id=context.current().tenant_id,
         delivery_id=f"msg_{token_hex(12)}",
         webhook_id=webhook_id,
         chat_id=chat_id,
@@ -121,7 +121,7 @@ def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] 
     ).subquery()
     firsts = select(first.c.tenant_id, first.c.delivery_id).where(first.c.place == 1)
     chosen = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.delivery_id).in_(firsts)).order_by(OutboxRow.next_at)
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         rows = session.scalars(chosen.limit(limit).with_for_update(skip_locked=True)).all()
         for row in rows:
             row.next_at = now + LEASE
@@ -141,16 +141,15 @@ def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: dat
         changed |= {"delivered_at": now}
     elif state == "pending":
         changed |= {"next_at": now + timedelta(seconds=RETRY_SECONDS[attempts - 1])}
-    key = and_(OutboxRow.tenant_id == delivery.tenant_id, OutboxRow.delivery_id == delivery.delivery_id)
-    with database.writing() as session:
-        session.execute(update(OutboxRow).where(key).values(**changed))
+    with acting_as(Tenant(delivery.tenant_id, "")), database.writing() as session:
+        session.execute(update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id).values(**changed))
     return state
 
 
 def deliver_again(delivery_id: str) -> None:
     """Put a delivery of the tenant in context back in line, at once. Raises `NotFound`."""
     with database.writing() as session:
-        row = session.get(OutboxRow, (context.current().tenant_id, delivery_id))
+        row = session.find(OutboxRow, delivery_id)
         if row is None:
             raise NotFound("delivery_unknown")
         row.state, row.attempts, row.next_at = "pending", 0, datetime.now(UTC)
@@ -158,7 +157,7 @@ def deliver_again(delivery_id: str) -> None:
 
 def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Delivery, ...]:
     """Return the tenant's newest deliveries, newest first."""
-    query = select(OutboxRow).where(OutboxRow.tenant_id == context.current().tenant_id)
+    query = select(OutboxRow)
     if state is not None:
         query = query.where(OutboxRow.state == state)
     with database.reading() as session:
@@ -170,29 +169,16 @@ def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Del
 def forget(before: datetime) -> None:
     """Drop deliveries of all tenants that have ended and are older than that."""
     ended = or_(OutboxRow.state == "delivered", OutboxRow.state == "dead")
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(delete(OutboxRow).where(ended, OutboxRow.created_at < before))
 
 
 def of_chats(chat_ids: Sequence[str]) -> tuple[Delivery, ...]:
     """Return the deliveries of these chats of the tenant in context."""
-    query = select(OutboxRow).where(OutboxRow.tenant_id == context.current().tenant_id)
+    query = select(OutboxRow)
     with database.reading() as session:
         return tuple(_delivery(row) for row in session.scalars(query.where(OutboxRow.chat_id.in_(chat_ids))))
 
 
 def _delivery(row: OutboxRow) -> Delivery:
-    state: DeliveryState = "delivered" if row.state == "delivered" else "dead" if row.state == "dead" else "pending"
-    return Delivery(
-        tenant_id=row.tenant_id,
-        delivery_id=row.delivery_id,
-        webhook_id=row.webhook_id,
-        event=row.event,
-        body=row.body,
-        state=state,
-        attempts=row.attempts,
-        next_at=row.next_at,
-        fault=row.fault,
-        created_at=row.created_at,
-        delivered_at=row.delivered_at,
-    )
+    return record_of(Delivery, row)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.chats.transitions import STATES, State
+from tenants.storage.mapping import record_of
 
 if TYPE_CHECKING:
     from tenants.core.json import Json
@@ -20,8 +21,6 @@ Kind: TypeAlias = Literal["text", "note", "event", "file"]
 EMPTY_BODY: Body = {}
 MAX_SEQ = 1_000_000_000
 """Upper limit of message numbers; larger numbers are invalid."""
-_AUTHORS: tuple[Author, ...] = get_args(Author)
-_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,52 +115,12 @@ class HandoffRequest:
 
 def chat_of(row: ChatRow) -> Chat:
     """Convert a row to a chat."""
-    return Chat(
-        chat_id=row.chat_id,
-        subject=row.subject,
-        site=row.site,
-        channel=row.channel,
-        session_id=row.session_id,
-        contact=row.contact,
-        locale=row.locale,
-        state=state_of(row),
-        assignee=row.assignee,
-        version=row.version,
-        last_seq=row.last_seq,
-        ticket_id=row.ticket_id,
-        reason=row.reason,
-        confidence=row.confidence,
-        failures=row.failures,
-        reopened=row.reopened,
-        csat=row.csat,
-        csat_comment=row.csat_comment,
-        customer_seen=row.customer_seen,
-        operator_seen=row.operator_seen,
-        mail_token=row.mail_token,
-        mailed_seq=row.mailed_seq,
-        waiting_since=row.waiting_since,
-        snoozed_until=row.snoozed_until,
-        resolved_at=row.resolved_at,
-        undo=_undo_mark(row),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return record_of(Chat, row, undo=_undo_mark(row))
 
 
 def message_of(row: ChatMessageRow) -> Message:
     """Convert a row to a message."""
-    return Message(
-        message_id=row.message_id,
-        seq=row.seq,
-        author=next(author for author in _AUTHORS if author == row.author),
-        kind=next(kind for kind in _KINDS if kind == row.kind),
-        text=row.text if row.original is None else row.original,
-        name=row.name,
-        client_id=row.client_id,
-        turn_id=row.turn_id,
-        body=row.body,
-        created_at=row.created_at,
-    )
+    return record_of(Message, row, text=row.text if row.original is None else row.original)
 
 
 def state_of(row: ChatRow) -> State:

@@ -17,15 +17,18 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 
 from settings import get_settings
 from tenants.accounts import changes, policy
 from tenants.accounts.hours import Hours
 from tenants.chats.tables import SiteRow
 from tenants.core import context
+from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
+from tenants.storage.mapping import record_of
 
 ANY_ORIGIN = "*"
 SECRET_AGE = timedelta(days=30)
@@ -114,7 +117,7 @@ def find(key: str) -> Site:
     site = _all().get(key)
     if site is None:
         # It may be newer than the cache.
-        with database.reading() as session:
+        with database.across_tenants() as session:
             row = session.get(SiteRow, key)
         if row is None:
             raise NotFound("site_unknown")
@@ -170,7 +173,6 @@ def add(
         raise Invalid("site_key_invalid")
     row = SiteRow(
         key=key or f"site_{token_hex(12)}",
-        tenant_id=context.current().tenant_id,
         name=_checked_name(name),
         origins=[checked_origin(one) for one in origins],
         config=(config or SiteConfig(locale=_own_locale())).model_dump(mode="json"),
@@ -179,11 +181,13 @@ def add(
         identity_required=identity_required,
         created_at=datetime.now(UTC),
     )
-    with database.writing() as session:
-        if session.get(SiteRow, row.key) is not None:
-            raise Invalid("site_key_invalid")
-        session.add(row)
-        changes.note(session, "site", "added", row.key, after=_settings_of(row))
+    try:
+        with database.writing() as session:
+            session.add(row)
+            changes.note(session, "site", "added", row.key, after=_settings_of(row))
+    except IntegrityError as clash:
+        # The key may belong to a site of another tenant.
+        raise Invalid("site_key_invalid") from clash
     return _refreshed(row)
 
 
@@ -226,7 +230,7 @@ def update(
     :raises Conflict: `settings_changed`, if the site has changed since.
     """
     with database.writing() as session:
-        row = _row(session.get(SiteRow, key, with_for_update=True))
+        row = _row(session.find(SiteRow, key, lock=True))
         before = _settings_of(row)
         changes.check_version(version, before)
         chosen = parsed({**SiteConfig.model_validate(row.config).model_dump(), **config})
@@ -254,7 +258,7 @@ def version_of(site: Site) -> str:
 def remove(key: str) -> None:
     """Take a site of the tenant in context away, and with it the tokens of its visitors. Its chats stay."""
     with database.writing() as session:
-        session.delete(row := _row(session.get(SiteRow, key)))
+        session.delete(row := _row(session.find(SiteRow, key)))
         changes.note(session, "site", "removed", key, _settings_of(row))
     _SITES.expire(_cache_key())
 
@@ -266,7 +270,7 @@ def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
     :param identity: the identity secret is replaced, too.
     """
     with database.writing() as session:
-        row = _row(session.get(SiteRow, key, with_for_update=True))
+        row = _row(session.find(SiteRow, key, lock=True))
         row.secrets = [_secret(), *(() if revoke else row.secrets)][:MAX_SECRETS]
         if identity:
             row.identity_secret = _random_secret()
@@ -279,10 +283,8 @@ def renew(site: Site, now: datetime | None = None) -> Site:
     now = now or datetime.now(UTC)
     if now - site.renewed_at < SECRET_AGE:
         return site
-    with database.writing() as session:
-        row = session.get(SiteRow, site.key, with_for_update=True)
-        if row is None:
-            raise NotFound("site_unknown")
+    with acting_as(Tenant(site.tenant_id, "")), database.writing() as session:
+        row = _row(session.find(SiteRow, site.key, lock=True))
         # Another replica may have been quicker.
         if now - _renewed_at(row) >= SECRET_AGE:
             row.secrets = [_secret(), *row.secrets][:MAX_SECRETS]
@@ -316,7 +318,7 @@ async def renewed(site: Site) -> Site:
 
 def _all() -> Mapping[str, Site]:
     def read(_known: Mapping[str, Site] | None) -> Mapping[str, Site]:
-        with database.reading() as session:
+        with database.across_tenants() as session:
             return {row.key: _site(row) for row in session.scalars(select(SiteRow))}
 
     return _SITES.get(_cache_key(), read)
@@ -360,7 +362,7 @@ def _cache_key() -> tuple[str, str]:
 
 
 def _row(row: SiteRow | None) -> SiteRow:
-    if row is None or row.tenant_id != context.current().tenant_id:
+    if row is None:
         raise NotFound("site_unknown")
     return row
 
@@ -383,15 +385,6 @@ def _renewed_at(row: SiteRow) -> datetime:
 
 
 def _site(row: SiteRow) -> Site:
-    return Site(
-        key=row.key,
-        tenant_id=row.tenant_id,
-        name=row.name,
-        origins=tuple(row.origins),
-        config=SiteConfig.model_validate(row.config),
-        secrets=tuple(one["secret"] for one in row.secrets),
-        identity_secret=row.identity_secret,
-        identity_required=row.identity_required,
-        created_at=row.created_at,
-        renewed_at=_renewed_at(row),
-    )
+    secrets = tuple(one["secret"] for one in row.secrets)
+    config = SiteConfig.model_validate(row.config)
+    return record_of(Site, row, config=config, secrets=secrets, renewed_at=_renewed_at(row))

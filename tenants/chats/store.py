@@ -30,7 +30,7 @@ DISCARDED = "suggestion_discarded"
 def get(chat_id: str) -> Chat:
     """Return any chat of the tenant, for operators. Raises `NotFound`."""
     with database.reading() as session:
-        return chat_of(existing(session.get(ChatRow, (context.current().tenant_id, chat_id)), chat_id))
+        return chat_of(existing(session.find(ChatRow, chat_id), chat_id))
 
 
 def own(chat_id: str) -> Chat:
@@ -49,7 +49,7 @@ def own(chat_id: str) -> Chat:
 def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
     """Return the caller's chats, the last used first."""
     caller = context.current()
-    mine = (ChatRow.tenant_id == caller.tenant_id, ChatRow.subject == caller.subject, ChatRow.session_id.is_(None))
+    mine = (ChatRow.subject == caller.subject, ChatRow.session_id.is_(None))
     query = select(ChatRow).where(*mine)
     if caller.site:
         query = query.where(ChatRow.site.in_(("", caller.site)))
@@ -64,7 +64,7 @@ def latest(
 
     :param with_ticket: only chats with an open ticket, with or without an assignee.
     """
-    query = select(ChatRow).where(ChatRow.tenant_id == context.current().tenant_id)
+    query = select(ChatRow)
     if state is not None:
         query = query.where(ChatRow.state == state)
     if assignee is not None:
@@ -81,7 +81,6 @@ def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = Fa
     :param notes: operators' notes too; never for a customer.
     """
     query = select(ChatMessageRow).where(
-        ChatMessageRow.tenant_id == context.current().tenant_id,
         ChatMessageRow.chat_id == chat_id,
         ChatMessageRow.seq > after,
     )
@@ -94,7 +93,6 @@ def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = Fa
 def recent(chat_id: str, *, limit: int = 200) -> tuple[Message, ...]:
     """Return the newest messages, in order, without notes: the history for a turn of the assistant."""
     query = select(ChatMessageRow).where(
-        ChatMessageRow.tenant_id == context.current().tenant_id,
         ChatMessageRow.chat_id == chat_id,
         ChatMessageRow.kind != "note",
     )
@@ -108,7 +106,6 @@ def assignee_name(chat: Chat) -> str:
     if chat.assignee is None:
         return ""
     query = select(ChatMessageRow.name).where(
-        ChatMessageRow.tenant_id == context.current().tenant_id,
         ChatMessageRow.chat_id == chat.chat_id,
         ChatMessageRow.author.in_(("operator", "system")),
         ChatMessageRow.kind != "note",
@@ -440,8 +437,7 @@ def _operated(chat_id: str, version: int | None, act: Callable[[Change], None]) 
 def _each_due(
     *conditions: ColumnElement[bool], event: Event, notice: Callable[[Chat], str] | None = None
 ) -> tuple[str, ...]:
-    tenant_id = context.current().tenant_id
-    query = select(ChatRow).where(ChatRow.tenant_id == tenant_id, *conditions)
+    query = select(ChatRow).where(*conditions)
     with database.reading() as session:
         due = [chat_of(row) for row in session.scalars(query)]
     moved = []
@@ -449,11 +445,7 @@ def _each_due(
         chat_id, words = chat.chat_id, notice(chat) if notice is not None else ""
         with changing(chat_id) as change:
             # It may have changed between the two transactions.
-            fits = (
-                select(func.count())
-                .select_from(ChatRow)
-                .where(ChatRow.tenant_id == tenant_id, ChatRow.chat_id == chat_id, *conditions)
-            )
+            fits = select(func.count()).select_from(ChatRow).where(ChatRow.chat_id == chat_id, *conditions)
             if change.session.scalar(fits):
                 change.move(event, {"ticket_id": change.row.ticket_id}, text=words)
                 moved.append(chat_id)

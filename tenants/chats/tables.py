@@ -16,10 +16,10 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedJson, SealedText
-from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantRow
+from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantKeyed, TenantOwned, TenantRow
 
 
-class SiteRow(Base):
+class SiteRow(TenantOwned, Base):
     """A website with the tenant's widget. `key` is public, part of the page; `config` is a `SiteConfig`.
 
     `secrets` sign visitor tokens, newest first, as `{"secret": ..., "created_at": ...}`; `identity_secret` verifies the
@@ -40,7 +40,7 @@ class SiteRow(Base):
     created_at: Mapped[datetime]
 
 
-class ChatRow(Base):
+class ChatRow(TenantKeyed, Base):
     """A conversation between a customer, the assistant and operators.
 
     A chat with a `session_id`, even an empty one, begins with a question from outside, such as over the API. Its
@@ -65,7 +65,6 @@ class ChatRow(Base):
         Index("ix_chats_asked", "tenant_id", "asked_at"),
     )
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     chat_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID)
     site: Mapped[str] = mapped_column(String(64))
@@ -103,7 +102,7 @@ class ChatRow(Base):
     updated_at: Mapped[datetime]
 
 
-class ChatMessageRow(Base):
+class ChatMessageRow(TenantOwned, Base):
     """A message of a chat. `client_id` is the sender's id for it, so that a repeated request stores it once.
 
     `operator` is the subject of the operator who wrote it, `name` their display name; `body` depends on the kind: the
@@ -136,7 +135,7 @@ class ChatMessageRow(Base):
     created_at: Mapped[datetime]
 
 
-class ChatFileRow(Base):
+class ChatFileRow(TenantOwned, Base):
     """A customer's file, scanned before it is stored. `message_id` is None until it is sent with a message."""
 
     __tablename__ = "chat_files"
@@ -159,13 +158,12 @@ class ChatFileRow(Base):
     created_at: Mapped[datetime]
 
 
-class ConsentRow(Base):
+class ConsentRow(TenantKeyed, Base):
     """A consent: the text as shown, the time and the address."""
 
     __tablename__ = "consents"
     __table_args__ = (Index("ix_consents_subject", "tenant_id", "subject"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     consent_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID)
     site: Mapped[str] = mapped_column(String(64))
@@ -175,7 +173,7 @@ class ConsentRow(Base):
     withdrawn_at: Mapped[datetime | None]
 
 
-class WebhookRow(Base):
+class WebhookRow(TenantKeyed, Base):
     """Where events of a tenant's chats are sent.
 
     `secrets` sign them, newest first, as `{"secret": ..., "created_at": ...}`; an older one signs too for a while.
@@ -183,7 +181,6 @@ class WebhookRow(Base):
 
     __tablename__ = "webhooks"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     webhook_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     url: Mapped[str] = mapped_column(Text)
     events: Mapped[list[str]] = mapped_column(JSON)
@@ -191,7 +188,7 @@ class WebhookRow(Base):
     created_at: Mapped[datetime]
 
 
-class OutboxRow(Base):
+class OutboxRow(TenantOwned, Base):
     """An event on its way to a webhook, written in the transaction that it tells of."""
 
     __tablename__ = "outbox"

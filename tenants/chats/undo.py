@@ -77,7 +77,7 @@ def _restore(change: Change, before: Kept) -> None:
         moment = before[name]
         setattr(row, name, datetime.fromisoformat(str(moment)) if moment is not None else None)
     if row.ticket_id is not None:
-        ticket = change.session.get(TicketRow, (row.tenant_id, row.ticket_id))
+        ticket = change.session.find(TicketRow, row.ticket_id)
         if ticket is not None:
             ticket.closed_at = None
     row.version += 1

@@ -11,7 +11,6 @@ from sqlalchemy import select
 from tenants.accounts import changes
 from tenants.chats.outbox import EVENT_NAMES, MAIL, EventName
 from tenants.chats.tables import WebhookRow
-from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 
@@ -37,7 +36,6 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
     :raises Invalid: `event_unknown` with the name.
     """
     row = WebhookRow(
-        tenant_id=context.current().tenant_id,
         webhook_id=token_hex(8),
         url=url,
         events=list(_checked_events(events)),
@@ -52,7 +50,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
 
 def own() -> tuple[Webhook, ...]:
     """Return the receivers of the tenant in context, oldest first."""
-    query = select(WebhookRow).where(WebhookRow.tenant_id == context.current().tenant_id, WebhookRow.webhook_id != MAIL)
+    query = select(WebhookRow).where(WebhookRow.webhook_id != MAIL)
     with database.reading() as session:
         return tuple(_webhook(row) for row in session.scalars(query.order_by(WebhookRow.created_at)))
 
@@ -60,13 +58,13 @@ def own() -> tuple[Webhook, ...]:
 def get(webhook_id: str) -> Webhook:
     """Return a receiver of the tenant in context. Raises `NotFound` with the code `webhook_unknown`."""
     with database.reading() as session:
-        return _webhook(_existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
+        return _webhook(_existing(session.find(WebhookRow, webhook_id)))
 
 
 def remove(webhook_id: str) -> None:
     """Delete a receiver with its pending deliveries."""
     with database.writing() as session:
-        row = _existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id)))
+        row = _existing(session.find(WebhookRow, webhook_id))
         session.delete(row)
         changes.note(session, "webhook", "removed", webhook_id, {"url": row.url, "events": row.events})
 
@@ -75,9 +73,7 @@ def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
     """Sign with a new secret; the previous one signs too, for `OVERLAP`."""
     now = now or datetime.now(UTC)
     with database.writing() as session:
-        row = _existing(
-            session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=database.NO_KEY)
-        )
+        row = _existing(session.find(WebhookRow, webhook_id, lock=True))
         row.secrets = [_secret(now), row.secrets[0]]
         changes.note(session, "webhook", "rotated", webhook_id)
     return _webhook(row, now)

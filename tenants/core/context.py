@@ -62,6 +62,12 @@ def current() -> Tenant:
     return tenant
 
 
+def tenant_id() -> str | None:
+    """Return the id of the tenant of this call; None outside `acting_as`."""
+    tenant = _CURRENT.get()
+    return tenant.tenant_id if tenant is not None else None
+
+
 @contextmanager
 def acting_as(tenant: Tenant) -> Iterator[Tenant]:
     """Run the block for `tenant`; the tenant before it is restored afterwards.

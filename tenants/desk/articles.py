@@ -12,7 +12,6 @@ from secrets import token_hex
 from typing import Literal, TypeAlias
 
 from sqlalchemy import ScalarSelect, func, select, update
-from sqlalchemy.orm import Session
 
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
@@ -20,6 +19,8 @@ from tenants.core.json import Json
 from tenants.desk.tables import ArticleRow
 from tenants.knowledge import gaps
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 
 ORIGIN = "desk"
 """The source of a document that was written here."""
@@ -118,7 +119,7 @@ def doc_id_of(article_id: str) -> str:
 def page(*, limit: int = 50, offset: int = 0) -> tuple[ListedArticle, ...]:
     """Return a page of the tenant's articles, last changed first."""
     columns = (getattr(ArticleRow, name) for name in _LISTED)
-    query = select(*columns).where(ArticleRow.tenant_id == context.current().tenant_id)
+    query = select(*columns)
     order = ArticleRow.updated_at.desc(), ArticleRow.article_id
     with database.reading() as session:
         rows = session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
@@ -127,9 +128,9 @@ def page(*, limit: int = 50, offset: int = 0) -> tuple[ListedArticle, ...]:
 
 def find(article_ids: Iterable[str]) -> Mapping[str, Article]:
     """Return the tenant's articles among these ids, by id."""
-    own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.article_id.in_(set(article_ids))
+    own = ArticleRow.article_id.in_(set(article_ids))
     with database.reading() as session:
-        return {row.article_id: _article(row) for row in session.scalars(select(ArticleRow).where(*own))}
+        return {row.article_id: _article(row) for row in session.scalars(select(ArticleRow).where(own))}
 
 
 def get(article_id: str) -> Article:
@@ -140,8 +141,8 @@ def get(article_id: str) -> Article:
 
 def of_chat(chat_id: str) -> Article | None:
     """Return the article written from a chat; the newest of several."""
-    own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.chat_id == chat_id
-    newest = select(ArticleRow).where(*own).order_by(ArticleRow.created_at.desc()).limit(1)
+    own = ArticleRow.chat_id == chat_id
+    newest = select(ArticleRow).where(own).order_by(ArticleRow.created_at.desc()).limit(1)
     with database.reading() as session:
         row = session.scalar(newest)
         return _article(row) if row is not None else None
@@ -157,7 +158,6 @@ def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -
     _check(draft)
     caller, now = context.current(), datetime.now(UTC)
     row = ArticleRow(
-        tenant_id=caller.tenant_id,
         article_id=token_hex(8),
         version=1,
         created_at=now,
@@ -167,7 +167,7 @@ def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -
         chat_id=chat_id,
         **_columns(draft),
     )
-    count = select(func.count()).select_from(ArticleRow).where(ArticleRow.tenant_id == caller.tenant_id)
+    count = select(func.count()).select_from(ArticleRow)
     with database.writing() as session:
         if (session.scalar(count) or 0) >= MOST:
             raise Invalid("articles_too_many", limit=MOST)
@@ -237,21 +237,21 @@ def remove(article_id: str) -> None:
 
 def put_preview(article_id: str, preview: Mapping[str, Json]) -> None:
     """Store the current state of a preview; ignore a deleted article."""
-    own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.article_id == article_id
+    own = ArticleRow.article_id == article_id
     with database.writing() as session:
-        session.execute(update(ArticleRow).where(*own).values(preview=dict(preview)))
+        session.execute(update(ArticleRow).where(own).values(preview=dict(preview)))
 
 
-def unlink_chats(session: Session, tenant_id: str, chat_ids: ScalarSelect[str] | Sequence[str]) -> None:
+def unlink_chats(session: TenantSession, chat_ids: ScalarSelect[str] | Sequence[str]) -> None:
     """Delete the links from articles to chats that are being deleted."""
-    written = ArticleRow.tenant_id == tenant_id, ArticleRow.chat_id.in_(chat_ids)
-    session.execute(update(ArticleRow).where(*written).values(chat_id=None))
+    written = ArticleRow.chat_id.in_(chat_ids)
+    session.execute(update(ArticleRow).where(written).values(chat_id=None))
 
 
-def forget_previews(session: Session, tenant_id: str) -> None:
+def forget_previews(session: TenantSession) -> None:
     """Delete all previews: they hold answers to recorded questions, some of which are being erased."""
-    stored = ArticleRow.tenant_id == tenant_id, ArticleRow.preview.is_not(None)
-    session.execute(update(ArticleRow).where(*stored).values(preview=None))
+    stored = ArticleRow.preview.is_not(None)
+    session.execute(update(ArticleRow).where(stored).values(preview=None))
 
 
 def _check(draft: Draft) -> None:
@@ -279,25 +279,12 @@ def _columns(draft: Draft) -> dict[str, object]:
     }
 
 
-def _row(session: Session, article_id: str, *, lock: bool = False) -> ArticleRow:
-    row = session.get(ArticleRow, (context.current().tenant_id, article_id), with_for_update=lock or None)
+def _row(session: TenantSession, article_id: str, *, lock: bool = False) -> ArticleRow:
+    row = session.find(ArticleRow, article_id, lock=lock)
     if row is None:
         raise NotFound("article_unknown")
     return row
 
 
 def _article(row: ArticleRow) -> Article:
-    return Article(
-        article_id=row.article_id,
-        draft=Draft(row.title, row.text, tuple(row.questions), row.lang, row.trust),
-        version=row.version,
-        created_at=row.created_at,
-        created_by=row.created_by,
-        updated_at=row.updated_at,
-        updated_by=row.updated_by,
-        published_version=row.published_version,
-        published_at=row.published_at,
-        published_by=row.published_by,
-        preview=row.preview,
-        chat_id=row.chat_id,
-    )
+    return record_of(Article, row, draft=record_of(Draft, row))

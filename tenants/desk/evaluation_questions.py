@@ -9,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 
 from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
 
-from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JsonObject, TenantRow
 
 MOST = 200
@@ -87,10 +86,7 @@ def save(questions: Iterable[EvaluationQuestion]) -> Stored:
 
 def remove(question_ids: Sequence[str]) -> None:
     """Remove questions. Raises `NotFound` with the code `evaluation_question_unknown`; nothing is removed then."""
-    tenant_id = context.current().tenant_id
-    chosen = delete(EvaluationQuestionRow).where(
-        EvaluationQuestionRow.tenant_id == tenant_id, EvaluationQuestionRow.question_id.in_(set(question_ids))
-    )
+    chosen = delete(EvaluationQuestionRow).where(EvaluationQuestionRow.question_id.in_(set(question_ids)))
     with database.writing() as session:
         gone = session.scalars(chosen.returning(EvaluationQuestionRow.question_id)).all()
         if len(gone) < len(set(question_ids)):
@@ -102,20 +98,19 @@ def normalised(question: str) -> str:
     return " ".join(question.casefold().split())
 
 
-def _lock(session: Session) -> None:
+def _lock(session: TenantSession) -> None:
     """Let one process at a time count and add."""
-    session.get(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
+    session.find(TenantRow, lock=True)
 
 
-def _rows(session: Session) -> Sequence[EvaluationQuestionRow]:
-    query = select(EvaluationQuestionRow).where(EvaluationQuestionRow.tenant_id == context.current().tenant_id)
+def _rows(session: TenantSession) -> Sequence[EvaluationQuestionRow]:
+    query = select(EvaluationQuestionRow)
     return session.scalars(query.order_by(EvaluationQuestionRow.created_at, EvaluationQuestionRow.question_id)).all()
 
 
 def _row(one: EvaluationQuestion, at: datetime) -> EvaluationQuestionRow:
     expected: JsonObject = {**asdict(one.expected), "facts": list(one.expected.facts)}
     return EvaluationQuestionRow(
-        tenant_id=context.current().tenant_id,
         question_id=token_hex(8),
         question=one.question,
         expected=expected,

@@ -1,20 +1,20 @@
 """Runs over a tenant's own evaluation questions: their progress, their figures, and what became worse."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Select, delete, select, update
-from sqlalchemy.orm import Session
 
 from tenants.accounts import policy
 from tenants.chats import mail, outbox
-from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.desk.tables import EvaluationResultRow, OperatorRow
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JsonObject
 
 MOST_ALERTED = 20
@@ -53,17 +53,16 @@ def begin(total: int, *, nightly: bool) -> str:
 
     Call it under the claim of the tenant's evaluation, which makes sure that no process is at work on those.
     """
-    tenant_id, now, run_id = context.current().tenant_id, datetime.now(UTC), token_hex(8)
+    now, run_id = datetime.now(UTC), token_hex(8)
     newest = _own(EvaluationResultRow.run_id).limit(MOST)
     with database.writing() as session:
         session.execute(
             update(EvaluationResultRow)
-            .where(EvaluationResultRow.tenant_id == tenant_id, EvaluationResultRow.state == "running")
+            .where(EvaluationResultRow.state == "running")
             .values(state="stopped", reason="interrupted")
         )
         session.add(
             EvaluationResultRow(
-                tenant_id=tenant_id,
                 run_id=run_id,
                 created_at=now,
                 updated_at=now,
@@ -81,7 +80,7 @@ def begin(total: int, *, nightly: bool) -> str:
         session.flush()
         session.execute(
             delete(EvaluationResultRow)
-            .where(EvaluationResultRow.tenant_id == tenant_id, EvaluationResultRow.run_id.not_in(newest))
+            .where(EvaluationResultRow.run_id.not_in(newest))
             .execution_options(synchronize_session=False)
         )
     return run_id
@@ -138,9 +137,8 @@ def unseen_loss() -> EvaluationResult | None:
 
 def acknowledge() -> None:
     """Remove the notice of a loss for all operators."""
-    theirs = EvaluationResultRow.tenant_id == context.current().tenant_id
     with database.writing() as session:
-        session.execute(update(EvaluationResultRow).where(theirs, *_UNSEEN).values(seen_at=datetime.now(UTC)))
+        session.execute(update(EvaluationResultRow).where(*_UNSEEN).values(seen_at=datetime.now(UTC)))
 
 
 def last_night() -> datetime | None:
@@ -154,25 +152,25 @@ def last_night() -> datetime | None:
         return session.scalars(ended.limit(1)).first()
 
 
-def _administrators(session: Session) -> Sequence[str]:
+def _administrators(session: TenantSession) -> Sequence[str]:
     """Return the logins of administrators that are e-mail addresses."""
-    theirs = OperatorRow.tenant_id == context.current().tenant_id, OperatorRow.role == "admin"
-    logins = session.scalars(select(OperatorRow.login).where(*theirs).order_by(OperatorRow.login).limit(MOST_ALERTED))
+    admins = select(OperatorRow.login).where(OperatorRow.role == "admin")
+    logins = session.scalars(admins.order_by(OperatorRow.login).limit(MOST_ALERTED))
     return tuple(filter(None, map(mail.address_in, logins)))
 
 
 def _own(*columns: Any) -> Select[Any]:  # noqa: ANN401 - columns or a mapped class
     """Return the tenant's runs, newest first."""
-    query = select(*columns).where(EvaluationResultRow.tenant_id == context.current().tenant_id)
+    query = select(*columns)
     return query.order_by(EvaluationResultRow.created_at.desc(), EvaluationResultRow.run_id.desc())
 
 
-def _existing(session: Session, run_id: str) -> EvaluationResultRow:
-    row = session.get(EvaluationResultRow, (context.current().tenant_id, run_id))
+def _existing(session: TenantSession, run_id: str) -> EvaluationResultRow:
+    row = session.find(EvaluationResultRow, run_id)
     if row is None:
         raise NotFound("evaluation_unknown")
     return row
 
 
 def _result(row: EvaluationResultRow) -> EvaluationResult:
-    return EvaluationResult(**{field.name: getattr(row, field.name) for field in fields(EvaluationResult)})
+    return record_of(EvaluationResult, row)

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, and_, delete, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, func, select
 
-from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AuditContentRow, AuditRow, FeedbackRow
 
 Thumb: TypeAlias = Literal["up", "down"]
 Reason: TypeAlias = Literal["wrong", "incomplete", "unclear", "outdated", "other"]
 
 THUMBS: Mapping[str, Thumb] = {thumb: thumb for thumb in get_args(Thumb)}
-_REASONS: Mapping[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,11 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
 
     Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, or it was erased.
     """
-    tenant_id = context.current().tenant_id
-    beside = and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
+    beside = AuditContentRow.sequence == AuditRow.sequence
     turn = (
         select(AuditContentRow.person, AuditContentRow.session_id)
         .join(AuditRow, beside)
-        .where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id == turn_id)
+        .where(AuditRow.turn_id == turn_id)
         # A concurrent erasure of the turn waits, and then deletes this verdict too.
         .with_for_update(of=AuditContentRow, key_share=True)
     )
@@ -61,7 +59,6 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
         if judged is None:
             raise NotFound("turn_unknown")
         row = FeedbackRow(
-            tenant_id=tenant_id,
             turn_id=turn_id,
             person=person if judged.person else "",
             session_id=judged.session_id,
@@ -78,7 +75,7 @@ def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Fee
 
     :param thumb: None: both.
     """
-    query = select(FeedbackRow).where(FeedbackRow.tenant_id == context.current().tenant_id)
+    query = select(FeedbackRow)
     if thumb is not None:
         query = query.where(FeedbackRow.thumb == thumb)
     order = FeedbackRow.at.desc(), FeedbackRow.turn_id, FeedbackRow.person
@@ -88,11 +85,10 @@ def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Fee
 
 def judged_answers(outcomes: Sequence[str]) -> int:
     """Count the turns with these outcomes that have at least one verdict."""
-    turn = and_(AuditRow.tenant_id == FeedbackRow.tenant_id, AuditRow.turn_id == FeedbackRow.turn_id)
+    turn = AuditRow.turn_id == FeedbackRow.turn_id
     query = select(func.count(FeedbackRow.turn_id.distinct())).join(AuditRow, turn)
     with database.reading() as session:
-        own = FeedbackRow.tenant_id == context.current().tenant_id
-        return session.scalar(query.where(own, AuditRow.outcome.in_(outcomes))) or 0
+        return session.scalar(query.where(AuditRow.outcome.in_(outcomes))) or 0
 
 
 def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
@@ -111,17 +107,16 @@ def erase(person: str, session_id: str) -> None:
         session.execute(delete(FeedbackRow).where(*_owned_by(person, session_id)))
 
 
-def forget(session: Session, tenant_id: str, turns: ColumnElement[bool]) -> None:
+def forget(session: TenantSession, turns: ColumnElement[bool]) -> None:
     """Delete all verdicts on these turns, inside the transaction that erases or prunes them.
 
     :param turns: a condition on `AuditRow`.
     """
-    judged = select(AuditRow.turn_id).where(AuditRow.tenant_id == tenant_id, turns)
-    session.execute(delete(FeedbackRow).where(FeedbackRow.tenant_id == tenant_id, FeedbackRow.turn_id.in_(judged)))
+    judged = select(AuditRow.turn_id).where(turns)
+    session.execute(delete(FeedbackRow).where(FeedbackRow.turn_id.in_(judged)))
 
 
 def _owned_by(person: str, session_id: str) -> Iterator[ColumnElement[bool]]:
-    yield FeedbackRow.tenant_id == context.current().tenant_id
     if person:
         yield FeedbackRow.person == person
     if session_id:
@@ -129,12 +124,4 @@ def _owned_by(person: str, session_id: str) -> Iterator[ColumnElement[bool]]:
 
 
 def _feedback(row: FeedbackRow) -> Feedback:
-    return Feedback(
-        turn_id=row.turn_id,
-        person=row.person,
-        session_id=row.session_id,
-        thumb=THUMBS[row.thumb],
-        reason=_REASONS[row.reason] if row.reason else None,
-        comment=row.comment,
-        at=row.at,
-    )
+    return record_of(Feedback, row, reason=row.reason or None)

@@ -107,7 +107,7 @@ def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: in
     :param after: `following` of the previous page. Raises `Invalid`, `cursor_invalid`, for any other value.
     """
     order = _QUEUE if view == "waiting" else _RECENT
-    query = select(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view), *chosen.conditions())
+    query = select(ChatRow).where(*_of_view(view), *chosen.conditions())
     if after:
         query = query.where(_behind(order, _decoded(after, len(order))))
     columns = [column.asc() if ascending else column.desc() for column, ascending in order]
@@ -125,20 +125,20 @@ def counts() -> Mapping[View, int]:
     """Count the chats of each view."""
     columns = [func.coalesce(func.sum(case((and_(*_of_view(view)), 1), else_=0)), 0) for view in VIEWS if view != "all"]
     with database.reading() as session:
-        numbers = session.execute(select(*columns, func.count()).where(ChatRow.tenant_id == _tenant())).one()
+        numbers = session.execute(select(*columns, func.count())).one()
     return dict(zip(VIEWS, map(int, numbers), strict=True))
 
 
 def count(view: View) -> int:
     """Count the chats of a view."""
-    query = select(func.count()).select_from(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view))
+    query = select(func.count()).select_from(ChatRow).where(*_of_view(view))
     with database.reading() as session:
         return session.scalar(query) or 0
 
 
 def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Stretch:
     """Return messages of a chat in order, notes included."""
-    query = select(ChatMessageRow).where(ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id == chat_id)
+    query = select(ChatMessageRow).where(ChatMessageRow.chat_id == chat_id)
     if before is not None:
         query = query.where(ChatMessageRow.seq < before)
     with database.reading() as session:
@@ -148,7 +148,7 @@ def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Str
 
 def reasons() -> tuple[str, ...]:
     """Return the reasons for handoffs in the tenant's chats, in alphabetical order."""
-    query = select(ChatRow.reason).where(ChatRow.tenant_id == _tenant(), ChatRow.reason != "").distinct()
+    query = select(ChatRow.reason).where(ChatRow.reason != "").distinct()
     with database.reading() as session:
         return tuple(sorted(session.scalars(query)))
 
@@ -160,8 +160,8 @@ def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ..
     holds = or_(*(ChatMessageRow.text.contains(one, autoescape=True) for stem in stems for one in _spelled(stem)))
     query = (
         select(ChatMessageRow.chat_id, ChatMessageRow.text)
-        .join(ChatRow, and_(ChatRow.tenant_id == ChatMessageRow.tenant_id, ChatRow.chat_id == ChatMessageRow.chat_id))
-        .where(ChatRow.tenant_id == _tenant(), ChatRow.state == "resolved", ChatRow.chat_id.in_(_ended()))
+        .join(ChatRow, ChatRow.chat_id == ChatMessageRow.chat_id)
+        .where(ChatRow.state == "resolved", ChatRow.chat_id.in_(_ended()))
         .where(ChatMessageRow.author == "customer", ChatMessageRow.kind == "text", holds)
         .order_by(ChatRow.resolved_at.desc())
         .limit(limit)
@@ -172,8 +172,8 @@ def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ..
 
 def last_replies(chat_ids: Sequence[str]) -> Mapping[str, str]:
     """Return the last public reply of a person in each of these chats, if there is one."""
-    mine = (ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id.in_(chat_ids))
-    spoken = (*mine, ChatMessageRow.author == "operator", ChatMessageRow.kind == "text")
+    mine = ChatMessageRow.chat_id.in_(chat_ids)
+    spoken = (mine, ChatMessageRow.author == "operator", ChatMessageRow.kind == "text")
     query = select(ChatMessageRow.chat_id, ChatMessageRow.text).where(*spoken).order_by(ChatMessageRow.seq)
     with database.reading() as session:
         return {row.chat_id: row.text for row in session.execute(query)}
@@ -187,10 +187,6 @@ _QUEUE: _Order = (
     (ChatRow.chat_id, True),
 )
 _RECENT: _Order = ((ChatRow.updated_at, False), (ChatRow.chat_id, False))
-
-
-def _tenant() -> str:
-    return context.current().tenant_id
 
 
 def _is_urgent(chat: Chat) -> bool:
@@ -219,7 +215,6 @@ def _holds(word: str) -> ColumnElement[bool]:
     said = (
         select(ChatMessageRow.seq)
         .where(
-            ChatMessageRow.tenant_id == ChatRow.tenant_id,
             ChatMessageRow.chat_id == ChatRow.chat_id,
             or_(*(ChatMessageRow.text.contains(one, autoescape=True) for one in spelled)),
         )
@@ -234,21 +229,21 @@ def _spelled(word: str) -> frozenset[str]:
 
 def _ended() -> Select[str]:
     """Select the chats that ended last; the search for similar chats is limited to them."""
-    mine = select(ChatRow.chat_id).where(ChatRow.tenant_id == _tenant(), ChatRow.state == "resolved")
+    mine = select(ChatRow.chat_id).where(ChatRow.state == "resolved")
     return mine.order_by(ChatRow.updated_at.desc()).limit(_LOOKED_BACK)
 
 
 def _last_said(chat_ids: Sequence[str]) -> Select[str, str, str, str]:
-    mine = (ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id.in_(chat_ids))
+    mine = ChatMessageRow.chat_id.in_(chat_ids)
     by_person = case((ChatMessageRow.author != "bot", ChatMessageRow.seq))
     last = (
         select(ChatMessageRow.chat_id, func.coalesce(func.max(by_person), func.max(ChatMessageRow.seq)))
-        .where(*mine, ChatMessageRow.kind.in_(_SAID))
+        .where(mine, ChatMessageRow.kind.in_(_SAID))
         .group_by(ChatMessageRow.chat_id)
     )
     beginning = func.substr(ChatMessageRow.text, 1, SNIPPET)
     return select(ChatMessageRow.chat_id, ChatMessageRow.author, ChatMessageRow.kind, beginning).where(
-        *mine, tuple_(ChatMessageRow.chat_id, ChatMessageRow.seq).in_(last)
+        mine, tuple_(ChatMessageRow.chat_id, ChatMessageRow.seq).in_(last)
     )
 
 
@@ -295,6 +290,6 @@ def _fits(values: Sequence[object], kinds: Sequence[type | UnionType]) -> bool:
 
 def known(chat_ids: Collection[str]) -> frozenset[str]:
     """Return the ids that are chats of the tenant."""
-    query = select(ChatRow.chat_id).where(ChatRow.tenant_id == context.current().tenant_id)
+    query = select(ChatRow.chat_id)
     with database.reading() as session:
         return frozenset(session.scalars(query.where(ChatRow.chat_id.in_(chat_ids))))

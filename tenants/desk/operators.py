@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import BoundedSemaphore, get_native_id
@@ -21,7 +22,6 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from tenants.accounts import changes
 from tenants.core import context
@@ -29,6 +29,8 @@ from tenants.core.context import Scope, Tenant
 from tenants.core.errors import Busy, Invalid, NotFound, Unauthenticated
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 
 T = TypeVar("T")
 Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]
@@ -72,12 +74,12 @@ def add(login: str, password: str, *, role: Role, name: str = "") -> Operator:
 
     :raises Invalid: `login_invalid`, `login_taken`, `password_short`, `password_weak`, `role_unknown`.
     """
-    return _add(context.current().tenant_id, login, password, checked_role(role), name)
+    return _add(database.writing(), login, password, checked_role(role), name)
 
 
 def add_installation_admin(login: str, password: str, *, name: str = "") -> Operator:
     """Add an admin of the installation. Only for the command line and the first run."""
-    return _add(None, login, password, "installation", name)
+    return _add(database.across_tenants(write=True), login, password, "installation", name)
 
 
 def checked_role(role: str) -> Role:
@@ -101,7 +103,7 @@ def check_new(login: str, password: str) -> None:
 
 def all() -> tuple[Operator, ...]:
     """Return the operators of the tenant in context, by login."""
-    query = select(OperatorRow).where(OperatorRow.tenant_id == context.current().tenant_id)
+    query = select(OperatorRow)
     with database.reading() as session:
         return tuple(operator_of(row) for row in session.scalars(query.order_by(OperatorRow.login)))
 
@@ -109,20 +111,20 @@ def all() -> tuple[Operator, ...]:
 def installation_admins() -> tuple[Operator, ...]:
     """Return the admins of the installation, by login."""
     query = select(OperatorRow).where(OperatorRow.tenant_id.is_(None)).order_by(OperatorRow.login)
-    with database.reading() as session:
+    with database.across_tenants() as session:
         return tuple(operator_of(row) for row in session.scalars(query))
 
 
 def anybody() -> bool:
     """Whether any user can sign in to this installation."""
-    with database.reading() as session:
+    with database.across_tenants() as session:
         return session.scalar(select(OperatorRow.login).limit(1)) is not None
 
 
 def get(login: str) -> Operator:
     """Return an operator of the tenant in context. Raises `NotFound`: `operator_unknown`."""
     with database.reading() as session:
-        return operator_of(_own(session, login, context.current().tenant_id))
+        return operator_of(_existing(session, login))
 
 
 def admit(login: str, *, role: Role | None, default_role: Role | None, name: str) -> Operator:
@@ -132,30 +134,30 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
     :param default_role: the role of a new operator; None refuses people who were not added before.
     :raises Invalid: `login_invalid`, `login_taken` (by a user of another tenant), `operator_unknown`.
     """
-    login, caller = normal_login(login), context.current()
+    login = normal_login(login)
     if not _LOGIN.fullmatch(login):
         raise Invalid("login_invalid")
-    with database.writing() as session:
-        row = session.get(OperatorRow, login, with_for_update=True)
-        if row is not None and row.tenant_id != caller.tenant_id:
-            raise Invalid("login_taken")
-        if row is None:
-            if default_role is None:
-                raise Invalid("operator_unknown")
-            row = OperatorRow(
-                login=login,
-                tenant_id=caller.tenant_id,
-                role=role or default_role,
-                name=_display_name(name, login),
-                password="",
-                created_at=datetime.now(UTC),
-            )
-            session.add(row)
-            changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
-        elif role is not None and role != row.role:
-            changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
-            row.role = role
-        return operator_of(row)
+    try:
+        with database.writing() as session:
+            row = session.find(OperatorRow, login, lock=True)
+            if row is None:
+                if default_role is None:
+                    raise Invalid("operator_unknown")
+                row = OperatorRow(
+                    login=login,
+                    role=role or default_role,
+                    name=_display_name(name, login),
+                    password="",
+                    created_at=datetime.now(UTC),
+                )
+                session.add(row)
+                changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
+            elif role is not None and role != row.role:
+                changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
+                row.role = role
+            return operator_of(row)
+    except IntegrityError as clash:
+        raise Invalid("login_taken") from clash
 
 
 def change(login: str, *, role: str | None = None, name: str | None = None) -> Operator:
@@ -166,7 +168,7 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
     """
     caller = context.current()
     with database.writing() as session:
-        row = _own(session, login, caller.tenant_id)
+        row = _existing(session, login)
         before = {"role": row.role, "name": row.name}
         if role is not None and checked_role(role) != row.role:
             if row.login == caller.subject:
@@ -180,22 +182,29 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
 
 def remove(login: str) -> None:
     """Remove an operator of the tenant in context, who is signed out at once. Raises `NotFound`."""
-    _remove(login, context.current().tenant_id)
+    with database.writing() as session:
+        row = _existing(session, login)
+        session.delete(row)
+        changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
 
 
 def remove_installation_admin(login: str) -> None:
     """Remove an admin of the installation."""
-    _remove(login, None)
+    with database.across_tenants(write=True) as session:
+        session.delete(_existing(session, login))
 
 
 def set_password(login: str, password: str) -> None:
     """Give an operator of the tenant in context a new password, which ends all of their sessions."""
-    _set_password(login, password, context.current().tenant_id)
+    get(login)
+    _set_password(database.writing(), login, password)
 
 
 def set_password_of_installation_admin(login: str, password: str) -> None:
     """Set the password of an admin of the installation."""
-    _set_password(login, password, None)
+    with database.across_tenants() as session:
+        _existing(session, login)
+    _set_password(database.across_tenants(write=True), login, password)
 
 
 def authenticate(login: str, password: str) -> Operator:
@@ -206,7 +215,7 @@ def authenticate(login: str, password: str) -> Operator:
     login = normal_login(login)
     row = None
     if _LOGIN.fullmatch(login):
-        with database.reading() as session:
+        with database.across_tenants() as session:
             row = session.get(OperatorRow, login)
     matches = _verify((row.password if row is not None else "") or _NOBODYS, password)
     if row is None or not matches:
@@ -216,8 +225,7 @@ def authenticate(login: str, password: str) -> Operator:
 
 def operator_of(row: OperatorRow) -> Operator:
     """Convert a row to an operator."""
-    role = next(role for role in ROLES if role == row.role)
-    return Operator(row.login, row.tenant_id, role, row.name, row.created_at)
+    return record_of(Operator, row)
 
 
 def normal_login(login: str) -> str:
@@ -225,51 +233,41 @@ def normal_login(login: str) -> str:
     return unicodedata.normalize("NFKC", login).strip().casefold()
 
 
-def _add(tenant_id: str | None, login: str, password: str, role: Role, name: str) -> Operator:
+def _add(opening: AbstractContextManager[TenantSession], login: str, password: str, role: Role, name: str) -> Operator:
     login = normal_login(login)
     check_new(login, password)
     row = OperatorRow(
         login=login,
-        tenant_id=tenant_id,
         role=role,
         name=_display_name(name, login),
         password=_hash(password),
         created_at=datetime.now(UTC),
     )
     try:
-        with database.writing() as session:
+        with opening as session:
             session.add(row)
-            if tenant_id is not None:
+            if not session.across:
                 changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
     except IntegrityError as clash:
         raise Invalid("login_taken") from clash
     return operator_of(row)
 
 
-def _remove(login: str, tenant_id: str | None) -> None:
-    with database.writing() as session:
-        row = _own(session, login, tenant_id)
-        session.delete(row)
-        if tenant_id is not None:
-            changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
-
-
-def _set_password(login: str, password: str, tenant_id: str | None) -> None:
+def _set_password(opening: AbstractContextManager[TenantSession], login: str, password: str) -> None:
     login = normal_login(login)
-    with database.reading() as session:
-        _own(session, login, tenant_id)
     check_new(login, password)
     hashed = _hash(password)
-    with database.writing() as session:
-        _own(session, login, tenant_id).password = hashed
+    with opening as session:
+        _existing(session, login).password = hashed
         session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.login == login))
-        if tenant_id is not None:
+        if not session.across:
             changes.note(session, "person", "rotated", login)
 
 
-def _own(session: Session, login: str, tenant_id: str | None) -> OperatorRow:
+def _existing(session: TenantSession, login: str) -> OperatorRow:
+    """Return an operator of the tenant, or an admin of the installation if the session is of all tenants."""
     row = session.get(OperatorRow, normal_login(login))
-    if row is None or row.tenant_id != tenant_id:
+    if row is None or (session.across and row.tenant_id is not None):
         raise NotFound("operator_unknown")
     return row
 

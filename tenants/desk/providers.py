@@ -13,16 +13,15 @@ from pydantic import (
     StringConstraints,
     ValidationError,
 )
-from sqlalchemy import JSON, ForeignKey, Text
+from sqlalchemy import JSON, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.accounts import changes
 from tenants.accounts.policy import Domain
-from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.sealed import SealedText
-from tenants.storage.tables import TENANT_ID, Base, TenantRow
+from tenants.storage.tables import Base, TenantKeyed
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -68,12 +67,11 @@ class Provider(BaseModel):
         return self.client_secret.get_secret_value() if self.client_secret else ""
 
 
-class SignInProviderRow(Base):
+class SignInProviderRow(TenantKeyed, Base):
     """A tenant's identity provider."""
 
     __tablename__ = "sign_in_providers"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     issuer: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str] = mapped_column(Text)
     client_secret: Mapped[str] = mapped_column(SealedText)
@@ -92,18 +90,17 @@ def parsed(given: Mapping[str, object]) -> Provider:
 def own() -> Provider | None:
     """Return the provider of the tenant in context; None if people sign in by password only."""
     with database.reading() as session:
-        row = session.get(SignInProviderRow, context.current().tenant_id)
+        row = session.find(SignInProviderRow)
     return None if row is None else _provider(row)
 
 
 def put(provider: Provider) -> Provider:
     """Store the provider. Without a secret, keep the stored one unless the issuer or the client changes."""
-    tenant_id = context.current().tenant_id
     with database.writing() as session:
-        row = session.get(SignInProviderRow, tenant_id, with_for_update=True)
+        row = session.find(SignInProviderRow, lock=True)
         before = {} if row is None else _noted(_provider(row))
         if row is None:
-            row = SignInProviderRow(tenant_id=tenant_id, issuer="", client_id="", client_secret="", rules={})
+            row = SignInProviderRow(issuer="", client_id="", client_secret="", rules={})
             session.add(row)
         same = (row.issuer, row.client_id) == (provider.issuer, provider.client_id)
         if provider.client_secret is not None:
@@ -123,7 +120,7 @@ def put(provider: Provider) -> Provider:
 def remove() -> None:
     """Remove the provider: people sign in by password only. Raises `NotFound`: `provider_unknown`."""
     with database.writing() as session:
-        row = session.get(SignInProviderRow, context.current().tenant_id)
+        row = session.find(SignInProviderRow)
         if row is None:
             raise NotFound("provider_unknown")
         changes.note(session, "sign_in", "removed", row.issuer, _noted(_provider(row)))

@@ -8,10 +8,10 @@ from secrets import token_hex
 
 from sqlalchemy import func, select
 
-from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import CannedReplyRow
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 
 VARIABLES = ("operator", "ticket", "organisation")
 MOST = 200
@@ -34,12 +34,9 @@ class CannedReply:
 
 def all() -> tuple[CannedReply, ...]:
     """Return the tenant's canned replies by title."""
-    query = select(CannedReplyRow).where(CannedReplyRow.tenant_id == context.current().tenant_id)
+    query = select(CannedReplyRow)
     with database.reading() as session:
-        return tuple(
-            CannedReply(row.reply_id, row.title, row.text)
-            for row in session.scalars(query.order_by(CannedReplyRow.title))
-        )
+        return tuple(record_of(CannedReply, row) for row in session.scalars(query.order_by(CannedReplyRow.title)))
 
 
 def add(title: str, text: str) -> CannedReply:
@@ -47,22 +44,19 @@ def add(title: str, text: str) -> CannedReply:
     title, text = " ".join(title.split()), text.strip()
     if not 1 <= len(title) <= _TITLE or not 1 <= len(text) <= _TEXT or "\0" in title + text:
         raise Invalid("reply_invalid")
-    tenant_id = context.current().tenant_id
-    row = CannedReplyRow(
-        tenant_id=tenant_id, reply_id=token_hex(8), title=title, text=text, created_at=datetime.now(UTC)
-    )
-    count = select(func.count()).select_from(CannedReplyRow).where(CannedReplyRow.tenant_id == tenant_id)
+    row = CannedReplyRow(reply_id=token_hex(8), title=title, text=text, created_at=datetime.now(UTC))
+    count = select(func.count()).select_from(CannedReplyRow)
     with database.writing() as session:
         if (session.scalar(count) or 0) >= MOST:
             raise Invalid("replies_too_many", limit=MOST)
         session.add(row)
-    return CannedReply(row.reply_id, title, text)
+    return record_of(CannedReply, row)
 
 
 def remove(reply_id: str) -> None:
     """Take a canned reply away. Raises `NotFound`: `reply_unknown`."""
     with database.writing() as session:
-        row = session.get(CannedReplyRow, (context.current().tenant_id, reply_id))
+        row = session.find(CannedReplyRow, reply_id)
         if row is None:
             raise NotFound("reply_unknown")
         session.delete(row)

@@ -145,7 +145,7 @@ def _find(secret: str) -> SignedIn | None:
         .join(OperatorRow, OperatorRow.login == OperatorSessionRow.login)
         .where(OperatorSessionRow.digest == digest)
     )
-    with database.reading() as session:
+    with database.across_tenants() as session:
         found = session.execute(query).first()
     if found is None or _over(found[0], now):
         return None

@@ -6,10 +6,10 @@ from sqlalchemy import JSON, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedJson, SealedText
-from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantRow
+from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantKeyed, TenantOwned, TenantRow
 
 
-class OperatorRow(Base):
+class OperatorRow(TenantOwned, Base):
     """A user of the desk. `login` is unique in the installation, so it identifies the tenant.
 
     `tenant_id` is None for an admin of the installation.
@@ -19,7 +19,7 @@ class OperatorRow(Base):
     __table_args__ = (Index("ix_operators_tenant", "tenant_id"),)
 
     login: Mapped[str] = mapped_column(String(100), primary_key=True)
-    tenant_id: Mapped[str | None] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id))
+    tenant_id: Mapped[str | None] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id))  # type: ignore[assignment]
     role: Mapped[str] = mapped_column(String(16))
     name: Mapped[str] = mapped_column(String(100))
     password: Mapped[str] = mapped_column(Text)
@@ -51,7 +51,7 @@ class OneTimeLinkRow(Base):
     created_at: Mapped[datetime]
 
 
-class InvitationRow(Base):
+class InvitationRow(TenantOwned, Base):
     """A link that makes the first admin of a tenant, once. The link holds a secret, this row only its digest."""
 
     __tablename__ = "invitations"
@@ -61,19 +61,18 @@ class InvitationRow(Base):
     created_at: Mapped[datetime]
 
 
-class CannedReplyRow(Base):
+class CannedReplyRow(TenantKeyed, Base):
     """A reply for operators to insert, with placeholders such as `{name}` for data of the chat."""
 
     __tablename__ = "canned_replies"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     reply_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     title: Mapped[str] = mapped_column(String(100))
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
 
 
-class ArticleRow(Base):
+class ArticleRow(TenantKeyed, Base):
     """An article written at the desk, published or not. `preview` is the last computed preview of its effect.
 
     `version` counts changes of the draft; `published_version` is the one that customers see. `chat_id` is the chat that
@@ -86,7 +85,6 @@ class ArticleRow(Base):
         Index("ix_articles_chat", "tenant_id", "chat_id"),
     )
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     article_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     title: Mapped[str] = mapped_column(Text)
     text: Mapped[str] = mapped_column(Text)
@@ -105,19 +103,18 @@ class ArticleRow(Base):
     chat_id: Mapped[str | None] = mapped_column(String(32))
 
 
-class EvaluationRunRow(Base):
+class EvaluationRunRow(TenantKeyed, Base):
     """Results of an evaluation run on a tenant's knowledge base: figures only, no questions."""
 
     __tablename__ = "evaluation_runs"
     __table_args__ = (Index("ix_evaluation_runs_created", "tenant_id", "created_at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     run_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     created_at: Mapped[datetime]
     summary: Mapped[JsonObject] = mapped_column(JSON)
 
 
-class EvaluationQuestionRow(Base):
+class EvaluationQuestionRow(TenantKeyed, Base):
     """A question of the tenant's own evaluation, with what a right reply to it is. Both are encrypted.
 
     `question_id` is new whenever the question or the expectation changes, so that runs compare like with like.
@@ -125,14 +122,13 @@ class EvaluationQuestionRow(Base):
 
     __tablename__ = "evaluation_questions"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     question_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     question: Mapped[str] = mapped_column(SealedText)
     expected: Mapped[JsonObject] = mapped_column(SealedJson)
     created_at: Mapped[datetime]
 
 
-class EvaluationResultRow(Base):
+class EvaluationResultRow(TenantKeyed, Base):
     """A run over the tenant's own questions. `answers` is encrypted; `figures` holds counts and no text.
 
     `loss` holds the shares that became worse since the run before; `seen_at` is the time of its acknowledgement.
@@ -141,7 +137,6 @@ class EvaluationResultRow(Base):
     __tablename__ = "evaluation_results"
     __table_args__ = (Index("ix_evaluation_results_created", "tenant_id", "created_at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     run_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select, union_all
-from sqlalchemy.orm import Session
 
 from tenants.audit.search import ANSWERS
 from tenants.chats.progress import ENDS_AFTER, RETURNS_WITHIN
 from tenants.chats.tables import ChatRow
-from tenants.core import context
 from tenants.insight.period import Period, seconds_between
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 
 Result: TypeAlias = Literal["autonomous", "assisted", "reopened", "unresolved", "open"]
 RESULTS: tuple[Result, ...] = get_args(Result)
@@ -163,19 +163,13 @@ def _line(
     row: ChatRow, asked_at: datetime, result: str, spans: Sequence[float | None], *, provisional: bool
 ) -> ChatLine:
     answer, reply, resolution = (None if span is None else round(span, 1) for span in spans)
-    return ChatLine(
-        chat_id=row.chat_id,
+    return record_of(
+        ChatLine,
+        row,
         asked_at=asked_at,
-        site=row.site,
-        channel=row.channel,
-        locale=row.locale,
-        state=row.state,
         result=result,
         provisional=provisional,
-        outcome=row.outcome,
-        outcome_reason=row.outcome_reason,
         handoff_reason=row.reason,
-        csat=row.csat,
         seconds_to_answer=answer,
         seconds_to_reply=reply,
         seconds_to_resolution=resolution,
@@ -183,9 +177,7 @@ def _line(
 
 
 def _of(period: Period) -> Select[str]:
-    return select(ChatRow.chat_id).where(
-        ChatRow.tenant_id == context.current().tenant_id, period.holds(ChatRow.asked_at)
-    )
+    return select(ChatRow.chat_id).where(period.holds(ChatRow.asked_at))
 
 
 def _ended(now: datetime) -> ColumnElement[bool]:
@@ -214,7 +206,7 @@ def _provisional(now: datetime) -> ColumnElement[int]:
     return case((young, 1), else_=0)
 
 
-def _by_parts(session: Session, period: Period, now: datetime) -> Iterator[tuple[Mapping[Part, str], Tally]]:
+def _by_parts(session: TenantSession, period: Period, now: datetime) -> Iterator[tuple[Mapping[Part, str], Tally]]:
     columns = {
         "site": ChatRow.site,
         "channel": ChatRow.channel,
@@ -230,7 +222,7 @@ def _by_parts(session: Session, period: Period, now: datetime) -> Iterator[tuple
         yield dict(zip(PARTS, map(str, values), strict=True)), tally
 
 
-def _by_day(session: Session, period: Period, now: datetime) -> Mapping[str, Tally]:
+def _by_day(session: TenantSession, period: Period, now: datetime) -> Mapping[str, Tally]:
     """Count by day, including days without chats."""
     days = {day.isoformat(): Tally() for day in period.days()}
     day, result = period.day_of(ChatRow.asked_at).label("day"), _result(now).label("result")
@@ -241,7 +233,7 @@ def _by_day(session: Session, period: Period, now: datetime) -> Mapping[str, Tal
     return days
 
 
-def _ratings(session: Session, period: Period) -> Mapping[int, int]:
+def _ratings(session: TenantSession, period: Period) -> Mapping[int, int]:
     query = _of(period).with_only_columns(ChatRow.csat, func.count()).where(ChatRow.csat.is_not(None))
     counted = {rating: count for rating, count in session.execute(query.group_by(ChatRow.csat)) if rating is not None}
     return {rating: counted.get(rating, 0) for rating in range(1, 6)}
@@ -258,7 +250,7 @@ _WAITED: Mapping[Wait, tuple[ColumnElement[float], ColumnElement[bool]]] = {
 }
 
 
-def _waits(session: Session, period: Period) -> Mapping[Wait, Waiting]:
+def _waits(session: TenantSession, period: Period) -> Mapping[Wait, Waiting]:
     """Compute nearest-rank percentiles, because SQLite has no others."""
     counts = [func.coalesce(func.sum(case((waited, 1), else_=0)), 0) for _, waited in _WAITED.values()]
     counted = [int(count) for count in session.execute(_of(period).with_only_columns(*counts)).one()]

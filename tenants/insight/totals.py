@@ -64,7 +64,7 @@ def by_tenant(*tenant_ids: str) -> Mapping[str, TenantSize]:
     )
     tenants = select(TenantRow.tenant_id, TenantRow.collection, SpendingRow.usd).outerjoin(SpendingRow, spent_today)
     tenants = tenants.where(chosen(TenantRow.tenant_id))
-    with database.reading() as session:
+    with database.across_tenants() as session:
         found = {
             name: {
                 tenant_id: int(count or 0)
@@ -93,7 +93,7 @@ def by_state() -> dict[str, dict[str, int]]:
         "deliveries": (OutboxRow.state, OutboxRow.delivery_id),
         "chats": (ChatRow.state, ChatRow.chat_id),
     }
-    with database.reading() as session:
+    with database.across_tenants() as session:
         return {
             name: {
                 str(value): count

@@ -7,12 +7,11 @@ turns do not.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import and_, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import func, select
 
-from tenants.core import context
 from tenants.insight.period import Period
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
 
 SHOWN = 20
@@ -61,8 +60,8 @@ def figures(period: Period) -> TurnFigures:
         )
 
 
-def _outcomes(session: Session, period: Period) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    turns = (AuditRow.tenant_id == context.current().tenant_id, AuditRow.kind == "turn", period.holds(AuditRow.at))
+def _outcomes(session: TenantSession, period: Period) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    turns = (AuditRow.kind == "turn", period.holds(AuditRow.at))
     query = select(AuditRow.outcome, AuditRow.reason, func.count()).where(*turns)
     by_outcome: dict[str, int] = {}
     by_reason: dict[str, int] = {}
@@ -73,19 +72,19 @@ def _outcomes(session: Session, period: Period) -> tuple[Mapping[str, int], Mapp
     return _most_first(by_outcome), _most_first(by_reason)
 
 
-def _topics(session: Session, period: Period) -> tuple[CitedDocument, ...]:
-    tenant_id, turns = context.current().tenant_id, func.count().label("turns")
-    same_link = and_(AuditDocumentRow.tenant_id == AuditRow.tenant_id, AuditDocumentRow.sequence == AuditRow.sequence)
+def _topics(session: TenantSession, period: Period) -> tuple[CitedDocument, ...]:
+    turns = func.count().label("turns")
+    same_link = AuditDocumentRow.sequence == AuditRow.sequence
     cited = (
         select(AuditDocumentRow.doc_id, turns)
         .join(AuditRow, same_link)
-        .where(AuditDocumentRow.tenant_id == tenant_id, AuditDocumentRow.cited.is_(True), period.holds(AuditRow.at))
+        .where(AuditDocumentRow.cited.is_(True), period.holds(AuditRow.at))
         .group_by(AuditDocumentRow.doc_id)
         .order_by(turns.desc(), AuditDocumentRow.doc_id)
         .limit(SHOWN)
         .subquery()
     )
-    its_document = and_(DocumentRow.tenant_id == tenant_id, DocumentRow.doc_id == cited.c.doc_id)
+    its_document = DocumentRow.doc_id == cited.c.doc_id
     titled = select(cited.c.doc_id, func.coalesce(DocumentRow.title, ""), cited.c.turns).outerjoin(
         DocumentRow, its_document
     )
@@ -93,15 +92,15 @@ def _topics(session: Session, period: Period) -> tuple[CitedDocument, ...]:
     return tuple(CitedDocument(doc_id, title, count) for doc_id, title, count in rows)
 
 
-def _missed(session: Session, period: Period) -> tuple[MissedQuestion, ...]:
-    tenant_id, turns = context.current().tenant_id, func.count().label("turns")
-    same_link = and_(GapAskingRow.tenant_id == AuditRow.tenant_id, GapAskingRow.sequence == AuditRow.sequence)
-    its_gap = and_(GapRow.tenant_id == GapAskingRow.tenant_id, GapRow.gap_id == GapAskingRow.gap_id)
+def _missed(session: TenantSession, period: Period) -> tuple[MissedQuestion, ...]:
+    turns = func.count().label("turns")
+    same_link = GapAskingRow.sequence == AuditRow.sequence
+    its_gap = GapRow.gap_id == GapAskingRow.gap_id
     query = (
         select(GapRow.gap_id, GapRow.question, GapRow.status, turns)
         .join(GapAskingRow, its_gap)
         .join(AuditRow, same_link)
-        .where(GapAskingRow.tenant_id == tenant_id, period.holds(AuditRow.at))
+        .where(period.holds(AuditRow.at))
         .group_by(GapRow.gap_id, GapRow.question, GapRow.status)
         .order_by(turns.desc(), GapRow.gap_id)
         .limit(SHOWN)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, or_, select
-from sqlalchemy.orm import Session
 
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AgreementRow
 
 
@@ -37,7 +38,6 @@ def put(chunk_id: str, doc_id: str, other_chunk_id: str, other_doc_id: str) -> N
     (first, first_doc), (second, second_doc) = sorted([(chunk_id, doc_id), (other_chunk_id, other_doc_id)])
     caller = context.current()
     row = AgreementRow(
-        tenant_id=caller.tenant_id,
         chunk_id=first,
         other_chunk_id=second,
         doc_id=first_doc,
@@ -53,7 +53,7 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
     """Take that back. Raises `NotFound` with the code `pair_unknown`."""
     first, second = sorted((chunk_id, other_chunk_id))
     with changing_relations() as session:
-        row = session.get(AgreementRow, (context.current().tenant_id, first, second))
+        row = session.find(AgreementRow, first, second)
         if row is None:
             raise NotFound("pair_unknown")
         session.delete(row)
@@ -61,16 +61,13 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
 
 def all() -> tuple[Agreement, ...]:
     """Return all pairs of the tenant, newest first."""
-    query = select(AgreementRow).where(AgreementRow.tenant_id == context.current().tenant_id)
+    query = select(AgreementRow)
     with database.reading() as session:
-        return tuple(
-            Agreement(row.chunk_id, row.other_chunk_id, row.doc_id, row.other_doc_id, row.decided_by, row.at)
-            for row in session.scalars(query.order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))
-        )
+        rows = session.scalars(query.order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))
+        return tuple(record_of(Agreement, row) for row in rows)
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
     """Delete pairs of these documents. Returns whether there were any."""
     theirs = or_(AgreementRow.doc_id.in_(doc_ids), AgreementRow.other_doc_id.in_(doc_ids))
-    of_tenant = AgreementRow.tenant_id == context.current().tenant_id
-    return bool(session.scalars(delete(AgreementRow).where(of_tenant, theirs).returning(AgreementRow.chunk_id)).all())
+    return bool(session.scalars(delete(AgreementRow).where(theirs).returning(AgreementRow.chunk_id)).all())

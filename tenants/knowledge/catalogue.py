@@ -7,12 +7,11 @@ from itertools import islice
 from typing import TypeAlias
 
 from sqlalchemy import ColumnElement, Text, cast, collate, false, func, or_, select
-from sqlalchemy.orm import Session
 
-from tenants.core import context
 from tenants.knowledge import documents, freshness
 from tenants.knowledge.documents import DocumentRecord
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow
 
 _IN_SLICES = {"yield_per": 500}
@@ -86,7 +85,7 @@ def batches(selection: Selection, size: int) -> Iterator[list[str]]:
         after = batch[-1]
 
 
-def _doc_ids(session: Session, conditions: Conditions, words: str, after: str, limit: int) -> list[str]:
+def _doc_ids(session: TenantSession, conditions: Conditions, words: str, after: str, limit: int) -> list[str]:
     order = _by_characters(session)
     following = *conditions, order > after
     if not words:
@@ -95,7 +94,7 @@ def _doc_ids(session: Session, conditions: Conditions, words: str, after: str, l
 
 
 def _first_and_total(
-    session: Session, conditions: Conditions, words: str, after: str, limit: int
+    session: TenantSession, conditions: Conditions, words: str, after: str, limit: int
 ) -> tuple[list[str], int]:
     """Return the first ids after one, and the total number; titles are read once."""
     if not words:
@@ -110,14 +109,14 @@ def _first_and_total(
     return first, total
 
 
-def _with_words(session: Session, conditions: Conditions, words: str) -> Iterator[str]:
+def _with_words(session: TenantSession, conditions: Conditions, words: str) -> Iterator[str]:
     """Return the ids of documents whose id or title contains these words, in character order."""
     query = select(DocumentRow.doc_id, DocumentRow.title).where(*conditions).order_by(_by_characters(session))
     with session.execute(query, execution_options=_IN_SLICES) as rows:
         yield from (doc_id for doc_id, title in rows if _has_words(words, doc_id, title))
 
 
-def _by_characters(session: Session) -> ColumnElement[str]:
+def _by_characters(session: TenantSession) -> ColumnElement[str]:
     """Order ids by character, as SQLite does by default. PostgreSQL has an index for it."""
     if session.get_bind().dialect.name == "postgresql":
         return collate(DocumentRow.doc_id, "C")
@@ -135,7 +134,6 @@ def _conditions(selection: Selection) -> Conditions:
         DocumentRow.lang: selection.languages,
     }
     conditions: list[ColumnElement[bool]] = [
-        DocumentRow.tenant_id == context.current().tenant_id,
         *(column.in_(values) for column, values in chosen.items() if values is not None),
     ]
     if selection.tags is not None:

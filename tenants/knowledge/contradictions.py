@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, or_, select
-from sqlalchemy.orm import Session
 
 from tenants.accounts import registry
-from tenants.core import context
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import ContradictionRow
 
 
@@ -45,12 +44,11 @@ def replace(doc_ids: Sequence[str], found: Sequence[Contradiction]) -> None:
     """Replace the contradictions of these documents by `found`; known pairs keep their rows."""
     if not (found or registry.current().relations):
         return
-    tenant_id = context.current().tenant_id
     theirs = or_(ContradictionRow.doc_id.in_(doc_ids), ContradictionRow.other_doc_id.in_(doc_ids))
     with database.writing() as session:
-        stored = session.scalars(select(ContradictionRow).where(ContradictionRow.tenant_id == tenant_id, theirs))
+        stored = session.scalars(select(ContradictionRow).where(theirs))
         known = {_key(row): row for row in stored}
-        rows = {_key(row): row for row in (_row(tenant_id, one) for one in found)}
+        rows = {_key(row): row for row in map(_row, found)}
         for key in known.keys() - rows.keys():
             session.delete(known[key])
         for key in rows.keys() - known.keys():
@@ -62,17 +60,16 @@ def replace(doc_ids: Sequence[str], found: Sequence[Contradiction]) -> None:
 
 def all() -> tuple[Contradiction, ...]:
     """Return all pairs of the tenant, newest first."""
-    query = select(ContradictionRow).where(ContradictionRow.tenant_id == context.current().tenant_id)
+    query = select(ContradictionRow)
     with database.reading() as session:
         rows = session.scalars(query.order_by(ContradictionRow.at.desc(), ContradictionRow.chunk_id))
         return tuple(map(_contradiction, rows))
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
     """Delete the pairs of removed documents. Returns whether there were any."""
     theirs = or_(ContradictionRow.doc_id.in_(doc_ids), ContradictionRow.other_doc_id.in_(doc_ids))
-    of_tenant = ContradictionRow.tenant_id == context.current().tenant_id
-    gone = delete(ContradictionRow).where(of_tenant, theirs).returning(ContradictionRow.chunk_id)
+    gone = delete(ContradictionRow).where(theirs).returning(ContradictionRow.chunk_id)
     return bool(session.scalars(gone).all())
 
 
@@ -80,10 +77,9 @@ def _key(row: ContradictionRow) -> tuple[str, str]:
     return row.chunk_id, row.other_chunk_id
 
 
-def _row(tenant_id: str, pair: Contradiction) -> ContradictionRow:
+def _row(pair: Contradiction) -> ContradictionRow:
     one, other = sorted((pair.one, pair.other), key=lambda side: side.chunk_id)
     return ContradictionRow(
-        tenant_id=tenant_id,
         chunk_id=one.chunk_id,
         other_chunk_id=other.chunk_id,
         doc_id=one.doc_id,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
 
 from tenants.accounts import registry
 from tenants.core import context
@@ -18,6 +17,8 @@ from tenants.core.json import Json
 from tenants.knowledge import relations, trial, versions, votes
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, TenantRow
 
 """Values per statement, which databases limit."""
@@ -65,7 +66,7 @@ def get(doc_id: str) -> DocumentRecord | None:
     if document is not None and document.record.doc_id == doc_id:
         return document.record
     with database.reading() as session:
-        row = session.get(DocumentRow, (context.current().tenant_id, doc_id))
+        row = session.find(DocumentRow, doc_id)
         return _record(row) if row else None
 
 
@@ -76,7 +77,7 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     with database.reading() as session:
         for batch in batches(doc_ids):
             chosen = DocumentRow.doc_id.in_(batch)
-            for row in session.scalars(select(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen)):
+            for row in session.scalars(select(DocumentRow).where(chosen)):
                 records[row.doc_id] = _record(row)
     document = trial.current(tenant_id)
     if document is not None and document.record.doc_id in doc_ids:
@@ -86,20 +87,19 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
 
 def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
     """Return the ids of the tenant's documents with these content hashes, by hash."""
-    tenant_id = context.current().tenant_id
     digests: dict[str, str] = {}
     with database.reading() as session:
         for batch in batches(hashes):
             chosen = DocumentRow.content_hash.in_(batch)
             query = select(DocumentRow.content_hash, DocumentRow.doc_id)
-            rows = session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen))
+            rows = session.execute(query.where(chosen))
             digests.update((digest, doc_id) for digest, doc_id in rows)
     return digests
 
 
 def all() -> tuple[DocumentRecord, ...]:
     """Return all documents of the tenant by id."""
-    query = select(DocumentRow).where(DocumentRow.tenant_id == context.current().tenant_id)
+    query = select(DocumentRow)
     with database.reading() as session:
         return tuple(_record(row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
 
@@ -111,7 +111,8 @@ def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) 
     """
     with database.writing() as session:
         _delete(session, tuple(record.doc_id for record in records))
-        session.add_all([_row(record) for record in records])
+        newest = session.scalar(select(TenantRow.newest_generation))
+        session.add_all([_row(record, newest) for record in records])
         versions.keep(session, new_versions)
         registry.count_document_change(session)
     registry.expire()
@@ -130,62 +131,16 @@ def remove(*doc_ids: str) -> None:
     registry.expire()
 
 
-def _delete(session: Session, doc_ids: tuple[str, ...]) -> None:
-    tenant_id = context.current().tenant_id
+def _delete(session: TenantSession, doc_ids: tuple[str, ...]) -> None:
     for batch in batches(doc_ids):
         chosen = DocumentRow.doc_id.in_(batch)
-        session.execute(delete(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen))
+        session.execute(delete(DocumentRow).where(chosen))
 
 
-def _row(record: DocumentRecord) -> DocumentRow:
-    return DocumentRow(
-        tenant_id=context.current().tenant_id,
-        doc_id=record.doc_id,
-        title=record.title,
-        source=record.source,
-        url=record.url,
-        lang=record.lang,
-        content_hash=record.content_hash,
-        chunk_ids=list(record.chunk_ids),
-        updated_at=record.updated_at,
-        status=record.status,
-        trust=record.trust,
-        priority=record.priority,
-        tags=list(record.tags),
-        project_key=record.project_key,
-        evidence_tier=record.evidence_tier,
-        source_type=record.source_type,
-        flags=list(record.flags),
-        version=record.version,
-        given=dict(record.given),
-        overrides=dict(record.overrides),
-        generation=select(TenantRow.newest_generation)
-        .where(TenantRow.tenant_id == context.current().tenant_id)
-        .scalar_subquery(),
-        ingested_at=record.ingested_at or datetime.now(UTC),
-    )
+def _row(record: DocumentRecord, generation: int | None) -> DocumentRow:
+    values = columns_of(record) | {"ingested_at": record.ingested_at or datetime.now(UTC)}
+    return DocumentRow(**values, generation=generation)
 
 
 def _record(row: DocumentRow) -> DocumentRecord:
-    return DocumentRecord(
-        doc_id=row.doc_id,
-        title=row.title,
-        source=row.source,
-        content_hash=row.content_hash,
-        chunk_ids=tuple(row.chunk_ids),
-        updated_at=row.updated_at,
-        status=row.status,
-        url=row.url,
-        lang=row.lang,
-        trust=row.trust,
-        priority=row.priority,
-        tags=tuple(row.tags),
-        project_key=row.project_key,
-        evidence_tier=row.evidence_tier,
-        source_type=row.source_type,
-        flags=tuple(row.flags),
-        version=row.version,
-        given=row.given,
-        overrides=row.overrides,
-        ingested_at=row.ingested_at,
-    )
+    return record_of(DocumentRecord, row)

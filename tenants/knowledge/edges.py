@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, and_, delete, or_, select
-from sqlalchemy.orm import Session
 
 from tenants.accounts.registry import changing_relations
-from tenants.core import context
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, EdgeRow
 
 SUPERSEDES = "supersedes"
@@ -41,10 +41,9 @@ def put(edge: Edge) -> Edge:
     Raises `Invalid` (`edge_to_itself`, `edge_weight_invalid`) and `NotFound` (`document_unknown`).
     """
     check(edge)
-    tenant_id = context.current().tenant_id
     with changing_relations() as session:
         for doc_id in (edge.from_doc, edge.to_doc):
-            if session.get(DocumentRow, (tenant_id, doc_id)) is None:
+            if session.find(DocumentRow, doc_id) is None:
                 raise NotFound("document_unknown", doc_id=doc_id)
         row = session.merge(_row(edge))
         row.declared = False
@@ -54,7 +53,7 @@ def put(edge: Edge) -> Edge:
 def remove(from_doc: str, kind: str, to_doc: str) -> None:
     """Take an edge away. Raises `NotFound` (`edge_unknown`). A declared one returns with its document's next change."""
     with changing_relations() as session:
-        row = session.get(EdgeRow, (context.current().tenant_id, from_doc, kind, to_doc))
+        row = session.find(EdgeRow, from_doc, kind, to_doc)
         if row is None:
             raise NotFound("edge_unknown")
         session.delete(row)
@@ -78,13 +77,12 @@ def check(edge: Edge) -> None:
         raise Invalid("edge_weight_invalid")
 
 
-def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) -> bool:
+def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[Edge]) -> bool:
     """Replace the edges declared by these documents by `declared`. Edges set by an operator are not changed.
 
     :returns: whether anything changed.
     """
-    tenant_id = context.current().tenant_id
-    stored = session.scalars(select(EdgeRow).where(EdgeRow.tenant_id == tenant_id, EdgeRow.from_doc.in_(doc_ids))).all()
+    stored = session.scalars(select(EdgeRow).where(EdgeRow.from_doc.in_(doc_ids))).all()
     rows = {_edge(row): row for row in stored}
     set_by_operators = {_key(edge) for edge in rows if not edge.declared}
     declarations = {_key(edge): edge for edge in declared if _key(edge) not in set_by_operators}
@@ -97,18 +95,17 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) 
     return bool(obsolete or new)
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
     """Remove the edges of documents that are removed. Returns whether there were any."""
     theirs = or_(
         EdgeRow.from_doc.in_(doc_ids),
         and_(EdgeRow.to_doc.in_(doc_ids), EdgeRow.declared.is_(False)),
     )
-    of_tenant = EdgeRow.tenant_id == context.current().tenant_id
-    return bool(session.scalars(delete(EdgeRow).where(of_tenant, theirs).returning(EdgeRow.kind)).all())
+    return bool(session.scalars(delete(EdgeRow).where(theirs).returning(EdgeRow.kind)).all())
 
 
 def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
-    query = select(EdgeRow).where(EdgeRow.tenant_id == context.current().tenant_id, *conditions)
+    query = select(EdgeRow).where(*conditions)
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
     with database.reading() as session:
         return tuple(_edge(row) for row in session.scalars(query.order_by(*order)))
@@ -119,15 +116,8 @@ def _key(edge: Edge) -> tuple[str, str, str]:
 
 
 def _row(edge: Edge) -> EdgeRow:
-    return EdgeRow(
-        tenant_id=context.current().tenant_id,
-        from_doc=edge.from_doc,
-        kind=edge.kind,
-        to_doc=edge.to_doc,
-        weight=edge.weight,
-        declared=edge.declared,
-    )
+    return EdgeRow(**columns_of(edge))
 
 
 def _edge(row: EdgeRow) -> Edge:
-    return Edge(row.from_doc, row.kind, row.to_doc, row.weight, row.declared)
+    return record_of(Edge, row)

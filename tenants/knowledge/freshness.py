@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
-from sqlalchemy import and_, select
+from sqlalchemy import select
 
-from tenants.core import context
 from tenants.knowledge import documents, relations
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.tools import ORIGIN
@@ -88,12 +87,11 @@ def _doubts(cited: _Cited, document: DocumentRecord | None, oldest: str) -> Iter
 
 
 def _cited(since: datetime) -> dict[str, _Cited]:
-    beside = and_(AuditRow.tenant_id == AuditDocumentRow.tenant_id, AuditRow.sequence == AuditDocumentRow.sequence)
+    beside = AuditRow.sequence == AuditDocumentRow.sequence
     query = (
         select(AuditDocumentRow.doc_id, AuditDocumentRow.chunk_ids, AuditRow.at)
         .join(AuditRow, beside)
         .where(
-            AuditDocumentRow.tenant_id == context.current().tenant_id,
             AuditDocumentRow.cited.is_(True),
             # The answer of a tool is always current.
             AuditDocumentRow.doc_id.not_like(f"{ORIGIN}%"),

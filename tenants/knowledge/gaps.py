@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, and_, delete, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, func, select, update
 
 from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AuditContentRow, AuditRow, GapAskingRow, GapRow
 
 Status: TypeAlias = Literal["open", "closed", "dismissed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
-_STATUS: Mapping[str, Status] = {status: status for status in STATUSES}
 
 MOST = 1_000
 """Gaps that are looked at together."""
@@ -117,7 +117,7 @@ def all(status: Status | None = "open", *, limit: int = MOST) -> tuple[Gap, ...]
 
     :param status: None: of every kind.
     """
-    query = select(GapRow).where(GapRow.tenant_id == context.current().tenant_id)
+    query = select(GapRow)
     if status is not None:
         query = query.where(GapRow.status == status)
     order = GapRow.count.desc(), GapRow.last_at.desc(), GapRow.gap_id
@@ -127,7 +127,7 @@ def all(status: Status | None = "open", *, limit: int = MOST) -> tuple[Gap, ...]
 
 def counts() -> Mapping[Status, int]:
     """How many gaps there are of each kind."""
-    query = select(GapRow.status, func.count()).where(GapRow.tenant_id == context.current().tenant_id)
+    query = select(GapRow.status, func.count())
     with database.reading() as session:
         stored = {row[0]: row[1] for row in session.execute(query.group_by(GapRow.status))}
     return {status: stored.get(status, 0) for status in STATUSES}
@@ -141,19 +141,18 @@ def get(gap_id: str) -> Gap:
 
 def of_article(article_id: str) -> tuple[Gap, ...]:
     """The gaps that an article is written for, those asked most first."""
-    own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id
+    own = GapRow.article_id == article_id
     with database.reading() as session:
-        return tuple(_gap(row) for row in session.scalars(select(GapRow).where(*own).order_by(GapRow.count.desc())))
+        return tuple(_gap(row) for row in session.scalars(select(GapRow).where(own).order_by(GapRow.count.desc())))
 
 
 def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:
     """The newest turns that asked for what is missing, newest first."""
-    tenant_id = context.current().tenant_id
     query = (
         select(GapAskingRow, AuditRow, AuditContentRow.session_id)
         .join(AuditRow, _same_turn(AuditRow))
         .outerjoin(AuditContentRow, _same_turn(AuditContentRow))
-        .where(GapAskingRow.tenant_id == tenant_id, GapAskingRow.gap_id.in_(gap_ids))
+        .where(GapAskingRow.gap_id.in_(gap_ids))
         .order_by(GapAskingRow.sequence.desc())
         .limit(limit)
     )
@@ -198,20 +197,20 @@ def decide(gap_ids: Sequence[str], status: Status) -> tuple[Gap, ...]:
         return tuple(_gap(row) for row in rows)
 
 
-def reopen_for(session: Session, article_id: str) -> None:
+def reopen_for(session: TenantSession, article_id: str) -> None:
     """Reopen the gaps that an article had closed, in the transaction that withdraws it."""
-    own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id, GapRow.status == "closed"
+    own = GapRow.article_id == article_id, GapRow.status == "closed"
     session.execute(update(GapRow).where(*own).values(status="open", closed_at=None, decided_by=""))
 
 
-def link(session: Session, gap_ids: Sequence[str], article_id: str) -> None:
+def link(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> None:
     """Make these the gaps that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
-    own = GapRow.tenant_id == context.current().tenant_id, GapRow.article_id == article_id
-    session.execute(update(GapRow).where(*own).values(article_id=None))
+    own = GapRow.article_id == article_id
+    session.execute(update(GapRow).where(own).values(article_id=None))
     assign(session, gap_ids, article_id)
 
 
-def assign(session: Session, gap_ids: Sequence[str], article_id: str) -> None:
+def assign(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> None:
     """Add gaps to those that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
     for gap_id in gap_ids:
         _row(session, gap_id).article_id = article_id
@@ -220,22 +219,21 @@ def assign(session: Session, gap_ids: Sequence[str], article_id: str) -> None:
 
 def put_vectors(vectors: Mapping[str, tuple[bytes, str]]) -> None:
     """Keep what questions mean, by gap: vector and what it was made of. Gaps that are gone meanwhile are ignored."""
-    tenant_id = context.current().tenant_id
     with database.writing() as session:
         for gap_id, (vector, vector_of) in vectors.items():
-            own = GapRow.tenant_id == tenant_id, GapRow.gap_id == gap_id
-            session.execute(update(GapRow).where(*own).values(vector=vector, vector_of=vector_of))
+            own = GapRow.gap_id == gap_id
+            session.execute(update(GapRow).where(own).values(vector=vector, vector_of=vector_of))
 
 
-def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> None:
+def count(session: TenantSession, misses: Sequence[RecordedMiss]) -> None:
     """Count the misses of turns, inside the transaction that records these turns."""
     gap_ids = {recorded.miss.gap_id for recorded in misses}
-    stored = select(GapRow).where(GapRow.tenant_id == tenant_id, GapRow.gap_id.in_(gap_ids))
+    stored = select(GapRow).where(GapRow.gap_id.in_(gap_ids))
     rows = {row.gap_id: row for row in session.scalars(stored)}
     for recorded in misses:
         row = rows.get(recorded.miss.gap_id)
         if row is None:
-            row = rows[recorded.miss.gap_id] = _new(tenant_id, recorded)
+            row = rows[recorded.miss.gap_id] = _new(recorded)
             session.add(row)
         elif row.status == "closed" and row.closed_at is not None and recorded.at > row.closed_at:
             row.status, row.closed_at, row.decided_by = "open", None, ""
@@ -245,7 +243,6 @@ def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> N
         row.doc_ids = list(recorded.miss.doc_ids)
         session.add(
             GapAskingRow(
-                tenant_id=tenant_id,
                 gap_id=row.gap_id,
                 sequence=recorded.sequence,
                 question=recorded.miss.asked or recorded.miss.question,
@@ -254,46 +251,40 @@ def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> N
     session.flush()
 
 
-def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
+def forget(session: TenantSession, sequences: Sequence[int]) -> None:
     """Uncount the misses of these turns. A gap without other turns is deleted; one with others takes their words."""
     for batch in batches(sequences):
-        chosen = (
-            GapAskingRow.tenant_id == tenant_id,
-            GapAskingRow.sequence.in_(batch),
-        )
+        chosen = GapAskingRow.sequence.in_(batch)
         times = session.execute(
-            select(GapAskingRow.gap_id, func.count()).where(*chosen).group_by(GapAskingRow.gap_id)
+            select(GapAskingRow.gap_id, func.count()).where(chosen).group_by(GapAskingRow.gap_id)
         ).all()
-        session.execute(delete(GapAskingRow).where(*chosen))
+        session.execute(delete(GapAskingRow).where(chosen))
         for gap_id, count in times:
-            row = session.get_one(GapRow, (tenant_id, gap_id), populate_existing=True)
+            row = session.get_one(GapRow, (session.tenant_id, gap_id), populate_existing=True)
             row.count -= count
             if row.count <= 0:
                 session.delete(row)
                 continue
-            askings = select(GapAskingRow.question).where(
-                GapAskingRow.tenant_id == tenant_id, GapAskingRow.gap_id == gap_id
-            )
+            askings = select(GapAskingRow.question).where(GapAskingRow.gap_id == gap_id)
             wordings = session.scalars(askings.order_by(GapAskingRow.sequence).limit(_WORDINGS)).all()
             if wordings and row.question not in wordings:
                 row.question, row.vector, row.vector_of = wordings[0], None, ""
         session.flush()
 
 
-def _row(session: Session, gap_id: str) -> GapRow:
-    row = session.get(GapRow, (context.current().tenant_id, gap_id))
+def _row(session: TenantSession, gap_id: str) -> GapRow:
+    row = session.find(GapRow, gap_id)
     if row is None:
         raise NotFound("gap_unknown")
     return row
 
 
 def _same_turn(rows: type[AuditRow] | type[AuditContentRow]) -> ColumnElement[bool]:
-    return and_(rows.tenant_id == GapAskingRow.tenant_id, rows.sequence == GapAskingRow.sequence)
+    return rows.sequence == GapAskingRow.sequence
 
 
-def _new(tenant_id: str, recorded: RecordedMiss) -> GapRow:
+def _new(recorded: RecordedMiss) -> GapRow:
     return GapRow(
-        tenant_id=tenant_id,
         gap_id=recorded.miss.gap_id,
         reason=recorded.miss.reason,
         question=recorded.miss.question,
@@ -306,20 +297,4 @@ def _new(tenant_id: str, recorded: RecordedMiss) -> GapRow:
 
 
 def _gap(row: GapRow) -> Gap:
-    return Gap(
-        gap_id=row.gap_id,
-        reason=row.reason,
-        question=row.question,
-        stems=tuple(row.stems),
-        doc_ids=tuple(row.doc_ids),
-        count=row.count,
-        reopened=row.reopened,
-        status=_STATUS[row.status],
-        first_at=row.first_at,
-        last_at=row.last_at,
-        closed_at=row.closed_at,
-        decided_by=row.decided_by,
-        article_id=row.article_id,
-        vector=row.vector,
-        vector_of=row.vector_of,
-    )
+    return record_of(Gap, row)

@@ -4,24 +4,21 @@ A generation is all of a tenant's chunks, encoded in one way. Its row comes befo
 chunk is ever without a row; `tenants.index` puts this record and the chunks themselves together.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import delete, func, select
 
 from tenants.accounts import registry
-from tenants.core import context
 from tenants.core.errors import InternalFault
 from tenants.knowledge import lexicon
 from tenants.storage import database
-from tenants.storage.tables import DocumentRow, GenerationRow, TenantRow
+from tenants.storage.mapping import record_of
+from tenants.storage.tables import DocumentRow, GenerationRow
 
 State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
 """`kept`: the previous generation, for a rollback. `dropped`: not searched any more."""
-
-_STATES: Mapping[str, State] = {state: state for state in get_args(State)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Generation:
 
 def all() -> tuple[Generation, ...]:
     """Return all generations whose chunks may still be stored, by number."""
-    rows = select(GenerationRow).where(GenerationRow.tenant_id == context.current().tenant_id)
+    rows = select(GenerationRow)
     with database.reading() as session:
         return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
 
@@ -52,7 +49,7 @@ def encoding_of(number: int) -> tuple[str, int]:
     """Return the encoder settings of a generation and the dimensions of its dense vectors; empty and 0 if it does not
     exist."""
     with database.reading() as session:
-        row = session.get(GenerationRow, (context.current().tenant_id, number))
+        row = session.find(GenerationRow, number)
         return (row.encoder, row.dimensions) if row else ("", 0)
 
 
@@ -70,8 +67,7 @@ def record_first(encoder: str, dimensions: int) -> None:
 
 def begin(encoder: str, dimensions: int = 0) -> int:
     """Create a generation in state `building`; return its number. Numbers are never reused."""
-    with database.writing() as session:
-        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
+    with registry.changing() as (session, tenant):
         tenant.newest_generation += 1
         session.add(_row(tenant.newest_generation, "building", encoder, dimensions))
         return tenant.newest_generation
@@ -83,10 +79,8 @@ def activate(number: int) -> None:
     The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped.
     """
     now = datetime.now(UTC)
-    with database.writing() as session:
-        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
-        rows = session.scalars(select(GenerationRow).where(GenerationRow.tenant_id == tenant.tenant_id)).all()
-        for row in rows:
+    with registry.changing() as (session, tenant):
+        for row in session.scalars(select(GenerationRow)):
             if row.number == number:
                 row.state = "in_force"
             elif row.number == tenant.generation:
@@ -94,7 +88,6 @@ def activate(number: int) -> None:
             else:
                 row.state = "dropped"
         tenant.generation = number
-    registry.expire()
 
 
 def forget(number: int) -> None:
@@ -102,32 +95,25 @@ def forget(number: int) -> None:
     if number == registry.current().placement.generation:
         raise InternalFault("generation_in_force")
     with database.writing() as session:
-        session.execute(delete(GenerationRow).where(*_by_number(number)))
+        session.execute(delete(GenerationRow).where(GenerationRow.number == number))
         lexicon.forget(session, number)
 
 
 def changed_documents(after: int) -> frozenset[str]:
     """Return the documents whose records were written since a generation later than `after` began."""
-    of_tenant = DocumentRow.tenant_id == context.current().tenant_id
     with database.reading() as session:
-        return frozenset(session.scalars(select(DocumentRow.doc_id).where(of_tenant, DocumentRow.generation > after)))
+        return frozenset(session.scalars(select(DocumentRow.doc_id).where(DocumentRow.generation > after)))
 
 
 def recorded_chunks() -> int:
     """Return the number of chunks that the document records name."""
     lengths = func.coalesce(func.sum(func.json_array_length(DocumentRow.chunk_ids)), 0)
     with database.reading() as session:
-        of_tenant = DocumentRow.tenant_id == context.current().tenant_id
-        return int(session.scalar(select(lengths).where(of_tenant)) or 0)
-
-
-def _by_number(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return GenerationRow.tenant_id == context.current().tenant_id, GenerationRow.number == number
+        return int(session.scalar(select(lengths)) or 0)
 
 
 def _row(number: int, state: State, encoder: str, dimensions: int) -> GenerationRow:
     return GenerationRow(
-        tenant_id=context.current().tenant_id,
         number=number,
         state=state,
         encoder=encoder,
@@ -138,4 +124,4 @@ def _row(number: int, state: State, encoder: str, dimensions: int) -> Generation
 
 
 def _generation(row: GenerationRow) -> Generation:
-    return Generation(row.number, _STATES[row.state], row.encoder, row.dimensions, row.created_at, row.retired_at)
+    return record_of(Generation, row)

@@ -19,7 +19,6 @@ from typing import TypedDict
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, delete, func, select
-from sqlalchemy.orm import Session
 
 from settings import get_settings
 from tenants.accounts import registry
@@ -28,6 +27,7 @@ from tenants.knowledge import trial
 from tenants.knowledge.trial import TrialDocument
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import LexiconPartRow, LexiconStateRow
 
 _FOLD_AFTER_RUN = 64
@@ -170,9 +170,9 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
     _CACHE.expire(_key(generation))
 
 
-def forget(session: Session, generation: int) -> None:
+def forget(session: TenantSession, generation: int) -> None:
     """Delete the counts of a removed generation."""
-    session.execute(delete(LexiconPartRow).where(*_parts(generation)))
+    session.execute(delete(LexiconPartRow).where(_parts(generation)))
 
 
 def _key(generation: int | None = None) -> Key:
@@ -184,17 +184,16 @@ def _generation() -> int:
     return registry.current().placement.generation
 
 
-def _parts(generation: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return LexiconPartRow.tenant_id == context.current().tenant_id, LexiconPartRow.generation == generation
+def _parts(generation: int) -> ColumnElement[bool]:
+    return LexiconPartRow.generation == generation
 
 
-def _state(session: Session) -> LexiconStateRow:
+def _state(session: TenantSession) -> LexiconStateRow:
     """Return the tenant's state, locked."""
-    tenant_id = context.current().tenant_id
-    return database.locked(session, LexiconStateRow, tenant_id=tenant_id, revision=0, dirty=False)
+    return session.locked(LexiconStateRow, revision=0, dirty=False)
 
 
-def _append(session: Session, state: LexiconStateRow, generation: int, body: _Body) -> None:
+def _append(session: TenantSession, state: LexiconStateRow, generation: int, body: _Body) -> None:
     state.revision += 1
     session.add(_part(state.revision, generation, _packed(body), whole=False))
 
@@ -208,33 +207,32 @@ def _fold(*, beyond: int) -> None:
     generation = _generation()
     of_generation = _parts(generation)
     with database.reading() as session:
-        differences = select(func.count()).where(*of_generation, LexiconPartRow.whole.is_(False))
+        differences = select(func.count()).where(of_generation, LexiconPartRow.whole.is_(False))
         if (session.scalar(differences) or 0) <= beyond:
             return
-        revisions = session.scalars(select(LexiconPartRow.revision).where(*of_generation)).all()
+        revisions = session.scalars(select(LexiconPartRow.revision).where(of_generation)).all()
         folded = _read(session, generation, Lexicon(), up_to=max(revisions))
     body = _Body(chunks=folded.chunks, stems=dict(folded.stems), words=dict(folded.words), codes=dict(folded.codes))
     folded_part = _part(folded.revision, generation, _packed(body), whole=True)
     with database.writing() as session:
         _state(session)
-        made_from = (*of_generation, LexiconPartRow.revision <= folded.revision)
+        made_from = (of_generation, LexiconPartRow.revision <= folded.revision)
         if session.scalar(select(func.count()).select_from(LexiconPartRow).where(*made_from)) == len(revisions):
             session.execute(delete(LexiconPartRow).where(*made_from))
             session.add(folded_part)
 
 
 def _part(revision: int, generation: int, body: bytes, *, whole: bool) -> LexiconPartRow:
-    tenant_id = context.current().tenant_id
-    return LexiconPartRow(tenant_id=tenant_id, revision=revision, generation=generation, whole=whole, body=body)
+    return LexiconPartRow(revision=revision, generation=generation, whole=whole, body=body)
 
 
 def _packed(body: _Body) -> bytes:
     return zlib.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), level=1)
 
 
-def _read(session: Session, generation: int, cached: Lexicon, *, up_to: int | None = None) -> Lexicon:
+def _read(session: TenantSession, generation: int, cached: Lexicon, *, up_to: int | None = None) -> Lexicon:
     """Return the cached counts updated with all later parts, or with those up to a revision."""
-    parts = select(LexiconPartRow).where(*_parts(generation))
+    parts = select(LexiconPartRow).where(_parts(generation))
     if up_to is not None:
         parts = parts.where(LexiconPartRow.revision <= up_to)
     newer = session.scalars(

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from tenants.core import context
 from tenants.knowledge import documents, relations
 from tenants.knowledge.documents import DocumentRecord
 from tenants.storage import database
@@ -28,7 +27,7 @@ def list_documents() -> tuple[Listed, ...]:
     superseded = relations.current().successors
     query = (
         select(DocumentRow.doc_id, DocumentRow.title, DocumentRow.source, DocumentRow.tags)
-        .where(DocumentRow.tenant_id == context.current().tenant_id, DocumentRow.status == STATUS)
+        .where(DocumentRow.status == STATUS)
         .order_by(DocumentRow.doc_id)
     )
     with database.reading() as session:

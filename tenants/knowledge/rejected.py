@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
 
 from tenants.accounts.registry import changing_relations
-from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, RejectedRow
 
 MAX_TEXT_LENGTH = 300
@@ -54,7 +54,7 @@ def put(approach: Rejected) -> Rejected:
     row = _row(approach)
     row.declared = False
     with changing_relations() as session:
-        if approach.doc_id is not None and session.get(DocumentRow, (row.tenant_id, approach.doc_id)) is None:
+        if approach.doc_id is not None and session.find(DocumentRow, approach.doc_id) is None:
             raise NotFound("document_unknown", doc_id=approach.doc_id)
         session.merge(row)
     return _rejected(row)
@@ -63,7 +63,7 @@ def put(approach: Rejected) -> Rejected:
 def remove(rejected_id: str) -> None:
     """Remove one. Raises `NotFound` (`rejected_unknown`). A declared one returns with its document's next change."""
     with changing_relations() as session:
-        row = session.get(RejectedRow, (context.current().tenant_id, rejected_id))
+        row = session.find(RejectedRow, rejected_id)
         if row is None:
             raise NotFound("rejected_unknown")
         session.delete(row)
@@ -71,19 +71,19 @@ def remove(rejected_id: str) -> None:
 
 def all() -> tuple[Rejected, ...]:
     """Return all rejected approaches of the tenant, newest first."""
-    query = select(RejectedRow).where(RejectedRow.tenant_id == context.current().tenant_id)
+    query = select(RejectedRow)
     with database.reading() as session:
         rows = session.scalars(query.order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))
         return tuple(_rejected(row) for row in rows)
 
 
-def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Rejected]) -> bool:
+def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[Rejected]) -> bool:
     """Replace the approaches declared by these documents by `declared`. Operators' entries are not changed.
 
     :returns: whether anything changed.
     """
-    chosen = RejectedRow.tenant_id == context.current().tenant_id, RejectedRow.doc_id.in_(doc_ids)
-    stored = {_rejected(row): row for row in session.scalars(select(RejectedRow).where(*chosen))}
+    chosen = RejectedRow.doc_id.in_(doc_ids)
+    stored = {_rejected(row): row for row in session.scalars(select(RejectedRow).where(chosen))}
     set_by_operators = {approach.rejected_id for approach in stored if not approach.declared}
     declarations = {
         approach.rejected_id: approach for approach in declared if approach.rejected_id not in set_by_operators
@@ -97,23 +97,16 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Rejecte
     return bool(obsolete or new)
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> bool:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
     """Delete the approaches of removed documents. Returns whether there were any."""
-    chosen = RejectedRow.tenant_id == context.current().tenant_id, RejectedRow.doc_id.in_(doc_ids)
-    return bool(session.scalars(delete(RejectedRow).where(*chosen).returning(RejectedRow.rejected_id)).all())
+    chosen = RejectedRow.doc_id.in_(doc_ids)
+    return bool(session.scalars(delete(RejectedRow).where(chosen).returning(RejectedRow.rejected_id)).all())
 
 
 def _row(approach: Rejected) -> RejectedRow:
-    return RejectedRow(
-        tenant_id=context.current().tenant_id,
-        rejected_id=approach.rejected_id,
-        text=approach.text,
-        reason=approach.reason,
-        day=approach.day or datetime.now(UTC).date().isoformat(),
-        doc_id=approach.doc_id,
-        declared=approach.declared,
-    )
+    day = approach.day or datetime.now(UTC).date().isoformat()
+    return RejectedRow(rejected_id=approach.rejected_id, **columns_of(approach) | {"day": day})
 
 
 def _rejected(row: RejectedRow) -> Rejected:
-    return Rejected(row.text, row.reason, row.day, row.doc_id, row.declared)
+    return record_of(Rejected, row)

@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from settings import get_settings
 from tenants.accounts import registry
-from tenants.core import context
 from tenants.core.batches import batches
 from tenants.knowledge import agreements, contradictions, edges, rejected
 from tenants.knowledge.contradictions import Contradiction
@@ -21,6 +19,7 @@ from tenants.knowledge.edges import SUPERSEDES, Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
 from tenants.storage.cache import Key
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow
 
 
@@ -69,7 +68,7 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
     registry.expire()
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> None:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
     """Delete the relations of removed documents. The caller commits, then expires the registry."""
     removed = False
     for batch in batches(doc_ids):
@@ -113,9 +112,7 @@ def _contradictions() -> Mapping[str, tuple[Contradiction, ...]]:
 def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
     """Return the documents whose status an operator has set: no edge changes that."""
     decided: set[str] = set()
-    query = select(DocumentRow.doc_id, DocumentRow.overrides).where(
-        DocumentRow.tenant_id == context.current().tenant_id
-    )
+    query = select(DocumentRow.doc_id, DocumentRow.overrides)
     with database.reading() as session:
         for batch in batches(doc_ids):
             chosen = DocumentRow.doc_id.in_(batch)

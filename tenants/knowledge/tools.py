@@ -134,7 +134,7 @@ def all() -> tuple[Tool, ...]:
     """Return the tools of the tenant in context by name, at most seconds behind another process."""
 
     def load(_cached: tuple[Tool, ...] | None) -> tuple[Tool, ...]:
-        rows = select(ToolRow).where(ToolRow.tenant_id == context.current().tenant_id).order_by(ToolRow.name)
+        rows = select(ToolRow).order_by(ToolRow.name)
         with database.reading() as session:
             return tuple(_accepted(session.scalars(rows)))
 
@@ -149,18 +149,17 @@ def offered() -> tuple[Tool, ...]:
 def get(name: str) -> Tool:
     """Return a tool of the tenant in context. Raises `NotFound` with the code `tool_unknown`."""
     with database.reading() as session:
-        return _tool(_existing(session.get(ToolRow, (context.current().tenant_id, name))))
+        return _tool(_existing(session.find(ToolRow, name)))
 
 
 def put(tool: Tool) -> Tool:
     """Add a tool, or replace the tool with this name. Raises `Invalid` with the code `tools_too_many`."""
-    tenant_id = context.current().tenant_id
     with database.writing() as session:
-        row = session.get(ToolRow, (tenant_id, tool.name))
+        row = session.find(ToolRow, tool.name)
         if row is None:
-            if (session.scalar(select(func.count()).where(ToolRow.tenant_id == tenant_id)) or 0) >= MAX_TOOLS:
+            if (session.scalar(select(func.count()).select_from(ToolRow)) or 0) >= MAX_TOOLS:
                 raise Invalid("tools_too_many", limit=MAX_TOOLS)
-            row = ToolRow(tenant_id=tenant_id, name=tool.name, definition={}, headers={})
+            row = ToolRow(name=tool.name, definition={}, headers={})
             session.add(row)
         before, headers = _noted(row), row.headers
         if tool.headers is not None:
@@ -180,7 +179,7 @@ def put(tool: Tool) -> Tool:
 def remove(name: str) -> None:
     """Remove a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
-        row = _existing(session.get(ToolRow, (context.current().tenant_id, name)))
+        row = _existing(session.find(ToolRow, name))
         session.delete(row)
         changes.note(session, "tool", "removed", name, _noted(row))
     _CACHE.expire(_key())
@@ -189,7 +188,7 @@ def remove(name: str) -> None:
 def set_enabled(name: str, *, enabled: bool) -> Tool:
     """Enable or disable a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
-        row = _existing(session.get(ToolRow, (context.current().tenant_id, name), with_for_update=True))
+        row = _existing(session.find(ToolRow, name, lock=True))
         before = _noted(row)
         row.definition = {**row.definition, "enabled": enabled}
         changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))

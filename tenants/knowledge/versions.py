@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlalchemy import Select, delete, select
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import defer
 
-from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.json import Json
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, DocumentVersionRow
 
 MAX_VERSIONS = 10
@@ -47,15 +48,13 @@ class DocumentVersion:
 def get(doc_id: str, version: int) -> DocumentVersion | None:
     """Return one version of a document of the tenant; None if it is not stored."""
     with database.reading() as session:
-        row = session.get(DocumentVersionRow, (context.current().tenant_id, doc_id, version))
+        row = session.find(DocumentVersionRow, doc_id, version)
         return _version(row) if row else None
 
 
 def history(doc_id: str) -> tuple[DocumentVersion, ...]:
     """Return the stored versions of a document, newest first, without their texts."""
-    query = select(DocumentVersionRow).where(
-        DocumentVersionRow.tenant_id == context.current().tenant_id, DocumentVersionRow.doc_id == doc_id
-    )
+    query = select(DocumentVersionRow).where(DocumentVersionRow.doc_id == doc_id)
     with database.reading() as session:
         rows = session.scalars(
             query.options(defer(DocumentVersionRow.text)).order_by(DocumentVersionRow.version.desc())
@@ -83,70 +82,38 @@ def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
         yield from digests
 
 
-def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
+def keep(session: TenantSession, new: Sequence[DocumentVersion]) -> None:
     """Add versions inside the caller's transaction, and delete those beyond `MAX_VERSIONS`."""
-    tenant_id = context.current().tenant_id
     session.add_all([_row(version) for version in new])
     for version in new:
         if version.version > MAX_VERSIONS:
             session.execute(
                 delete(DocumentVersionRow).where(
-                    DocumentVersionRow.tenant_id == tenant_id,
                     DocumentVersionRow.doc_id == version.doc_id,
                     DocumentVersionRow.version <= version.version - MAX_VERSIONS,
                 )
             )
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> None:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
     """Remove all versions of documents inside the caller's transaction."""
-    tenant_id = context.current().tenant_id
     for batch in batches(doc_ids):
         chosen = DocumentVersionRow.doc_id.in_(batch)
-        session.execute(delete(DocumentVersionRow).where(DocumentVersionRow.tenant_id == tenant_id, chosen))
+        session.execute(delete(DocumentVersionRow).where(chosen))
 
 
 def _in_force() -> Select[DocumentVersionRow]:
-    return (
-        select(DocumentVersionRow)
-        .join(
-            DocumentRow,
-            (DocumentRow.tenant_id == DocumentVersionRow.tenant_id)
-            & (DocumentRow.doc_id == DocumentVersionRow.doc_id)
-            & (DocumentRow.version == DocumentVersionRow.version),
-        )
-        .where(DocumentVersionRow.tenant_id == context.current().tenant_id)
+    return select(DocumentVersionRow).join(
+        DocumentRow,
+        (DocumentRow.doc_id == DocumentVersionRow.doc_id) & (DocumentRow.version == DocumentVersionRow.version),
     )
 
 
 def _row(version: DocumentVersion) -> DocumentVersionRow:
-    return DocumentVersionRow(
-        tenant_id=context.current().tenant_id,
-        doc_id=version.doc_id,
-        version=version.version,
-        title=version.title,
-        text=zlib.compress(version.text.encode()),
-        source=version.source,
-        url=version.url,
-        lang=version.lang,
-        markup=version.markup,
-        meta=dict(version.meta),
-        content_hash=version.content_hash,
-        created_at=version.created_at or datetime.now(UTC),
-    )
+    values = columns_of(version) | {"text": zlib.compress(version.text.encode())}
+    return DocumentVersionRow(**values | {"created_at": version.created_at or datetime.now(UTC)})
 
 
 def _version(row: DocumentVersionRow, *, with_text: bool = True) -> DocumentVersion:
-    return DocumentVersion(
-        doc_id=row.doc_id,
-        version=row.version,
-        title=row.title,
-        text=zlib.decompress(row.text).decode() if with_text else "",
-        source=row.source,
-        url=row.url,
-        lang=row.lang,
-        markup=row.markup,
-        content_hash=row.content_hash,
-        meta=row.meta,
-        created_at=row.created_at,
-    )
+    text = zlib.decompress(row.text).decode() if with_text else ""
+    return record_of(DocumentVersion, row, text=text)

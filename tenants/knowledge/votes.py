@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import delete
-from sqlalchemy.orm import Session
 
-from tenants.core import context
 from tenants.core.batches import batches
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentVoteRow
 
 
@@ -22,11 +21,8 @@ class Votes:
 
 def add(doc_id: str, version: int, *, helpful: bool) -> None:
     """Count one vote on a version of a document."""
-    tenant_id = context.current().tenant_id
     with database.writing() as session:
-        row = database.locked(
-            session, DocumentVoteRow, tenant_id=tenant_id, doc_id=doc_id, version=version, helpful=0, unhelpful=0
-        )
+        row = session.locked(DocumentVoteRow, doc_id=doc_id, version=version, helpful=0, unhelpful=0)
         if helpful:
             row.helpful += 1
         else:
@@ -36,13 +32,12 @@ def add(doc_id: str, version: int, *, helpful: bool) -> None:
 def count(doc_id: str, version: int) -> Votes:
     """Return the votes on a version of a document."""
     with database.reading() as session:
-        row = session.get(DocumentVoteRow, (context.current().tenant_id, doc_id, version))
+        row = session.find(DocumentVoteRow, doc_id, version)
         return Votes(row.helpful, row.unhelpful) if row else Votes()
 
 
-def forget(session: Session, doc_ids: Sequence[str]) -> None:
+def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
     """Delete the votes on documents inside the caller's transaction."""
-    of_tenant = DocumentVoteRow.tenant_id == context.current().tenant_id
     for batch in batches(doc_ids):
         chosen = DocumentVoteRow.doc_id.in_(batch)
-        session.execute(delete(DocumentVoteRow).where(of_tenant, chosen))
+        session.execute(delete(DocumentVoteRow).where(chosen))

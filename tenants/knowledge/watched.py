@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, select
 
-from tenants.core import context
 from tenants.core.batches import batches
 from tenants.storage import database
 from tenants.storage.tables import WatchedFileRow
@@ -28,22 +27,20 @@ class WatchedFile:
 
 def all() -> Mapping[str, WatchedFile]:
     """Return the files of the tenant in context by their paths in the watched folder."""
-    query = select(WatchedFileRow).where(WatchedFileRow.tenant_id == context.current().tenant_id)
+    query = select(WatchedFileRow)
     with database.reading() as session:
         return {row.path: WatchedFile(row.size, row.modified_ns, tuple(row.doc_ids)) for row in session.scalars(query)}
 
 
 def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
     """Record files and delete the records of those that are gone, in one transaction."""
-    tenant_id = context.current().tenant_id
     paths = [*files, *gone]
     with database.writing() as session:
         for batch in batches(paths):
             chosen = WatchedFileRow.path.in_(batch)
-            session.execute(delete(WatchedFileRow).where(WatchedFileRow.tenant_id == tenant_id, chosen))
+            session.execute(delete(WatchedFileRow).where(chosen))
         session.add_all(
             WatchedFileRow(
-                tenant_id=tenant_id,
                 path=path,
                 size=file.size,
                 modified_ns=file.modified_ns,

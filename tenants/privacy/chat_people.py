@@ -13,7 +13,6 @@ from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
 from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
-from tenants.core import context
 from tenants.desk import articles
 from tenants.storage import database
 from tenants.storage.tables import TicketRow
@@ -46,7 +45,7 @@ def consents(subject: str | None, session_id: str | None) -> list[object]:
     """Return a person's consents. A consent belongs to no chat."""
     if subject is None or session_id is not None:
         return []
-    query = select(ConsentRow).where(ConsentRow.tenant_id == context.current().tenant_id, ConsentRow.subject == subject)
+    query = select(ConsentRow).where(ConsentRow.subject == subject)
     with database.reading() as session:
         return [
             {
@@ -62,15 +61,14 @@ def consents(subject: str | None, session_id: str | None) -> list[object]:
 
 def erase(subject: str | None, session_id: str | None) -> None:
     """Delete the same chats with messages, files and pending webhook deliveries, and the person's consents."""
-    tenant_id = context.current().tenant_id
     with database.writing() as session:
         ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
-        articles.unlink_chats(session, tenant_id, ids)
-        session.execute(delete(OutboxRow).where(OutboxRow.tenant_id == tenant_id, OutboxRow.chat_id.in_(ids)))
+        articles.unlink_chats(session, ids)
+        session.execute(delete(OutboxRow).where(OutboxRow.chat_id.in_(ids)))
         session.execute(delete(ChatRow).where(*_theirs(subject, session_id)))
         if subject is not None and session_id is None:
-            mine = (ConsentRow.tenant_id == tenant_id, ConsentRow.subject == subject)
-            session.execute(delete(ConsentRow).where(*mine))
+            mine = ConsentRow.subject == subject
+            session.execute(delete(ConsentRow).where(mine))
 
 
 def prune(now: datetime) -> int:
@@ -79,26 +77,25 @@ def prune(now: datetime) -> int:
     A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. Questions
     from outside are deleted in any state after `ticket_days`.
     """
-    days, tenant_id = policy.current().chat_days, context.current().tenant_id
+    days = policy.current().chat_days
     outside = (ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=get_settings().ticket_days))
     expired = [and_(*outside)]
     if days is not None:
         over = ChatRow.state.in_(("bot", "resolved"))
         expired.append(and_(over, ChatRow.updated_at < now - timedelta(days=days)))
-    old = (ChatRow.tenant_id == tenant_id, or_(*expired))
+    old = or_(*expired)
     with database.reading() as session:
-        if session.scalar(select(ChatRow.chat_id).where(*old).limit(1)) is None:
+        if session.scalar(select(ChatRow.chat_id).where(old).limit(1)) is None:
             return 0
     with database.writing() as session:
-        ids = session.scalars(select(ChatRow.chat_id).where(*old).limit(_PRUNED_AT_ONCE)).all()
-        articles.unlink_chats(session, tenant_id, ids)
+        ids = session.scalars(select(ChatRow.chat_id).where(old).limit(_PRUNED_AT_ONCE)).all()
+        articles.unlink_chats(session, ids)
         for table in (OutboxRow, TicketRow, ChatRow):
-            session.execute(delete(table).where(table.tenant_id == tenant_id, table.chat_id.in_(ids)))
+            session.execute(delete(table).where(table.chat_id.in_(ids)))
         return len(ids)
 
 
 def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
-    yield ChatRow.tenant_id == context.current().tenant_id
     if subject is not None:
         yield ChatRow.subject == subject
     if session_id is not None:

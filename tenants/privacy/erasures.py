@@ -72,7 +72,7 @@ def read(path: Path) -> list[Erasure]:
 
 def journal(settings: Settings | None = None) -> Iterator[str]:
     """Yield the journal lines known to the records, if the file is lost or spread over machines."""
-    with database.reading(settings) as session:
+    with database.across_tenants(settings) as session:
         for row in session.scalars(select(ErasureRow).order_by(ErasureRow.until)):
             yield _line(Erasure(tenant_id=row.tenant_id, person=row.person, session_id=row.session_id, at=row.until))
 

@@ -153,9 +153,8 @@ def erase_again(erasure: Erasure) -> None:
 
 def subjects() -> tuple[str, ...]:
     """Return the subjects that the records of the tenant in context name."""
-    tables = [mapper.local_table for mapper in Base.registry.mappers]
-    named = [table for table in tables if {"tenant_id", "subject"} <= set(table.columns.keys())]
-    theirs = (select(t.c.subject).where(t.c.tenant_id == context.current().tenant_id) for t in named)
+    named = [mapper for mapper in Base.registry.mappers if {"tenant_id", "subject"} <= set(mapper.columns.keys())]
+    theirs = (select(mapper.attrs["subject"].class_attribute) for mapper in named)
     with database.reading() as session:
         return tuple(session.scalars(union(*theirs)))
 
@@ -166,7 +165,7 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
     recorder.collect()
     thumbs = feedback.of_person(owner.person, owner.session_id)
     feedback.erase(owner.person, owner.session_id)
-    turns = store.erase(tenant_id, owner, settings)
+    turns = store.erase(owner, settings)
     quarantined = recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id and owner.covers(entry))
     remembered = conversations.of_person(subject, session_id)
     conversations.erase(subject, session_id)

@@ -6,7 +6,7 @@ a watched folder, which are the tenant's or its operator's own.
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Table, delete, select
+from sqlalchemy import delete, select
 
 from settings import get_settings
 from tenants import index
@@ -79,7 +79,7 @@ def _remove(tenant_id: str) -> Removed:
             recorder = Recorder(settings)
             recorder.collect()
             recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id)
-            removed = _remove_rows(tenant_id)
+            removed = _remove_rows()
         (settings.data_dir / "claims" / collection_name(tenant_id)).unlink(missing_ok=True)
         registry.expire()
         sites.expire()
@@ -87,19 +87,16 @@ def _remove(tenant_id: str) -> Removed:
     return Removed(removed)
 
 
-def _remove_rows(tenant_id: str) -> dict[str, int]:
+def _remove_rows() -> dict[str, int]:
     removed = {}
+    kinds: dict[str, type[Base]] = {str(mapper.local_table): mapper.class_ for mapper in Base.registry.mappers}
     with database.writing() as session:
         for table in reversed(Base.metadata.sorted_tables):
             if table.name not in INSTALLATION:
-                count = session.execute(delete(table).where(_owned_by(tenant_id, table))).rowcount  # type: ignore[attr-defined]
+                removal = delete(kinds[table.name]).execution_options(synchronize_session=False)
+                if table.name == OperatorSessionRow.__tablename__:
+                    removal = removal.where(OperatorSessionRow.login.in_(select(OperatorRow.login)))
+                count = session.execute(removal).rowcount  # type: ignore[attr-defined]
                 if count:
                     removed[table.name] = count
     return removed
-
-
-def _owned_by(tenant_id: str, table: Table) -> ColumnElement[bool]:
-    if table.name == OperatorSessionRow.__tablename__:
-        logins = select(OperatorRow.login).where(OperatorRow.tenant_id == tenant_id)
-        return OperatorSessionRow.login.in_(logins.scalar_subquery())
-    return table.c.tenant_id == tenant_id

@@ -27,11 +27,11 @@ def _reseal(table: Table) -> int:
     if not sealed:
         return 0
     keys = list(table.primary_key.columns)
-    with database.reading() as session:
+    with database.across_tenants() as session:
         rows = session.execute(select(*keys)).all()
     done = 0
     for start in range(0, len(rows), _BATCH):
-        with database.writing() as session:
+        with database.across_tenants(write=True) as session:
             for row in rows[start : start + _BATCH]:
                 own = [key == value for key, value in zip(keys, row, strict=True)]
                 # The stored value: not decrypted, and locked until it is written.

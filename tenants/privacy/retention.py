@@ -47,7 +47,7 @@ def _older(moment: InstrumentedAttribute[datetime], days: Callable[[], timedelta
 
 
 def _delete(column: InstrumentedAttribute[datetime] | InstrumentedAttribute[str], old: ColumnElement[bool]) -> None:
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(delete(column.class_).where(old))
 
 

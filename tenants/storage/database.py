@@ -13,24 +13,24 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock, local
 from traceback import extract_stack
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
+from tenants.core import context
 from tenants.core.errors import CallerError, InternalFault, TryAgain
 from tenants.storage.bounded_connection import BoundedConnection, patient
+from tenants.storage.sessions import TenantSession, tell_server
 
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0026"
+HEAD = "0028"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000
@@ -45,11 +45,6 @@ _CORRUPT: set[str] = set()
 _OPENING = Lock()
 MISPLACED = "a query is misplaced"
 """Prefix of the log message that tests look for; see `_check_place`."""
-
-NO_KEY = {"key_share": True}
-"""`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
-
-Row = TypeVar("Row", bound=DeclarativeBase)
 
 log = logging.getLogger("opora.database")
 
@@ -72,6 +67,7 @@ def engine(settings: Settings | None = None) -> Engine:
                 if _is_corrupt(error):
                     raise CallerError("database_corrupt") from error
                 raise
+            _warn_unless_protected(opened)
             _ENGINES[settings.database] = opened
         return _ENGINES[settings.database]
 
@@ -116,43 +112,44 @@ def filling(revision: str, settings: Settings | None = None) -> Iterator[Connect
 
 
 @contextmanager
-def reading(settings: Settings | None = None) -> Iterator[Session]:
-    """Open a session that sees one consistent state."""
-    with _waited_for(settings), Session(_present(settings)) as session:
+def reading(settings: Settings | None = None) -> Iterator[TenantSession]:
+    """Open a session of the tenant in context that sees one consistent state."""
+    with _waited_for(settings), TenantSession(_present(settings), context.tenant_id()) as session:
         yield session
 
 
 @contextmanager
-def writing(settings: Settings | None = None) -> Iterator[Session]:
-    """Open a session that is committed when the block ends and rolled back when it raises."""
+def writing(settings: Settings | None = None) -> Iterator[TenantSession]:
+    """Open a session of the tenant in context that is committed when the block ends and rolled back when it raises."""
+    with _committed(settings, context.tenant_id(), across=False) as session:
+        yield session
+
+
+@contextmanager
+def across_tenants(settings: Settings | None = None, *, write: bool = False) -> Iterator[TenantSession]:
+    """Open a session over the rows of all tenants. A test lists the callers and their reasons."""
+    if write:
+        with _committed(settings, None, across=True) as session:
+            yield session
+    else:
+        with _waited_for(settings), TenantSession(_present(settings), None, across=True) as session:
+            yield session
+
+
+@contextmanager
+def _committed(settings: Settings | None, tenant_id: str | None, *, across: bool) -> Iterator[TenantSession]:
     with _waited_for(settings):
         bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE")
-        with Session(bind, expire_on_commit=False) as session, session.begin():
+        session = TenantSession(bind, tenant_id, across=across, expire_on_commit=False)
+        with session, session.begin():
             yield session
 
 
 def row_counts(settings: Settings | None = None) -> dict[str, int]:
     """Count the rows of each table."""
-    with reading(settings) as session:
+    with across_tenants(settings) as session:
         names = inspect(session.connection()).get_table_names()
         return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
-
-
-def locked(session: Session, kind: type[Row], **values: object) -> Row:
-    """Return a row locked until the transaction ends; create it from `values` if it does not exist.
-
-    Not `FOR UPDATE`, which would block inserts of rows that refer to it.
-
-    :param values: the columns; for an existing row, only those of the primary key matter.
-    """
-    key = tuple(values[str(column.name)] for column in inspect(kind).primary_key)
-    row = session.get(kind, key, with_for_update=NO_KEY, populate_existing=True)
-    if row is None:
-        # If two transactions find no row, the second one waits here for the first one's row.
-        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
-        session.execute(dialect.insert(kind).values(**values).on_conflict_do_nothing())
-        row = session.get_one(kind, key, with_for_update=NO_KEY, populate_existing=True)
-    return row
 
 
 def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
@@ -231,6 +228,18 @@ def _refuse_lost_records(opened: Engine, settings: Settings) -> None:
             if _revision(connection) is not None:
                 return
     raise CallerError("database_missing", folder=str(index))
+
+
+def _warn_unless_protected(opened: Engine) -> None:
+    """Warn if the server does not apply row-level security to the role of this service."""
+    if opened.dialect.name == "postgresql":
+        with opened.connect() as connection:
+            role = connection.execute(text("SELECT * FROM pg_roles WHERE rolname = current_user")).mappings().one()
+        if role["rolsuper"] or role["rolbypassrls"]:
+            log.warning(
+                "row-level security is off for the database role %s: it must not be SUPERUSER or BYPASSRLS",
+                role["rolname"],
+            )
 
 
 def _is_corrupt(error: BaseException) -> bool:
@@ -395,6 +404,7 @@ def _begin_migration(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         # A migration takes as long as it takes, another replica's included.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
+        tell_server(connection, None)
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
 
 

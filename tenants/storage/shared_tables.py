@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, LargeBinary, String, Text
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedText
-from tenants.storage.tables import TENANT_ID, Base, TenantRow
+from tenants.storage.tables import TENANT_ID, Base, TenantKeyed, TenantOwned
 
 
 class InstallationRow(Base):
@@ -27,12 +27,11 @@ class SpooledRow(Base):
     line: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class UploadPieceRow(Base):
+class UploadPieceRow(TenantKeyed, Base):
     """A piece of an uploaded file, until its job has ended. The pieces of an upload are numbered across its files."""
 
     __tablename__ = "upload_pieces"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(Text)
@@ -40,13 +39,12 @@ class UploadPieceRow(Base):
     created_at: Mapped[datetime]
 
 
-class StreamRow(Base):
+class StreamRow(TenantKeyed, Base):
     """A streamed turn that its reader may come back to, at any replica. `holder` is the process that runs it."""
 
     __tablename__ = "streams"
     __table_args__ = (Index("ix_streams_begun", "begun_at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
     owner: Mapped[str] = mapped_column(String(64))
     holder: Mapped[str] = mapped_column(String(32))
@@ -54,7 +52,7 @@ class StreamRow(Base):
     begun_at: Mapped[datetime]
 
 
-class StreamEventRow(Base):
+class StreamEventRow(TenantOwned, Base):
     """An event of such a stream."""
 
     __tablename__ = "stream_events"

@@ -53,7 +53,19 @@ class Base(DeclarativeBase):
     }
 
 
-class TenantRow(Base):
+class TenantOwned:
+    """Mixin of tables whose rows belong to a tenant. Sessions restrict every query to theirs."""
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID)
+
+
+class TenantKeyed(TenantOwned):
+    """Mixin of tables whose key starts with the tenant."""
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey("tenants.tenant_id"), primary_key=True, sort_order=-1)
+
+
+class TenantRow(TenantOwned, Base):
     """A customer of the installation: its policy and the location of its chunks."""
 
     __tablename__ = "tenants"
@@ -72,13 +84,12 @@ class TenantRow(Base):
     suspended_at: Mapped[datetime | None]
 
 
-class DocumentRow(Base):
+class DocumentRow(TenantKeyed, Base):
     """An ingested document. Written last, so all of its chunks are stored."""
 
     __tablename__ = "documents"
     __table_args__ = (Index("ix_documents_tenant_hash", "tenant_id", "content_hash"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
     title: Mapped[str] = mapped_column(Text)
     source: Mapped[str] = mapped_column(Text)
@@ -102,12 +113,11 @@ class DocumentRow(Base):
     ingested_at: Mapped[datetime]
 
 
-class DocumentVersionRow(Base):
+class DocumentVersionRow(TenantKeyed, Base):
     """A version of a document as received, its text compressed. Only the newest ones are kept."""
 
     __tablename__ = "document_versions"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     title: Mapped[str] = mapped_column(Text)
@@ -121,13 +131,12 @@ class DocumentVersionRow(Base):
     created_at: Mapped[datetime]
 
 
-class EdgeRow(Base):
+class EdgeRow(TenantKeyed, Base):
     """An edge between two documents. If a document declares it, the other document need not exist yet."""
 
     __tablename__ = "edges"
     __table_args__ = (Index("ix_edges_tenant_to", "tenant_id", "to_doc"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     from_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
     kind: Mapped[str] = mapped_column(String(32), primary_key=True)
     to_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
@@ -135,13 +144,12 @@ class EdgeRow(Base):
     declared: Mapped[bool]
 
 
-class RejectedRow(Base):
+class RejectedRow(TenantKeyed, Base):
     """A way of doing things that the tenant has dismissed."""
 
     __tablename__ = "rejected"
     __table_args__ = (Index("ix_rejected_tenant_doc", "tenant_id", "doc_id"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     rejected_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     text: Mapped[str] = mapped_column(Text)
     reason: Mapped[str] = mapped_column(Text)
@@ -150,12 +158,11 @@ class RejectedRow(Base):
     declared: Mapped[bool]
 
 
-class AgreementRow(Base):
+class AgreementRow(TenantKeyed, Base):
     """Two passages that were marked as consistent, the smaller id first."""
 
     __tablename__ = "agreements"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY)
@@ -164,12 +171,11 @@ class AgreementRow(Base):
     at: Mapped[datetime]
 
 
-class ContradictionRow(Base):
+class ContradictionRow(TenantKeyed, Base):
     """Two sentences of two documents that contradict each other, the smaller chunk id first."""
 
     __tablename__ = "contradictions"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY)
@@ -182,30 +188,28 @@ class ContradictionRow(Base):
     at: Mapped[datetime]
 
 
-class DocumentVoteRow(Base):
+class DocumentVoteRow(TenantKeyed, Base):
     """Votes of readers on a version of a document."""
 
     __tablename__ = "document_votes"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
     helpful: Mapped[int]
     unhelpful: Mapped[int]
 
 
-class ToolRow(Base):
+class ToolRow(TenantKeyed, Base):
     """An HTTP tool of a tenant's assistant. `headers` are secret."""
 
     __tablename__ = "tools"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     definition: Mapped[JsonObject] = mapped_column(JSON)
     headers: Mapped[dict[str, str]] = mapped_column(SealedJson)
 
 
-class GenerationRow(Base):
+class GenerationRow(TenantKeyed, Base):
     """A generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: when it was replaced.
 
     `dimensions` is the size of its dense vectors, 0 without them.
@@ -213,7 +217,6 @@ class GenerationRow(Base):
 
     __tablename__ = "generations"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     state: Mapped[str] = mapped_column(String(16))
     encoder: Mapped[str] = mapped_column(Text)
@@ -222,7 +225,7 @@ class GenerationRow(Base):
     retired_at: Mapped[datetime | None]
 
 
-class LexiconPartRow(Base):
+class LexiconPartRow(TenantKeyed, Base):
     """A piece of a generation's document frequencies: a whole one, or the difference that one ingest batch made.
 
     Revisions count up over all generations of a tenant.
@@ -230,24 +233,22 @@ class LexiconPartRow(Base):
 
     __tablename__ = "lexicon_parts"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     revision: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     generation: Mapped[int]
     whole: Mapped[bool]
     body: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class LexiconStateRow(Base):
+class LexiconStateRow(TenantKeyed, Base):
     """The newest revision of a tenant's lexicon and whether an ingest run is, or was left, in the middle of it."""
 
     __tablename__ = "lexicon_states"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     revision: Mapped[int]
     dirty: Mapped[bool]
 
 
-class TicketRow(Base):
+class TicketRow(TenantKeyed, Base):
     """A question handed over to a person. `chat_id` is empty for a turn that belongs to no chat."""
 
     __tablename__ = "tickets"
@@ -256,7 +257,6 @@ class TicketRow(Base):
         Index("ix_tickets_tenant_chat", "tenant_id", "chat_id"),
     )
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     ticket_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     turn_id: Mapped[str] = mapped_column(String(128))
     session_id: Mapped[str] = mapped_column(String(128))
@@ -278,26 +278,24 @@ class PastTurnJson(TypedDict):
     options: list[str]
 
 
-class ConversationRow(Base):
+class ConversationRow(TenantKeyed, Base):
     """The turns of a person's conversation, oldest first."""
 
     __tablename__ = "conversations"
     __table_args__ = (Index("ix_conversations_updated", "updated_at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
     turns: Mapped[list[PastTurnJson]] = mapped_column(JSON)
     updated_at: Mapped[datetime]
 
 
-class IdempotencyRow(Base):
+class IdempotencyRow(TenantKeyed, Base):
     """A request that carries an `Idempotency-Key`, and the answer it got; None while the process `holder` is at it."""
 
     __tablename__ = "idempotency"
     __table_args__ = (Index("ix_idempotency_created", "created_at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     key: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     request_hash: Mapped[str] = mapped_column(String(64))
@@ -306,13 +304,12 @@ class IdempotencyRow(Base):
     created_at: Mapped[datetime]
 
 
-class TokenRow(Base):
+class TokenRow(TenantKeyed, Base):
     """Metadata of an issued token; the token itself is not stored."""
 
     __tablename__ = "tokens"
     __table_args__ = (Index("ix_tokens_expires", "expires_at"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     token_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID)
     scopes: Mapped[list[str]] = mapped_column(JSON)
@@ -322,7 +319,7 @@ class TokenRow(Base):
     used_at: Mapped[datetime | None]
 
 
-class RevocationRow(Base):
+class RevocationRow(TenantKeyed, Base):
     """Tokens that are refused though they are signed: those of `kind` and `value` that were issued until a moment.
 
     `kind` is `token` (its id; refused from that moment on), `subject`, or `tenant` (all of them, `value` is empty).
@@ -330,39 +327,35 @@ class RevocationRow(Base):
 
     __tablename__ = "revocations"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     kind: Mapped[str] = mapped_column(String(16), primary_key=True)
     value: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     until: Mapped[datetime]
 
 
-class SpendingRow(Base):
+class SpendingRow(TenantKeyed, Base):
     """A tenant's cost of language models on one day."""
 
     __tablename__ = "spending"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
     usd: Mapped[float]
 
 
-class AuditChainRow(Base):
+class AuditChainRow(TenantKeyed, Base):
     """The newest link of a tenant's audit chain; locked while links are added."""
 
     __tablename__ = "audit_chains"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger)
     hash: Mapped[str] = mapped_column(String(64))
 
 
-class AuditRow(Base):
+class AuditRow(TenantKeyed, Base):
     """A link of the audit chain. It holds no personal data: that is in the content, which can be erased."""
 
     __tablename__ = "audit"
     __table_args__ = (UniqueConstraint("tenant_id", "turn_id"), Index("ix_audit_tenant_at", "tenant_id", "at"))
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     kind: Mapped[str] = mapped_column(String(16))
     at: Mapped[datetime]
@@ -375,7 +368,7 @@ class AuditRow(Base):
     hash: Mapped[str] = mapped_column(String(64))
 
 
-class AuditContentRow(Base):
+class AuditContentRow(TenantKeyed, Base):
     """The content covered by a link's `digest`. `text` is the searchable form."""
 
     __tablename__ = "audit_contents"
@@ -384,7 +377,6 @@ class AuditContentRow(Base):
         Index("ix_audit_contents_session", "tenant_id", "session_id"),
     )
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     person: Mapped[str] = mapped_column(String(32))
     session_id: Mapped[str] = mapped_column(String(128))
@@ -393,20 +385,19 @@ class AuditContentRow(Base):
     text: Mapped[str] = mapped_column(Text)
 
 
-class AuditDocumentRow(Base):
+class AuditDocumentRow(TenantKeyed, Base):
     """A document that a turn found. `chunk_ids` are its passages that the answer cites."""
 
     __tablename__ = "audit_documents"
     __table_args__ = (Index("ix_audit_documents_sequence", "tenant_id", "sequence"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     cited: Mapped[bool]
     chunk_ids: Mapped[list[str]] = mapped_column(JSON)
 
 
-class FeedbackRow(Base):
+class FeedbackRow(TenantKeyed, Base):
     """A verdict on the answer of a turn. `person` and `session_id` are as in the audit's content."""
 
     __tablename__ = "feedback"
@@ -415,7 +406,6 @@ class FeedbackRow(Base):
         Index("ix_feedback_person", "tenant_id", "person"),
     )
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
     person: Mapped[str] = mapped_column(String(32), primary_key=True)
     session_id: Mapped[str] = mapped_column(String(128))
@@ -425,18 +415,17 @@ class FeedbackRow(Base):
     at: Mapped[datetime]
 
 
-class ErasureRow(Base):
+class ErasureRow(TenantKeyed, Base):
     """Owner of turns to forget, up to a moment, including turns that have not reached the audit yet."""
 
     __tablename__ = "erasures"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     person: Mapped[str] = mapped_column(String(32), primary_key=True)
     session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
     until: Mapped[datetime]
 
 
-class GapRow(Base):
+class GapRow(TenantKeyed, Base):
     """A question that the knowledge base could not answer, with all its askings.
 
     `article_id` is the article written for it. `vector` is the embedding of the question, `vector_of` a digest of its
@@ -446,7 +435,6 @@ class GapRow(Base):
     __tablename__ = "gaps"
     __table_args__ = (Index("ix_gaps_tenant_status", "tenant_id", "status"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     reason: Mapped[str] = mapped_column(String(64))
     question: Mapped[str] = mapped_column(Text)
@@ -464,19 +452,18 @@ class GapRow(Base):
     vector_of: Mapped[str] = mapped_column(String(32), default="")
 
 
-class GapAskingRow(Base):
+class GapAskingRow(TenantKeyed, Base):
     """A turn that asked for a gap, with its wording."""
 
     __tablename__ = "gap_askings"
     __table_args__ = (Index("ix_gap_askings_sequence", "tenant_id", "sequence"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     question: Mapped[str] = mapped_column(Text, server_default="")
 
 
-class JobRow(Base):
+class JobRow(TenantKeyed, Base):
     """A job: files to ingest and documents to remove, with the result.
 
     `revision` increases with every visible change of the job, `attempts` with every start without progress beyond
@@ -486,7 +473,6 @@ class JobRow(Base):
     __tablename__ = "jobs"
     __table_args__ = (Index("ix_jobs_state", "state", "tenant_id"),)
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID)
     kind: Mapped[str] = mapped_column(String(16))
@@ -509,12 +495,11 @@ class JobRow(Base):
     finished_at: Mapped[datetime | None]
 
 
-class WatchedFileRow(Base):
+class WatchedFileRow(TenantKeyed, Base):
     """A file of a tenant's watched folder as last ingested, with the documents in it."""
 
     __tablename__ = "watched_files"
 
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     path: Mapped[str] = mapped_column(KEY, primary_key=True)
     size: Mapped[int] = mapped_column(BigInteger)
     modified_ns: Mapped[int] = mapped_column(BigInteger)

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from tenants.core import context
 from tenants.core.errors import Busy, Invalid
 from tenants.storage import database
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import IdempotencyRow
 from tenants.work import claims
 
@@ -64,16 +64,15 @@ def _reserve(key: str, request_hash: str, process: str, *, after: str | None = N
     :param after: the previous holder, which has died.
     """
     now = datetime.now(UTC)
-    tenant_id, subject, _ = _identity(key)
     with database.writing() as session:
-        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        row = session.find(IdempotencyRow, context.current().subject, key, lock=True)
         given_up = row is not None and row.answer is None and (row.holder == after or row.created_at < now - ABANDONED)
         if row is not None and (given_up or row.created_at < now - RETENTION):
             session.delete(row)
             session.flush()
             row = None
         if row is None:
-            new = IdempotencyRow(tenant_id=tenant_id, subject=subject, key=key, request_hash=request_hash)
+            new = IdempotencyRow(subject=context.current().subject, key=key, request_hash=request_hash)
             new.holder, new.created_at = process, now
             session.add(new)
             return None
@@ -86,7 +85,7 @@ def finish(key: str, answer: str) -> None:
     """Store the answer for repetitions of the request."""
     process = claims.this_process()
     with database.writing() as session:
-        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        row = session.find(IdempotencyRow, context.current().subject, key, lock=True)
         if row is not None and row.holder == process:
             row.answer = answer
 
@@ -95,14 +94,14 @@ def abandon(key: str) -> None:
     """Free the key: the request failed in a way that a retry may fix."""
     process = claims.this_process()
     with database.writing() as session:
-        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        row = session.find(IdempotencyRow, context.current().subject, key, lock=True)
         if row is not None and row.answer is None and row.holder == process:
             session.delete(row)
 
 
 def forget_old(now: datetime | None = None) -> None:
     """Delete the answers of all tenants after `RETENTION`, whether or not another key arrives."""
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(
             delete(IdempotencyRow).where(IdempotencyRow.created_at < (now or datetime.now(UTC)) - RETENTION)
         )
@@ -121,15 +120,10 @@ def erase(subject: str | None, session_id: str | None) -> None:
             session.delete(row)
 
 
-def _owned_by(session: Session, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
-    query = select(IdempotencyRow).where(IdempotencyRow.tenant_id == context.current().tenant_id)
+def _owned_by(session: TenantSession, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
+    query = select(IdempotencyRow)
     if subject is not None:
         query = query.where(IdempotencyRow.subject == subject)
     rows = session.scalars(query)
     # An answer says which session it belongs to; a day's worth of them is few enough to be read.
     return [row for row in rows if session_id is None or json.loads(row.answer or "{}").get("session_id") == session_id]
-
-
-def _identity(key: str) -> tuple[str, str, str]:
-    caller = context.current()
-    return caller.tenant_id, caller.subject, key

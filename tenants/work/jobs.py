@@ -16,12 +16,13 @@ from time import time_ns
 from typing import Literal, TypeAlias, get_args
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.orm import Session
 
 from settings import get_settings
 from tenants.core import context
 from tenants.core.errors import Busy, NotFound, RateLimited
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JobRow
 from tenants.work import claims
 
@@ -110,7 +111,6 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
     """Accept a job whose files are in place. Raises `QueueFull`."""
     caller = context.current()
     row = JobRow(
-        tenant_id=caller.tenant_id,
         job_id=job_id,
         subject=caller.subject,
         kind=kind,
@@ -145,7 +145,7 @@ def get(job_id: str) -> Job:
 def is_open(job_id: str) -> bool:
     """Whether the tenant has such a job and it has not ended."""
     with database.reading() as session:
-        row = session.get(JobRow, (context.current().tenant_id, job_id))
+        row = session.find(JobRow, job_id)
         return row is not None and row.state in OPEN
 
 
@@ -154,7 +154,7 @@ def latest(*, state: JobState | None = None, limit: int = 100, before: str | Non
 
     :param before: only jobs older than this one.
     """
-    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id)
+    query = select(JobRow)
     if state is not None:
         query = query.where(JobRow.state == state)
     if before is not None:
@@ -165,7 +165,7 @@ def latest(*, state: JobState | None = None, limit: int = 100, before: str | Non
 
 def open_jobs() -> tuple[Job, ...]:
     """Return the tenant's unfinished jobs, in processing order."""
-    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    query = select(JobRow).where(JobRow.state.in_(OPEN))
     with database.reading() as session:
         return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
 
@@ -188,13 +188,13 @@ def cancel(job_id: str) -> Job:
 def tenants_waiting() -> tuple[str, ...]:
     """Return the tenants with waiting jobs, for the runner of the process."""
     query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(OPEN)).group_by(JobRow.tenant_id)
-    with database.reading() as session:
+    with database.across_tenants() as session:
         return tuple(tenant_id for tenant_id, _ in sorted(session.execute(query), key=lambda row: str(row[1])))
 
 
 def begin() -> Job | None:
     """Start the tenant's next job, or an interrupted one. Returns None if no job can start now."""
-    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    query = select(JobRow).where(JobRow.state.in_(OPEN))
     process = claims.this_process()
     with database.writing() as session:
         # Locked, so that a concurrent cancellation sees the job started, or the job is not started.
@@ -269,13 +269,13 @@ def end(
 def forget_old(now: datetime | None = None) -> None:
     """Drop finished jobs of all tenants after `RETENTION`."""
     before = (now or datetime.now(UTC)) - RETENTION
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
 
 
 def of_person(subject: str) -> tuple[Job, ...]:
     """Return the tenant's jobs submitted by this person."""
-    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject)
+    query = select(JobRow).where(JobRow.subject == subject)
     with database.reading() as session:
         return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
 
@@ -283,8 +283,8 @@ def of_person(subject: str) -> tuple[Job, ...]:
 def disown(subject: str) -> None:
     """Remove the submitter from these jobs. The documents belong to the tenant, so the jobs continue."""
     with database.writing() as session:
-        theirs = JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject
-        session.execute(update(JobRow).where(*theirs).values(subject=""))
+        theirs = JobRow.subject == subject
+        session.execute(update(JobRow).where(theirs).values(subject=""))
 
 
 def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:
@@ -302,23 +302,23 @@ def _wait(attempts: int) -> timedelta:
     return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _MAX_WAIT)
 
 
-def _check_capacity(session: Session, arriving: int = 0, arriving_size: int = 0) -> None:
+def _check_capacity(session: TenantSession, arriving: int = 0, arriving_size: int = 0) -> None:
     waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
-    chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    chosen = waiting.where(JobRow.state.in_(OPEN))
     number, size = session.execute(chosen).one()
     settings = get_settings()
     if number + arriving >= settings.queued_jobs or size + arriving_size >= settings.queued_bytes:
         raise QueueFull(RETRY_SECONDS)
 
 
-def _row(session: Session, job_id: str, *, lock: bool = True) -> JobRow:
-    row = session.get(JobRow, (context.current().tenant_id, job_id), with_for_update=database.NO_KEY if lock else None)
+def _row(session: TenantSession, job_id: str, *, lock: bool = True) -> JobRow:
+    row = session.find(JobRow, job_id, lock=lock)
     if row is None:
         raise NotFound
     return row
 
 
-def _own_row(session: Session, job_id: str) -> JobRow:
+def _own_row(session: TenantSession, job_id: str) -> JobRow:
     """Return the row of a job that this process is running.
 
     Raises `Busy` with the code `ingest_busy` when another process has begun it since: this one was thought to be gone.
@@ -330,23 +330,4 @@ def _own_row(session: Session, job_id: str) -> JobRow:
 
 
 def _job(row: JobRow) -> Job:
-    (kind,) = (kind for kind in get_args(JobKind) if kind == row.kind)
-    (state,) = (state for state in STATES if state == row.state)
-    return Job(
-        job_id=row.job_id,
-        subject=row.subject,
-        kind=kind,
-        state=state,
-        files=tuple(row.files),
-        gone=tuple(row.gone),
-        size=row.size,
-        progress=row.progress,
-        report=row.report,
-        error=row.error,
-        revision=row.revision,
-        attempts=row.attempts,
-        cancelling=row.cancelling,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-    )
+    return record_of(Job, row)

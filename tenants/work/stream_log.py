@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select
 
 from settings import Settings
 from tenants.core import context
 from tenants.core.context import Tenant
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
 from tenants.storage.shared_tables import StreamEventRow, StreamRow
 
 RETENTION = timedelta(hours=1)
@@ -50,21 +51,11 @@ def append(
 ) -> None:
     """Add new streams and the next events of streams, of any tenants, in one transaction."""
     now = datetime.now(UTC)
-    with database.writing(settings) as session:
+    with database.across_tenants(settings, write=True) as session:
         if streams:
             session.execute(
                 insert(StreamRow),
-                [
-                    {
-                        "tenant_id": one.tenant_id,
-                        "turn_id": one.turn_id,
-                        "owner": one.owner,
-                        "holder": one.holder,
-                        "request_hash": one.request_hash,
-                        "begun_at": now,
-                    }
-                    for one in streams
-                ],
+                [columns_of(one) | {"begun_at": now} for one in streams],
             )
         if events:
             session.execute(
@@ -85,43 +76,41 @@ def append(
 def find(turn_id: str) -> LoggedStream | None:
     """Return the caller's stream; None if it does not exist or belongs to another caller."""
     with database.reading() as session:
-        row = session.get(StreamRow, (context.current().tenant_id, turn_id))
+        row = session.find(StreamRow, turn_id)
         if row is None or row.owner != owner():
             return None
-        return LoggedStream(row.tenant_id, row.turn_id, row.owner, row.holder, row.request_hash)
+        return record_of(LoggedStream, row)
 
 
 def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
     """Return the events of a stream of the tenant in context after number `after`, in order."""
-    key = StreamEventRow.tenant_id == context.current().tenant_id, StreamEventRow.turn_id == turn_id
-    query = select(StreamEventRow).where(*key, StreamEventRow.number > after).order_by(StreamEventRow.number)
+    key = StreamEventRow.turn_id == turn_id
+    query = select(StreamEventRow).where(key, StreamEventRow.number > after).order_by(StreamEventRow.number)
     with database.reading() as session:
         return tuple(LoggedEvent(row.number, row.name, json.loads(row.data)) for row in session.scalars(query))
 
 
 def take_over(stream: LoggedStream, holder: str) -> bool:
     """Take over a stream whose process has died. Returns False if another process was faster."""
-    theirs = StreamRow.tenant_id == stream.tenant_id, StreamRow.turn_id == stream.turn_id
     with database.writing() as session:
-        row = session.scalars(select(StreamRow).where(*theirs).with_for_update(key_share=True)).first()
+        row = session.find(StreamRow, stream.turn_id, lock=True)
         if row is None or row.holder != stream.holder:
             return False
-        session.execute(update(StreamRow).where(*theirs).values(holder=holder))
+        row.holder = holder
         return True
 
 
 def forget_old(now: datetime | None = None) -> None:
     """Drop the streams of all tenants after `RETENTION`."""
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(delete(StreamRow).where(StreamRow.begun_at < (now or datetime.now(UTC)) - RETENTION))
 
 
 def erase(subject: str) -> None:
     """Drop the streams of a person of the tenant in context."""
-    tenant_id = context.current().tenant_id
-    theirs = StreamRow.tenant_id == tenant_id, StreamRow.owner == Tenant(tenant_id, subject).key(_STREAM)
+    theirs = StreamRow.owner == Tenant(context.current().tenant_id, subject).key(_STREAM)
     with database.writing() as session:
-        session.execute(delete(StreamRow).where(*theirs))
+        session.execute(delete(StreamRow).where(theirs))
 
 
 def owner() -> str:

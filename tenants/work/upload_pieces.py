@@ -12,7 +12,6 @@ from pathlib import Path
 
 from sqlalchemy import ColumnElement, delete, func, select
 
-from tenants.core import context
 from tenants.storage import database
 from tenants.storage.shared_tables import UploadPieceRow
 
@@ -32,7 +31,6 @@ class Pieces:
         """Store the next piece of a file."""
         self._number += 1
         row = UploadPieceRow(
-            tenant_id=context.current().tenant_id,
             job_id=self.job_id,
             number=self._number,
             name=name,
@@ -45,13 +43,13 @@ class Pieces:
 
 def fetch(job_id: str, folder: Path) -> None:
     """Write the files of an upload into a folder and replace its content; do nothing for an empty upload."""
-    numbers = select(UploadPieceRow.number).where(*_of(job_id)).order_by(UploadPieceRow.number)
+    numbers = select(UploadPieceRow.number).where(_of(job_id)).order_by(UploadPieceRow.number)
     with database.reading() as session:
         known = session.scalars(numbers).all()
     if known:
         shutil.rmtree(folder, ignore_errors=True)
     for number in known:
-        piece = select(UploadPieceRow.name, UploadPieceRow.data).where(*_of(job_id), UploadPieceRow.number == number)
+        piece = select(UploadPieceRow.name, UploadPieceRow.data).where(_of(job_id), UploadPieceRow.number == number)
         with database.reading() as session:
             name, data = session.execute(piece).one()
         path = folder / name
@@ -63,17 +61,16 @@ def fetch(job_id: str, folder: Path) -> None:
 def remove(job_id: str) -> None:
     """Remove the files of an upload."""
     with database.writing() as session:
-        session.execute(delete(UploadPieceRow).where(*_of(job_id)))
+        session.execute(delete(UploadPieceRow).where(_of(job_id)))
 
 
 def silent(now: datetime | None = None) -> Iterator[str]:
     """Return the uploads of the tenant in context without data for `ABANDONED`."""
-    of_tenant = UploadPieceRow.tenant_id == context.current().tenant_id
-    query = select(UploadPieceRow.job_id).where(of_tenant).group_by(UploadPieceRow.job_id)
+    query = select(UploadPieceRow.job_id).group_by(UploadPieceRow.job_id)
     last = func.max(UploadPieceRow.created_at)
     with database.reading() as session:
         yield from session.scalars(query.having(last < (now or datetime.now(UTC)) - ABANDONED)).all()
 
 
-def _of(job_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return UploadPieceRow.tenant_id == context.current().tenant_id, UploadPieceRow.job_id == job_id
+def _of(job_id: str) -> ColumnElement[bool]:
+    return UploadPieceRow.job_id == job_id

@@ -11,6 +11,7 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
+from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
 from tenants.storage.tables import AuditRow
@@ -35,7 +36,7 @@ def outdated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 
 def links_of(tenant_id: str, settings: Settings) -> int:
-    with database.reading(settings) as session:
+    with database.across_tenants(settings) as session:
         count = session.scalar(select(func.count()).select_from(AuditRow).where(AuditRow.tenant_id == tenant_id))
     return count or 0
 
@@ -43,7 +44,8 @@ def links_of(tenant_id: str, settings: Settings) -> int:
 def test_records_are_pruned_in_batches(outdated: Settings) -> None:
     commits: list[object] = []
     event.listen(database.engine(outdated), "commit", commits.append)
-    assert store.prune(ATTACKER, datetime.now(UTC) - timedelta(days=30), outdated) == TURNS
+    with acting_as(Tenant(ATTACKER, "anna")):
+        assert store.prune(datetime.now(UTC) - timedelta(days=30), outdated) == TURNS
     assert len(commits) >= 3, "others write in between"
     assert links_of(ATTACKER, outdated) == 3, "each batch says what it has dropped"
     with acting_as(Tenant(ATTACKER, "anna")):
@@ -53,12 +55,12 @@ def test_records_are_pruned_in_batches(outdated: Settings) -> None:
 def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(
     outdated: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real: Callable[[str, Settings], AbstractContextManager[object]] = store._appending
+    real: Callable[[Settings], AbstractContextManager[object]] = store._appending
 
-    def failing(tenant_id: str, settings: Settings) -> AbstractContextManager[object]:
-        if tenant_id == ATTACKER:
+    def failing(settings: Settings) -> AbstractContextManager[object]:
+        if context.current().tenant_id == ATTACKER:
             raise TimeoutError
-        return real(tenant_id, settings)
+        return real(settings)
 
     monkeypatch.setattr(store, "_appending", failing)
     Recorder(outdated)._prune()

@@ -72,7 +72,7 @@ def test_each_tenant_has_its_own_chain(records: Settings) -> None:
     with acting_as(Tenant("globex", "bob")):
         assert search.get("t1").question == "Чужой вопрос?"
         assert search.verify().links == 1
-        store.erase("globex", TurnOwner(person="p"), records)
+        store.erase(TurnOwner(person="p"), records)
     assert search.get("t1").question == "Вопрос?"
     with pytest.raises(NotFound):
         search.get("t2")
@@ -132,7 +132,7 @@ def test_erasing_a_person_deletes_content_and_keeps_the_chain(records: Settings)
     shared = miss("Где все?", "все")
     store.append([entry("t1", question="Где мой секрет?", misses=[asked, shared])], records)
     store.append([entry("t2", person="other", misses=[shared])], records)
-    assert store.erase("acme", TurnOwner(person="p"), records) == ("t1",)
+    assert store.erase(TurnOwner(person="p"), records) == ("t1",)
     assert [record.question for record in search.find(TurnQuery())] == ["Вопрос?", None]
     assert turns_matching(TurnQuery(text="секрет")) == []
     verified = search.verify()
@@ -144,7 +144,7 @@ def test_erasing_a_person_deletes_content_and_keeps_the_chain(records: Settings)
 
 def test_entries_that_arrive_after_an_erasure_are_stored_erased(records: Settings) -> None:
     before, after = datetime.now(UTC) - timedelta(seconds=5), datetime.now(UTC) + timedelta(seconds=60)
-    store.erase("acme", TurnOwner(person="p", session_id="s"), records)
+    store.erase(TurnOwner(person="p", session_id="s"), records)
     on_its_way = [
         entry("t1", at=before, misses=[miss("Где?")]),
         entry("t2", at=before, session_id="another"),
@@ -164,13 +164,13 @@ def test_pruning_drops_what_is_old_and_the_chain_still_verifies(records: Setting
     turns = [entry(f"t{number}", at=AT + timedelta(days=number)) for number in range(6)]
     store.append(turns, records)
     early = search.verify().head
-    assert store.prune("acme", AT + timedelta(days=4), records) == 4
+    assert store.prune(AT + timedelta(days=4), records) == 4
     assert turns_matching() == ["t5", "t4"]
     assert search.verify().faults == ()
     assert search.verify(Head(early.sequence, early.hash)).faults == ()
-    assert store.prune("acme", AT + timedelta(days=4), records) == 0
+    assert store.prune(AT + timedelta(days=4), records) == 0
     store.append([entry("t9")], records)
-    assert store.prune("acme", datetime.now(UTC) + timedelta(days=1), records) == 4
+    assert store.prune(datetime.now(UTC) + timedelta(days=1), records) == 4
     assert (search.verify().links, search.verify().faults) == (1, ())
 
 

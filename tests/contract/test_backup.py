@@ -33,6 +33,7 @@ from tenants.knowledge import documents
 from tenants.privacy import erasures, persons, removal
 from tenants.privacy.persons import Person
 from tenants.storage import database, sealed
+from tenants.storage.sessions import tell_server
 from tenants.work import claims, jobs, uploads
 from tests.audits import entry
 from tests.chats import handed_over, webhook
@@ -89,6 +90,7 @@ def filled(records: Settings, tmp_path: Path) -> Settings:
 def contents(settings: Settings) -> dict[str, tuple[int, str]]:
     """Return the number of rows and a digest for each table."""
     with database.engine(settings).connect() as connection:
+        tell_server(connection, None)
         counts = Counter[str]()
         told = {}
         for name, pieces in rows.parts(connection, counts):

@@ -254,7 +254,7 @@ def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant
     chunks.upsert([point(1)])
     thief = Tenant(f"t{uuid4().hex}", "eve")
     Registry().add(thief.tenant_id)
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         owner, other = (session.get_one(TenantRow, name) for name in (tenant.tenant_id, thief.tenant_id))
         name, owner.collection = owner.collection, "elsewhere"
         session.flush()

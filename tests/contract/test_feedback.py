@@ -49,7 +49,7 @@ def test_a_verdict_on_an_anonymous_turn_stores_no_identity() -> None:
 @pytest.mark.parametrize("turn_id", ["foreign", "nothing", "erased"])
 def test_only_a_turn_that_the_audit_holds_is_judged(records: Settings, turn_id: str) -> None:
     store.append([entry("erased", person="carl")], records)
-    store.erase("acme", TurnOwner("carl"), records)
+    store.erase(TurnOwner("carl"), records)
     with pytest.raises(NotFound, match="turn_unknown"):
         feedback.give(turn_id, "anna", "up")
     assert stored() == []
@@ -59,9 +59,9 @@ def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
     store.append([entry("t3", person="bob", at=AT + timedelta(days=2))], records)
     for turn_id in ("t1", "t2", "t3"):
         feedback.give(turn_id, "carl", "down")
-    store.prune("acme", AT + timedelta(days=1), records)
+    store.prune(AT + timedelta(days=1), records)
     assert stored() == [("t3", "carl", "down", None)]
-    store.erase("acme", TurnOwner("bob"), records)
+    store.erase(TurnOwner("bob"), records)
     assert stored() == []
 
 

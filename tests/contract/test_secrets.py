@@ -33,7 +33,7 @@ TOOL = {
 
 
 def stored(column: str, table: str) -> str:
-    with database.reading() as session:
+    with database.across_tenants() as session:
         return "".join(map(str, session.execute(text(f"SELECT {column} FROM {table}")).scalars()))
 
 

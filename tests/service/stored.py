@@ -56,7 +56,7 @@ def prepared(folder: Path, provider_key: RSAPrivateKey, models_url: str) -> Sett
                 policy.change(**fields)
         for tenant_id in ("acme", "globex"):
             store.append([recorded(tenant_id)], settings)
-            with database.writing(settings) as session:
+            with database.across_tenants(settings, write=True) as session:
                 session.add(finished_job(tenant_id))
                 session.add(kept_tool(tenant_id))
                 session.add(stored_chat(tenant_id))

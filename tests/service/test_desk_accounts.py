@@ -79,7 +79,7 @@ def signed_in(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[st
     with httpx.Client(base_url=server.url, timeout=60) as client:
 
         def sign_in(role: str) -> Browser:
-            with database.reading() as session:
+            with database.across_tenants() as session:
                 row = session.get(OperatorRow, staff[role])
                 assert row is not None
             return Browser(client, sessions.begin(operators.operator_of(row), address="", browser="test"))

@@ -119,14 +119,14 @@ def test_a_chain_that_was_changed_is_shown_with_the_place(
         return page.text
 
     assert "Журнал цел" in verify()
-    with database.writing(installation) as session:
+    with database.across_tenants(installation, write=True) as session:
         _set_outcome(session, "audit-7", "refused")
     try:
         broken = verify()
         assert "Журнал изменён" in broken
         assert "/desk/turns/audit-7" in broken
     finally:
-        with database.writing(installation) as session:
+        with database.across_tenants(installation, write=True) as session:
             _set_outcome(session, "audit-7", "answered")
     assert "Журнал цел" in verify()
 

@@ -432,7 +432,7 @@ def test_moments_are_written_in_the_readers_time_and_language(
     browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
 ) -> None:
     moment = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(update(ChatMessageRow).where(ChatMessageRow.chat_id == chat.chat_id).values(created_at=moment))
     with signed_in(browser, server, staff["Анна"]) as context:
         page = opened(context, server, f"/desk/chat/{chat.chat_id}")

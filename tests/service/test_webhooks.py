@@ -108,7 +108,7 @@ def is_dead_at_last(delivery: Delivery) -> bool:
     """Whether the delivery has ended, after having it fail as if for more than a day. It may be in work meanwhile."""
     changed = {"attempts": len(outbox.RETRY_SECONDS), "next_at": datetime.now(UTC)}
     pending = and_(OutboxRow.delivery_id == delivery.delivery_id, OutboxRow.state == "pending")
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(update(OutboxRow).where(pending).values(**changed))
     return bool(outbox.latest(state="dead"))
 

@@ -189,7 +189,7 @@ def test_a_changed_document_lists_the_answers_that_it_changes(edited: tuple[Reco
 
 
 def test_an_erased_turn_is_counted_and_not_asked(edited: tuple[Record, ...]) -> None:
-    store.erase("edited", TurnOwner(person=edited[0].person), get_settings())
+    store.erase(TurnOwner(person=edited[0].person), get_settings())
     records = search.find(TurnQuery(), limit=5)
     turns = run(Trial(), records)
     assert turns == []

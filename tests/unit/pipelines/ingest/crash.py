@@ -196,7 +196,7 @@ def check_tidy(_: int, tenant_id: str) -> None:
         folder = get_settings().data_dir / "index"
         assert {path.name for path in folder.glob(f"{placement.collection}~g*")} == known
         terms = select(LexiconPartRow.generation).where(LexiconPartRow.tenant_id == tenant_id)
-        with database.reading() as session:
+        with database.across_tenants() as session:
             assert {placement.at(number).physical for number in session.scalars(terms)} <= known
 
 

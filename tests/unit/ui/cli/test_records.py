@@ -89,7 +89,7 @@ def test_a_touched_audit_is_told_with_an_exit_code() -> None:
     assert opora("audit", "verify", "--head", anchor).exit_code == 0
     assert opora("audit", "verify", "--head", f"{head['sequence']}:{'0' * 64}").exit_code == 1
     assert opora("audit", "verify", "--head", "nonsense").exit_code == 2
-    with database.writing() as session:
+    with database.across_tenants(write=True) as session:
         session.execute(update(AuditRow).where(AuditRow.turn_id == "t1").values(outcome="refused"))
     broken = opora("audit", "verify")
     assert broken.exit_code == 1

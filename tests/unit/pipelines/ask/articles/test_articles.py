@@ -233,6 +233,6 @@ def test_erasing_a_person_leaves_nothing_of_them_in_gaps_and_previews(written: A
     article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
     written.preview(article.article_id, lambda _preview: None)
     person = search.find(TurnQuery(), limit=1)[0].person
-    store.erase("acme", TurnOwner(person=person), get_settings())
+    store.erase(TurnOwner(person=person), get_settings())
     assert gaps.all(None) == ()
     assert articles.get(article.article_id).preview is None

@@ -67,7 +67,7 @@ def scripted(shared_installation: None) -> Iterator[tuple[Evaluation, ScriptedEn
 
 def rows() -> dict[str, int]:
     """Rows of each table of the installation."""
-    with database.reading() as session:
+    with database.across_tenants() as session:
         tables = [table for table in Base.metadata.sorted_tables if table.name not in OWN]
         return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
 

@@ -1,0 +1,40 @@
+"""Conversion of rows to and from the frozen dataclasses that the rest of the code works with."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+from tenants.storage.tables import Base
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Record = TypeVar("Record", bound=DataclassInstance)
+else:
+    Record = TypeVar("Record")
+
+
+def record_of(kind: type[Record], row: Base, **other: object) -> Record:
+    """Return a dataclass with the values of a row's attributes of the same names. Lists become tuples.
+
+    :param other: fields that the row has in another form, or not at all.
+    """
+    values = {name: getattr(row, name) for name in _names(kind) if name not in other}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}, **other)
+
+
+def columns_of(record: "DataclassInstance") -> dict[str, object]:
+    """Return the fields of a dataclass as values of columns. Tuples become lists, mappings become dictionaries."""
+    return {name: _stored(getattr(record, name)) for name in _names(type(record))}
+
+
+def _stored(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+@cache
+def _names(kind: "type[DataclassInstance]") -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
