@@ -79,7 +79,8 @@ def _likeness(query: str, heading: str, passage: Passage, spans: _Spans) -> floa
 
 def _sections(passage: Passage) -> Iterator[tuple[str, _Spans]]:
     """Yield each heading of a passage with the sentences below it; small sections share a passage."""
-    heading, spans = innermost(passage.heading) or passage.title, []
+    heading = innermost(passage.heading) or passage.title
+    spans: _Spans = []
     for span in passage.sentences:
         sentence = passage.text[slice(*span)]
         if match := _HEADING.match(sentence):

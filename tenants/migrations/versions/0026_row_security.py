@@ -5,8 +5,8 @@ from sqlalchemy import inspect
 
 from tenants.migrations.row_security import protect
 
-revision = "0028"
-down_revision = "0026"
+revision = "0026"
+down_revision = "0025"
 
 
 def upgrade() -> None:
