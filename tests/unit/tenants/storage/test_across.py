@@ -35,7 +35,7 @@ ACROSS = {
 }
 """Functions that open a session over all tenants, by file."""
 
-CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/sessions.py"}
+CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/diagnosis.py", "storage/sessions.py"}
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
 SQL = {"audit/shared_spool.py", "backup/taking.py", "storage/database.py", "storage/notices.py", "storage/sessions.py"}
