@@ -19,8 +19,6 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.events import EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from pipelines.gate import Route
-from settings import Settings
 from tenants.core.errors import Invalid
 
 MODEL = "ask"
@@ -61,15 +59,6 @@ class ChatRequest(BaseModel):
     contact: str | None = None
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Return the open routes."""
-    limit = settings.max_body_bytes
-    return (
-        Route("GET", "/v1/models", scope="ask"),
-        Route("POST", "/v1/chat/completions", scope="ask", body=ChatRequest, limit=limit),
-    )
-
-
 async def complete(
     runner: Runner, request: ChatRequest, key: str | None
 ) -> ChatCompletion | AsyncGenerator[ChatCompletion, None]:
@@ -83,7 +72,7 @@ async def complete(
     if request.stream:
         return _chunks(await runner.stream(question, key, history))
     turn_id = str(uuid4())
-    answer = TurnAnswer.model_validate_json(await runner.answer(question, turn_id, key, history))
+    answer = await runner.answer(question, turn_id, key, history)
     result = answer.model_dump(mode="json")
     return ChatCompletion(
         **_envelope(turn_id),

@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from pipelines.gate import Route
 from pipelines.ingest.relation_contract import (
     EdgeKey,
     EdgePart,
@@ -13,27 +12,18 @@ from pipelines.ingest.relation_contract import (
     RejectedAnswer,
     RejectedPart,
     RejectedRequest,
-    edge_part,
     edges_answer,
     rejected_answer,
-    rejected_part,
 )
+from pipelines.routes import OpenRouter
 from tenants.knowledge import edges, rejected
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
 _REJECTED_ITEM = "/rejected/{rejected_id}"
 _BODY_BYTES = 20_000
-ROUTES = (
-    Route("GET", _EDGES, scope="ingest"),
-    Route("PUT", _EDGES, scope="ingest", body=EdgeRequest, limit=_BODY_BYTES),
-    Route("DELETE", _EDGES, scope="ingest"),
-    Route("GET", _REJECTED, scope="ingest"),
-    Route("PUT", _REJECTED, scope="ingest", body=RejectedRequest, limit=_BODY_BYTES),
-    Route("DELETE", _REJECTED_ITEM, scope="ingest"),
-)
 
-router = APIRouter(tags=["relations"])
+router = OpenRouter("ingest", limit=_BODY_BYTES, tags=["relations"])
 
 
 @router.get(_EDGES)
@@ -45,7 +35,7 @@ def list_edges(doc_id: str | None = None) -> EdgesAnswer:
 @router.put(_EDGES)
 def put_edge(body: EdgeRequest) -> EdgePart:
     """Add an edge, or replace the existing one of this kind between the two documents."""
-    return edge_part(edges.put(body.edge()))
+    return EdgePart.model_validate(edges.put(body.edge()))
 
 
 @router.delete(_EDGES)
@@ -64,7 +54,7 @@ def list_rejected() -> RejectedAnswer:
 @router.put(_REJECTED)
 def put_rejected(body: RejectedRequest) -> RejectedPart:
     """Reject an approach, or update the reason and date of an existing rejection."""
-    return rejected_part(rejected.put(body.rejected()))
+    return RejectedPart.model_validate(rejected.put(body.rejected()))
 
 
 @router.delete(_REJECTED_ITEM)

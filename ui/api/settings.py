@@ -1,12 +1,13 @@
 """`/settings`: a tenant's policy and the history of changes."""
 
+from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.ask.settings_changes import undo
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.accounts import changes, policy
 from tenants.accounts.changes import Area, Change
 from tenants.accounts.policy import Policy
@@ -75,17 +76,7 @@ class SignInAnswer(BaseModel):
     provider: ProviderPart | None
 
 
-ROUTES = (
-    Route("GET", _POLICY, scope="admin"),
-    Route("PATCH", _POLICY, scope="admin", body=PolicyChange, limit=_BODY_BYTES),
-    Route("GET", _CHANGES, scope="admin"),
-    Route("POST", _UNDO, scope="admin"),
-    Route("GET", _SIGN_IN, scope="admin"),
-    Route("PUT", _SIGN_IN, scope="admin", body=Provider, limit=_BODY_BYTES),
-    Route("DELETE", _SIGN_IN, scope="admin"),
-)
-
-router = APIRouter(tags=["settings"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["settings"])
 
 
 @router.get(_POLICY)
@@ -143,16 +134,7 @@ def sign_in_answer() -> SignInAnswer:
 
 def change_part(change: Change) -> ChangePart:
     """Return a change in its public form."""
-    return ChangePart(
-        change_id=change.change_id,
-        at=change.at.isoformat(),
-        by=change.by,
-        area=change.area,
-        act=change.act,
-        about=change.about,
-        before=dict(change.before),
-        after=dict(change.after),
-    )
+    return ChangePart.model_validate({**asdict(change), "at": change.at.isoformat()})
 
 
 def _policy_answer(now: Policy) -> PolicyAnswer:

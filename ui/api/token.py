@@ -3,10 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.access import issued_tokens, revocations
 from tenants.access.issued_tokens import GRACE, IssuedToken
@@ -21,7 +20,7 @@ _ROTATE = f"{_TOKENS}/{{token_id}}/rotate"
 _PATH = f"{_TOKENS}/revocations"
 _BODY_BYTES = 20_000
 
-router = APIRouter(tags=["tokens"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["tokens"])
 
 
 class TokenRequest(BaseModel):
@@ -75,6 +74,8 @@ class RevocationRequest(BaseModel):
 class RevocationPart(BaseModel):
     """Revocation of tokens of this kind and value issued up to a moment."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     kind: Kind
     value: str
     until: datetime
@@ -84,15 +85,6 @@ class RevocationsAnswer(BaseModel):
     """All revocations, newest first."""
 
     revocations: tuple[RevocationPart, ...]
-
-
-ROUTES = (
-    Route("GET", _TOKENS, scope="admin"),
-    Route("POST", _TOKENS, scope="admin", body=TokenRequest, limit=_BODY_BYTES),
-    Route("POST", _ROTATE, scope="admin", body=RotationRequest, limit=_BODY_BYTES),
-    Route("GET", _PATH, scope="admin"),
-    Route("POST", _PATH, scope="admin", body=RevocationRequest, limit=_BODY_BYTES),
-)
 
 
 @router.get(_TOKENS)
@@ -118,13 +110,13 @@ def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
 @router.get(_PATH)
 def list_revocations() -> RevocationsAnswer:
     """List the revocations."""
-    return RevocationsAnswer(revocations=tuple(map(_part, revocations.all())))
+    return RevocationsAnswer(revocations=tuple(map(RevocationPart.model_validate, revocations.all())))
 
 
 @router.post(_PATH)
 def revoke(body: RevocationRequest) -> RevocationPart:
     """Revoke tokens issued so far; every replica applies it within seconds."""
-    return _part(revoked(body))
+    return RevocationPart.model_validate(revoked(body))
 
 
 def revoked(request: RevocationRequest) -> Revocation:
@@ -137,7 +129,3 @@ def revoked(request: RevocationRequest) -> Revocation:
     if request.token_id is not None:
         return revocations.revoke("token", request.token_id)
     return revocations.revoke("subject", request.subject) if request.subject else revocations.revoke("tenant")
-
-
-def _part(revocation: Revocation) -> RevocationPart:
-    return RevocationPart(kind=revocation.kind, value=revocation.value, until=revocation.until)

@@ -5,11 +5,10 @@ Source parts with what the answer cites come first, then text parts with the not
 `data-iteration` (the figures of each retrieval pass) are transient: `onData` gets them, no message keeps them.
 """
 
-import json
 from collections.abc import AsyncIterable, Iterator, Mapping
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
@@ -18,7 +17,8 @@ from pipelines.ask.events import Event
 from pipelines.ask.openai_chat import ChatRequest, Message, parse, text_of
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
+from pipelines.sse import json_event
 from settings import Settings
 from ui.api.stream import until_shutdown
 
@@ -56,19 +56,13 @@ class UiRequest(BaseModel):
     contact: str | None = None
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    return (Route("POST", _PATH, scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
-
-
-def router(runner: Runner) -> APIRouter:
+def router(runner: Runner, settings: Settings) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = APIRouter(tags=["ask"])
+    endpoints = OpenRouter("ask", limit=settings.max_body_bytes, tags=["ask"])
 
     async def begun(
         request: UiRequest, response: Response, idempotency_key: Annotated[str | None, Header()] = None
     ) -> Stream:
-        # A dependency, so that errors are answered before the response begins.
         messages = (
             Message(role=message.role, content="\n".join(part.text for part in message.parts if part.type == "text"))
             for message in request.messages
@@ -118,4 +112,4 @@ def _text(event: Event) -> Iterator[ServerSentEvent]:
 
 
 def _part(kind: str, **fields: object) -> ServerSentEvent:
-    return ServerSentEvent(raw_data=json.dumps({"type": kind, **fields}, ensure_ascii=False))
+    return json_event(None, {"type": kind, **fields})

@@ -4,20 +4,19 @@ import asyncio
 from functools import partial
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from pipelines import pages, problems
 from pipelines.connections import address_of
-from pipelines.gate import Route
 from pipelines.pools import Pool
-from settings import get_settings
+from pipelines.routes import OpenRouter, opens
 from tenants.access.quotas import RateLimiter
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy, CallerError, Invalid, RateLimited, Unauthenticated
+from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
 from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES, Operator
-from ui.desk.view import Desk, back_to, home
+from ui.desk.view import Desk, back_to, home, or_again
 
 _FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
@@ -29,25 +28,10 @@ _HASHED_AT_ONCE = 4
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
 
-ROUTES = (
-    Route("GET", pages.SIGN_IN, page=True),
-    Route("POST", pages.SIGN_IN, page=True, limit=_FORM_BYTES),
-    Route("GET", "/desk/account", scope=pages.SIGNED_IN, page=True),
-    *(
-        Route("POST", f"/desk/{path}", scope=pages.SIGNED_IN, page=True, limit=_FORM_BYTES)
-        for path in ("sign-out", "account/password", "account/sessions/end", "account/sessions/end-all")
-    ),
-    Route("GET", "/desk/people", scope="admin", page=True),
-    *(
-        Route("POST", f"/desk/people/{act}", scope="admin", page=True, limit=_FORM_BYTES)
-        for act in ("add", "change", "remove", "password", "sign-out")
-    ),
-)
 
-
-def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter("admin", limit=_FORM_BYTES, page=True, include_in_schema=False)
     hashing = Pool("passwords", 6)
     _add_signing_in(endpoints, desk, limiter, hashing)
     _add_account(endpoints, desk, limiter, hashing)
@@ -56,16 +40,18 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     return endpoints
 
 
-def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     @endpoints.get(pages.SIGN_IN)
+    @opens(scope=None)
     def show_sign_in(next: Annotated[str, Query(max_length=500)] = "") -> Response:
         return desk.public("sign_in.html", next=pages.local(next, ""))
 
     @endpoints.post(pages.SIGN_IN)
+    @opens(scope=None)
     async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
         address = address_of(request)
         try:
-            await _admit(limiter, login, address)
+            await _admit(limiter, desk.settings.sign_ins_per_minute, login, address)
             operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
         except (Unauthenticated, RateLimited, Busy) as refused:
             _, detail = problems.explained(refused)
@@ -81,13 +67,14 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hash
         return await asyncio.to_thread(begin)
 
     @endpoints.post("/desk/sign-out")
+    @opens(scope=pages.SIGNED_IN)
     def sign_out() -> Response:
         signed_in = sessions.current()
         sessions.end(signed_in.operator, signed_in.session_id)
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     def account(fault: str = "", status: int = 200) -> Response:
         signed_in = sessions.current()
         return desk.page(
@@ -95,39 +82,43 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing
         )
 
     @endpoints.get("/desk/account")
+    @opens(scope=pages.SIGNED_IN)
     def show_account() -> Response:
         return account()
 
     @endpoints.post("/desk/account/password")
+    @opens(scope=pages.SIGNED_IN)
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
         operator = sessions.current().operator
         address = address_of(request)
         # Someone who has taken over a session must not be able to guess the password here.
-        await _admit(limiter, operator.login, address)
+        await _admit(limiter, desk.settings.sign_ins_per_minute, operator.login, address)
 
         def change() -> Response:
             try:
                 operators.authenticate(operator.login, password)
                 _set_password(operator, new_password)
             except CallerError as refused:
-                return account(problems.explained(refused)[1], 422)
+                return account(problems.detail(refused), 422)
             # All sessions have ended, including this one: continue with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
         return await hashing.run({address: _HASHED_AT_ONCE}, change)
 
     @endpoints.post("/desk/account/sessions/end")
+    @opens(scope=pages.SIGNED_IN)
     def end_session(session_id: _Short) -> Response:
         sessions.end(sessions.current().operator, session_id)
         return back_to("/desk/account")
 
     @endpoints.post("/desk/account/sessions/end-all")
+    @opens(scope=pages.SIGNED_IN)
     def end_all_sessions() -> Response:
         sessions.end_all(sessions.current().operator)
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_people(endpoints: APIRouter, desk: Desk) -> None:
+def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
     def people(fault: str = "", status: int = 200) -> Response:
         return desk.page(
             "people.html", status, section="people", people=operators.all(), roles=TENANT_ROLES, fault=fault
@@ -137,22 +128,21 @@ def _add_people(endpoints: APIRouter, desk: Desk) -> None:
     def show_people() -> Response:
         return people()
 
+    def refused_people(refused: OporaError, **_: object) -> Response:
+        return people(problems.detail(refused), refused.status)
+
     @endpoints.post("/desk/people/add")
+    @or_again(refused_people, Invalid)
     def add_person(
         login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
     ) -> Response:
-        try:
-            operators.add(login, password, role=operators.checked_role(role), name=name)
-        except Invalid as refused:
-            return people(problems.explained(refused)[1], 422)
+        operators.add(login, password, role=operators.checked_role(role), name=name)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/change")
+    @or_again(refused_people, Invalid)
     def change_person(login: _Short, role: _Short = "", name: _Short = "") -> Response:
-        try:
-            operators.change(login, role=role, name=name)
-        except Invalid as refused:
-            return people(problems.explained(refused)[1], 422)
+        operators.change(login, role=role, name=name)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/sign-out")
@@ -163,16 +153,14 @@ def _add_people(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.post("/desk/people/remove")
     def remove_person(login: _Short) -> Response:
         if login == sessions.current().operator.login:
-            return people(problems.explained(Invalid("operator_oneself"))[1], 422)
+            return people(problems.detail(Invalid("operator_oneself")), 422)
         operators.remove(login)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/password")
+    @or_again(refused_people, Invalid)
     def set_password(login: _Short, password: _Password = "") -> Response:
-        try:
-            operators.set_password(login, password)
-        except Invalid as refused:
-            return people(problems.explained(refused)[1], 422)
+        operators.set_password(login, password)
         return back_to("/desk/people")
 
 
@@ -183,8 +171,7 @@ def _set_password(operator: Operator, password: str) -> None:
         operators.set_password(operator.login, password)
 
 
-async def _admit(limiter: RateLimiter, login: str, address: str) -> None:
-    most = get_settings().sign_ins_per_minute
+async def _admit(limiter: RateLimiter, most: int, login: str, address: str) -> None:
     with acting_as(_NO_TENANT):
         await limiter.admit_each(
             {

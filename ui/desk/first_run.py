@@ -4,17 +4,16 @@ import asyncio
 from typing import Annotated, TypeAlias
 from uuid import uuid4
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from pipelines import pages, problems
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.connections import public_url
-from pipelines.gate import Route
-from settings import get_settings
+from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import sites
@@ -23,32 +22,26 @@ from tenants.desk import evaluation_results, first_run, operators
 from tenants.knowledge import catalogue
 from tenants.work import jobs
 from ui.desk import conversation, job
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 _LINK = "/desk/first-run/{secret}"
 _WELCOME = "/desk/welcome"
 _FORM_BYTES = 20_000
 _Short: TypeAlias = Annotated[str, Form(max_length=500)]
 
-ROUTES = (
-    Route("GET", _LINK, page=True),
-    Route("POST", _LINK, page=True, limit=_FORM_BYTES),
-    Route("GET", _WELCOME, scope="admin", page=True),
-    Route("POST", f"{_WELCOME}/ask", scope="admin", page=True, limit=_FORM_BYTES),
-    Route("POST", f"{_WELCOME}/site", scope="admin", page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, runner: Runner) -> APIRouter:
+def router(desk: Desk, runner: Runner) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter("admin", limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(_LINK)
+    @opens(scope=None)
     def show_first_run(secret: str) -> Response:
         first_run.check(secret)
         return desk.public("first_run.html", secret=secret, locales=LOCALES)
 
     @endpoints.post(_LINK)
+    @opens(scope=None)
     async def set_up(
         request: Request,
         secret: str,
@@ -67,7 +60,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
                 chosen = locale if locale in LOCALES else LOCALES[0]
                 admin = first_run.set_up(secret, **given, locale=chosen, password=password)
             except Invalid as refused:
-                fault = problems.explained(refused)[1]
+                fault = problems.detail(refused)
                 return desk.public(
                     "first_run.html", 422, secret=secret, locales=LOCALES, given=given, chosen=locale, fault=fault
                 )
@@ -93,7 +86,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
             measured=any(one.state == "done" for one in evaluation_results.latest()),
             people=len(operators.all()),
             address=public_url(request),
-            limit=get_settings().max_files_bytes,
+            limit=desk.settings.max_files_bytes,
             passages=conversation.passages,
             **{**shown, **values},
         )
@@ -108,24 +101,25 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
         """Ask as a customer would, and see the sources of the answer."""
         try:
             asked = AskRequest(question=question)
-            turn = TurnAnswer.model_validate_json(await runner.answer(asked, str(uuid4()), None))
+            turn = await runner.answer(asked, str(uuid4()), None)
         except ValidationError as unfit:
-            fault = problems.explained(problems.from_validation(unfit))[1]
+            fault = problems.detail(problems.from_validation(unfit))
             return await asyncio.to_thread(steps, request, 422, asked=question, turn=None, ask_fault=fault)
         except OporaError as refused:
-            fault = problems.explained(refused)[1]
+            fault = problems.detail(refused)
             return await asyncio.to_thread(steps, request, refused.status, asked=question, turn=None, ask_fault=fault)
         return await asyncio.to_thread(steps, request, asked=asked.question, turn=turn)
 
+    def refused_origin(refused: OporaError, request: Request, key: str, origin: str) -> Response:  # noqa: ARG001
+        return steps(request, refused.status, site_fault=problems.detail(refused), origin=origin)
+
     @endpoints.post(f"{_WELCOME}/site")
-    def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:
+    @or_again(refused_origin, Invalid)
+    def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:  # noqa: ARG001 - shown again
         """Enter the site of the widget."""
         site = sites.get(key.replace("\0", ""))
-        try:
-            named = sites.checked_origin(origin)
-            sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
-        except Invalid as refused:
-            return steps(request, 422, site_fault=problems.explained(refused)[1], origin=origin)
+        named = sites.checked_origin(origin)
+        sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
         return back_to(f"{_WELCOME}#widget")
 
     return endpoints

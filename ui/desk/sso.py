@@ -3,14 +3,13 @@
 from functools import partial
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines import pages
 from pipelines.connections import public_url
-from pipelines.gate import Route
 from pipelines.pools import Pool
-from settings import get_settings
+from pipelines.routes import OpenRouter
 from tenants.access.quotas import RateLimiter
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
@@ -29,12 +28,10 @@ _ASKED_AT_ONCE = 4
 """Concurrent requests to one tenant's provider."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
-ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
 
-
-def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(None, page=True, include_in_schema=False)
     signing_in = SignIn()
     providers_asked = Pool("sign-in", 16)
 
@@ -72,9 +69,9 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
 
     async def admit(request: Request) -> None:
         address = request.client.host if request.client else ""
-        most = get_settings().sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
+        per_minute = desk.settings.sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
         with acting_as(_NOBODY):
-            await limiter.admit_each({f"single sign-ons from {address}": most})
+            await limiter.admit_each({f"single sign-ons from {address}": per_minute})
 
     def send_there(request: Request, tenant_id: str, next: str) -> Response:
         provider = provider_of(tenant_id)

@@ -6,23 +6,22 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.connections import public_url
-from pipelines.gate import Route
-from settings import get_settings
+from pipelines.routes import OpenRouter, opens
 from tenants.access import quotas
 from tenants.accounts import policy, registry
 from tenants.accounts.registry import Registry
-from tenants.core.errors import Conflict, Invalid
+from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import invitations, sessions
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 _ALL, _ONE = "/desk/tenants", "/desk/tenants/one"
 _INVITATION = "/desk/invitation/{secret}"
@@ -33,28 +32,17 @@ _Short: TypeAlias = Annotated[str, Form(max_length=500)]
 _NO_NUL = r"^[^\x00]*$"
 _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 
-ROUTES = (
-    Route("GET", _ALL, scope=pages.INSTALLATION, page=True),
-    Route("GET", _ONE, scope=pages.INSTALLATION, page=True),
-    *(
-        Route("POST", f"{_ALL}/{act}", scope=pages.INSTALLATION, page=True, limit=_FORM_BYTES)
-        for act in ("add", *_ACTS)
-    ),
-    Route("GET", _INVITATION, page=True),
-    Route("POST", _INVITATION, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.INSTALLATION, limit=_FORM_BYTES, page=True, include_in_schema=False)
     _add_list(endpoints, desk)
     _add_one(endpoints, desk)
     _add_invitation(endpoints, desk)
     return endpoints
 
 
-def _add_list(endpoints: APIRouter, desk: Desk) -> None:
+def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(
         status: int = 200, *, given: Mapping[str, str] | None = None, fault: str = "", done: str = ""
     ) -> Response:
@@ -67,7 +55,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
             nothing=TenantSize(),
             state_of=totals.state,
             locales=LOCALES,
-            given=given or {"locale": get_settings().default_locale},
+            given=given or {"locale": desk.settings.default_locale},
             fault=fault,
             done=done,
         )
@@ -76,17 +64,17 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
     def show_tenants(done: Annotated[str, Query(max_length=20)] = "") -> Response:
         return listed(done=done)
 
+    def refused_tenant(refused: OporaError, request: Request, **given: str) -> Response:  # noqa: ARG001
+        return listed(refused.status, given=given, fault=problems.detail(refused))
+
     @endpoints.post(f"{_ALL}/add")
+    @or_again(refused_tenant, Invalid)
     def add_tenant(request: Request, tenant_id: _Id = "", name: _Short = "", locale: _Short = "") -> Response:
-        given = {"tenant_id": tenant_id, "name": name, "locale": locale}
-        try:
-            added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
-        except Invalid as refused:
-            return listed(422, given=given, fault=problems.explained(refused)[1])
+        added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
         return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
 
 
-def _add_one(endpoints: APIRouter, desk: Desk) -> None:
+def _add_one(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_ONE)
     def show_tenant(id: Annotated[str, Query(max_length=255, pattern=_NO_NUL)] = "") -> Response:
         return _one(desk, id)
@@ -101,30 +89,31 @@ def _add_one(endpoints: APIRouter, desk: Desk) -> None:
         registry.resume(id, sessions.current().operator.login)
         return _one(desk, id, done="resumed")
 
+    def refused_change(refused: OporaError, id: str, typed: str = "", **_: object) -> Response:
+        return _one(desk, id, status=refused.status, fault=problems.detail(refused), typed=typed)
+
     @endpoints.post(f"{_ALL}/invite")
+    @or_again(refused_change, Conflict)
     def invite(request: Request, id: _Id = "") -> Response:
-        try:
-            return _one(desk, id, link=_link(request, id))
-        except Conflict as refused:
-            return _one(desk, id, status=refused.status, fault=problems.explained(refused)[1])
+        return _one(desk, id, link=_link(request, id))
 
     @endpoints.post(f"{_ALL}/remove")
+    @or_again(refused_change, Invalid)
     def remove(id: _Id = "", typed: _Id = "") -> Response:
-        try:
-            removal.remove_confirmed(id, typed)
-        except Invalid as refused:
-            return _one(desk, id, status=refused.status, fault=problems.explained(refused)[1], typed=typed)
+        removal.remove_confirmed(id, typed)
         return back_to(f"{_ALL}?done=removed")
 
 
-def _add_invitation(endpoints: APIRouter, desk: Desk) -> None:
+def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_INVITATION)
+    @opens(scope=None)
     def show_invitation(secret: str) -> Response:
         return desk.public(
             "tenants/invitation.html", secret=secret, tenant=invitations.check(secret), login="", name=""
         )
 
     @endpoints.post(_INVITATION)
+    @opens(scope=None)
     async def accept(
         request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = ""
     ) -> Response:
@@ -134,7 +123,7 @@ def _add_invitation(endpoints: APIRouter, desk: Desk) -> None:
                 admin = invitations.accept(secret, login=login, password=password, name=name)
             except Invalid as refused:
                 given = {"secret": secret, "tenant": tenant, "login": login, "name": name}
-                return desk.public("tenants/invitation.html", 422, **given, fault=problems.explained(refused)[1])
+                return desk.public("tenants/invitation.html", 422, **given, fault=problems.detail(refused))
             return pages.signed_in(back_to(_WELCOME), request, admin)
 
         return await asyncio.to_thread(make)
@@ -145,7 +134,7 @@ def _one(
 ) -> Response:
     tenant = Registry().get(tenant_id)
     rules = policy.of(tenant)
-    per_minute, per_day = quotas.limits(rules, get_settings())
+    per_minute, per_day = quotas.limits(rules, desk.settings)
     return desk.page(
         "tenants/one.html",
         status,

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import partial, wraps
+from typing import TypeVar, cast
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -11,10 +12,13 @@ from components.language.figures import number, percent
 from components.language.texts import day as written_day
 from components.language.texts import text
 from pipelines import pages, problems
+from settings import Settings
 from tenants.accounts import registry
-from tenants.core.errors import OporaError
+from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Response])
 
 SEE_OTHER = 303
 """Redirect status after a form was processed."""
@@ -53,11 +57,37 @@ def entries(pages_of: Iterable[tuple[str, str, str]], current: str) -> tuple[Ent
     return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if pages.may(operator, scope))
 
 
-class Desk:
-    """Renders the pages."""
+def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:
+    """Show a form again if its endpoint raises: the decorated function only has to say what happens otherwise.
 
-    def __init__(self, templates: pages.Renderer) -> None:
+    :param show: gets the error and the endpoint's arguments, by name.
+    :param refusals: what may be raised: `Invalid` and `Conflict` if not given.
+    """
+
+    kinds = refusals or (Invalid, Conflict)
+
+    def decorate(endpoint: Endpoint) -> Endpoint:
+        @wraps(endpoint)
+        def run(**given: object) -> Response:
+            try:
+                return endpoint(**given)
+            except kinds as refused:
+                return show(refused, **given)
+
+        return cast("Endpoint", run)
+
+    return decorate
+
+
+class Desk:
+    """Renders the pages.
+
+    :param settings: of the installation, for pages that show them.
+    """
+
+    def __init__(self, templates: pages.Renderer, settings: Settings) -> None:
         self._templates = templates
+        self.settings = settings
 
     def public(self, template: str, status: int = 200, **values: object) -> Response:
         """Render a page for a visitor who is not signed in."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 
@@ -12,8 +12,7 @@ from pipelines.ask.chats import thread
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
 from pipelines.ask.runner import Runner
-from pipelines.gate import Route
-from settings import get_settings
+from pipelines.routes import OpenRouter
 from tenants.chats import store
 from tenants.chats.records import MAX_SEQ
 from tenants.core.errors import Invalid, OporaError
@@ -29,15 +28,10 @@ _THRESHOLDS = ("enough", "graded", "shown")
 _HISTORY = TypeAdapter(tuple[Earlier, ...])
 _Form: TypeAlias = dict[str, str]
 
-ROUTES = (
-    Route("GET", _PATH, scope=SCOPE, page=True),
-    Route("POST", _PATH, scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, runner: Runner) -> APIRouter:
+def router(desk: Desk, runner: Runner) -> OpenRouter:
     """Return the page."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_playground(
@@ -56,7 +50,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
             asked = _asked(form, history)
             tried = await try_out(runner, asked)
         except OporaError as refused:
-            return _page(desk, form, (), status=refused.status, fault=problems.explained(refused)[1])
+            return _page(desk, form, (), status=refused.status, fault=problems.detail(refused))
         first = tried[0].answer
         options = first.clarification.options if first.clarification else ()
         newest = Earlier(question=asked.question, outcome=first.outcome, options=options)
@@ -85,7 +79,7 @@ def _page(
         packed=_HISTORY.dump_json(history).decode(),
         asked=asked,
         tried=[(one, conversation.passages(one.answer)) for one in tried],
-        profiles=get_settings().profiles,
+        profiles=desk.settings.profiles,
         qualities=tuple(PASSES),
         sides=_SIDES,
         thresholds=_THRESHOLDS,

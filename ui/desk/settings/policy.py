@@ -1,48 +1,53 @@
 """The tenant's policy: rules by topic, synonyms. Each topic has a separate form."""
 
-from fastapi import APIRouter
+from collections.abc import Iterable
+
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.errors import Conflict, Invalid, NotFound
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
-from ui.desk.settings.policy_fields import GROUPS, policy_fields, read_policy_fields
-from ui.desk.view import Desk
+from ui.desk.settings.forms import FORM_BYTES, Form, Input, Typed
+from ui.desk.settings.policy_fields import GROUPS, form_of
+from ui.desk.view import Desk, or_again
 
 _GROUP = "/policy/{group}"
 _SYNONYMS = "/synonyms"
 
-ROUTES: tuple[Route, ...] = (
-    *pages.reads("", _SYNONYMS),
-    *pages.writes(FORM_BYTES, _GROUP, _SYNONYMS),
-)
+
+def _read_synonyms(typed: str) -> list[list[str]]:
+    return [[word.strip() for word in group.split(",") if word.strip()] for group in forms.lines(typed)]
 
 
-def router(desk: Desk) -> APIRouter:
+def _written_synonyms(groups: Iterable[Iterable[str]]) -> str:
+    return "\n".join(", ".join(group) for group in groups)
+
+
+_SYNONYM_GROUPS = Form(Input("synonyms", "lines", parse=_read_synonyms, write=_written_synonyms))
+
+
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
     _add_rules(endpoints, desk)
     _add_synonyms(endpoints, desk)
     return endpoints
 
 
-def _add_rules(endpoints: APIRouter, desk: Desk) -> None:
+def _add_rules(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT)
     def show_policy(saved: pages.Saved = "") -> Response:
         return _rules(desk, saved=saved)
 
     @endpoints.post(pages.ROOT + _GROUP)
+    @or_again(lambda refused, group, form: _rules(desk, group, form, refused))
     def save_policy(group: str, form: Typed) -> Response:
         if group not in GROUPS:
             raise NotFound
-        try:
-            policy.apply(read_policy_fields(GROUPS[group], form), forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return _rules(desk, group, form, refused)
+        policy.apply(form_of(group).read(form), forms.line(form, "version"))
         return pages.saved(pages.ROOT, group)
 
 
@@ -56,11 +61,10 @@ def _rules(
 ) -> Response:
     """Render the page; after a rejection, with the submitted values and their errors."""
     now = policy.latest()
-    groups = {name: policy_fields(names, now) for name, names in GROUPS.items()}
-    fault = ""
+    values, fault = dict(now), ""
+    groups = {name: form_of(name).show(values) for name in GROUPS}
     if refused is not None and form is not None:
-        typed = policy_fields(GROUPS[group], now, form)
-        fault, groups[group] = forms.refusal(refused, typed, groups[group])
+        fault, groups[group] = form_of(group).again(form, refused, values)
     return _page(desk, "policy", now, refused, groups=groups, group=group, fault=fault, saved=saved)
 
 
@@ -70,27 +74,22 @@ def _page(desk: Desk, here: str, now: Policy, refused: Invalid | Conflict | None
     return pages.page(desk, here, f"{here}.html", status, version=policy.version_of(now), **values)
 
 
-def _add_synonyms(endpoints: APIRouter, desk: Desk) -> None:
+def _add_synonyms(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SYNONYMS)
     def show_synonyms(saved: pages.Saved = "") -> Response:
         return synonyms(policy.latest(), saved=saved)
 
     @endpoints.post(pages.ROOT + _SYNONYMS)
+    @or_again(lambda refused, form: synonyms(policy.latest(), form, refused))
     def save_synonyms(form: Typed) -> Response:
-        typed = forms.area(form, "synonyms")
-        groups = [[word.strip() for word in group.split(",") if word.strip()] for group in forms.lines(typed)]
-        try:
-            policy.apply({"synonyms": groups}, forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return synonyms(policy.latest(), typed, refused)
+        policy.apply(_SYNONYM_GROUPS.read(form), forms.line(form, "version"))
         return pages.saved(pages.ROOT + _SYNONYMS)
 
     def synonyms(
-        now: Policy, typed: str | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
+        now: Policy, form: FormData | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
     ) -> Response:
-        current = Field("synonyms", "lines", "\n".join(", ".join(group) for group in now.synonyms))
-        fields: Fields = (current if typed is None else Field("synonyms", "lines", typed),)
-        fault = ""
-        if refused is not None:
-            fault, fields = forms.refusal(refused, fields, (current,))
+        values, fault = dict(now), ""
+        fields = _SYNONYM_GROUPS.show(values)
+        if form is not None and refused is not None:
+            fault, fields = _SYNONYM_GROUPS.again(form, refused, values)
         return _page(desk, "synonyms", now, refused, fields=fields, fault=fault, saved=saved)

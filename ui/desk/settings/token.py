@@ -4,25 +4,20 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import get_args
 
-from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines import problems
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.access import issued_tokens
 from tenants.access.issued_tokens import IssuedToken
 from tenants.core.context import Scope
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _ALL = "/tokens"
-ROUTES: tuple[Route, ...] = (
-    *pages.reads(_ALL),
-    *pages.writes(FORM_BYTES, _ALL, f"{_ALL}/rotate", f"{_ALL}/revoke"),
-)
 GRACES = (0, 1, 24, 24 * 7)
 """Choices for how many hours a replaced token stays valid."""
 _DAY_SECONDS = 86_400
@@ -30,9 +25,9 @@ _DAYS = "90"
 _FAULTY_FIELDS = {"subject_invalid": "subject", "scope_unknown": "scopes", "ttl_invalid": "days"}
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _ALL)
     def show_tokens(saved: pages.Saved = "") -> Response:
@@ -51,12 +46,10 @@ def router(desk: Desk) -> APIRouter:
         return page(issued=issued)
 
     @endpoints.post(f"{pages.ROOT}{_ALL}/rotate")
+    @or_again(lambda refused, **_: page(fault=problems.detail(refused), status=refused.status), Conflict)
     def rotate_token(form: Typed) -> Response:
         hours = next((hours for hours in GRACES if str(hours) == forms.line(form, "hours")), GRACES[-1])
-        try:
-            return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
-        except Conflict as refused:
-            return page(fault=problems.explained(refused)[1], status=refused.status)
+        return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
 
     @endpoints.post(f"{pages.ROOT}{_ALL}/revoke")
     def revoke_token(form: Typed) -> Response:
