@@ -22,31 +22,29 @@ import components as _components  # noqa: F401
 
 # isort: split
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from hayhooks.server.app import create_app as create_host
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
-from pipelines import metrics, problems, shutdown
-from pipelines.ask import openai_chat
+from pipelines import problems, shutdown
 from pipelines.ask.articles.usecase import Articles
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.chats.mailbox import Mailbox
-from pipelines.ask.contract import AskRequest
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, address_of, raise_file_limit
 from pipelines.cors import SiteCors
-from pipelines.gate import MOST_OPEN, Gate, Route, Shares
+from pipelines.gate import MOST_OPEN, Gate, Shares
 from pipelines.ingest.article import ArticleIngest
-from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
 from pipelines.ingest.mending import Mender
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
+from pipelines.routes import OpenRouter, Route
 from settings import Settings, get_settings
 from tenants import index
 from tenants.access import installation, quotas
@@ -58,49 +56,13 @@ from tenants.core.errors import Busy, NotFound, TryAgain, trail
 from tenants.storage import database, notices
 from tenants.work import claims
 from ui import pages
-from ui.api import (
-    api_docs,
-    contradiction,
-    evaluation,
-    feedback,
-    file,
-    gap,
-    host,
-    hours,
-    insight,
-    job,
-    mcp_tool,
-    operators,
-    playground,
-    records,
-    relation,
-    session,
-    site,
-    stream,
-    token,
-    tool,
-    ui_messages,
-    visitor,
-    webhook,
-)
-from ui.api import articles as article_routes
-from ui.api import desk as desk_routes
-from ui.api import index as index_routes
-from ui.api import library as library_routes
-from ui.api import settings as settings_routes
-from ui.desk import account as account_pages
+from ui.api import api_docs, host, mcp_tool
+from ui.api.all import routers as api_routers
 from ui.desk import assets as desk_assets
-from ui.desk import chat as chat_pages
-from ui.desk import document as document_pages
-from ui.desk import first_run as first_run_pages
-from ui.desk import gap_section, live
-from ui.desk import job as job_pages
-from ui.desk import sso as sso_pages
-from ui.desk import tenant as tenant_pages
-from ui.desk.insights import all as insight_pages
-from ui.desk.settings import all as settings_pages
+from ui.desk.all import routers as desk_routers
 from ui.desk.view import Desk
 from ui.help import pages as help_pages
+from ui.services import Services
 
 log = logging.getLogger("opora.service")
 
@@ -144,59 +106,6 @@ class RouteProvider(Protocol):
     open_routes: tuple[Route, ...]
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Return every open route of the service. The gate rejects requests to any other route."""
-    return (
-        Route("GET", "/healthz"),
-        Route("GET", "/readyz"),
-        Route("GET", "/seen"),
-        *(api_docs.ROUTES if settings.api_docs else ()),
-        Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
-        Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
-        *stream.routes(settings),
-        *ui_messages.routes(settings),
-        *openai_chat.routes(settings),
-        *mcp_tool.routes(settings),
-        *library_routes.routes(settings),
-        *feedback.ROUTES,
-        *playground.routes(settings),
-        *records.ROUTES,
-        *gap.ROUTES,
-        *insight.ROUTES,
-        *evaluation.ROUTES,
-        *job.routes(settings),
-        *index_routes.ROUTES,
-        *relation.ROUTES,
-        *contradiction.ROUTES,
-        *tool.ROUTES,
-        *token.ROUTES,
-        *metrics.routes(settings),
-        *session.ROUTES,
-        *visitor.ROUTES,
-        *file.ROUTES,
-        *desk_routes.ROUTES,
-        *hours.ROUTES,
-        *site.ROUTES,
-        *webhook.ROUTES,
-        *settings_routes.ROUTES,
-        *operators.ROUTES,
-        *account_pages.ROUTES,
-        *chat_pages.ROUTES,
-        *document_pages.ROUTES,
-        *job_pages.routes(settings),
-        *live.ROUTES,
-        *first_run_pages.ROUTES,
-        *article_routes.ROUTES,
-        *gap_section.ROUTES,
-        *insight_pages.ROUTES,
-        *settings_pages.ROUTES,
-        *sso_pages.ROUTES,
-        *tenant_pages.ROUTES,
-        *help_pages.ROUTES,
-        *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
-    )
-
-
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the service as an ASGI application. Raises if any pipeline fails to load, instead of serving only some."""
     settings = settings or get_settings()
@@ -206,94 +115,73 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if not isinstance(asking, AskEndpoint):
         raise TypeError("the ask pipeline does not answer requests")
     limiter = asking.runner.limiter = quotas.RateLimiter(settings)
-    visitors, conversations = Visitors(settings), Conversations(asking.runner)
+    ingest, runner = Ingest(), asking.runner
+    library = Library(ingest.rewrite)
+    services = Services(
+        settings=settings,
+        runner=runner,
+        limiter=limiter,
+        visitors=Visitors(settings),
+        conversations=Conversations(runner),
+        ingest=ingest,
+        library=library,
+        articles=Articles(ArticleIngest(ingest), runner.ask),
+        evaluations=Evaluation(runner.ask, runner),
+    )
     desk = Desk(desk_assets.Templates())
+    mcp = host.offer_ask(app)
+    app.state.open_routes = _add_routes(app, services, desk)
+    _add_gate(app, services, desk)
+    app.add_exception_handler(problems.ProblemException, _problem)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    checks = Mender(library), NightlyCheck(library, settings.check_hour)
+    others = WebhookDelivery(), ChatClock(), Mailbox(settings), services.articles, services.evaluations
+    _add_lifespan(app, settings, limiter, mcp, *checks, *others)
+    return app
+
+
+def _add_routes(app: FastAPI, services: Services, desk: Desk) -> list[Route]:
+    """Add all endpoints and return their routes, which are open. The gate rejects requests to any other route."""
+    opened = [*host.routes(services.settings)]
+
+    def add(router: OpenRouter) -> None:
+        app.include_router(router)
+        opened.extend(router.open)
+
+    for router in (
+        *api_routers(services),
+        *desk_routers(desk, services),
+        pages.router(_has_site),
+        help_pages.router(services.limiter),
+        _health(services.settings),
+    ):
+        add(router)
+    if services.settings.api_docs:
+        add(api_docs.ApiDocs(app, opened).router())
+    opened.extend(_declared_routes(app))
+    return opened
+
+
+def _add_gate(app: FastAPI, services: Services, desk: Desk) -> None:
     # Added last: the gate runs inside CORS (which answers preflights and must add headers to rejections) and request
     # ids, and outside everything that does any work.
     app.user_middleware.append(
         Middleware(
             Gate,
-            routes=(*routes(settings), *_declared_routes(app)),
-            verify=TokenVerifier(settings).verify,
-            visitors=visitors,
+            routes=app.state.open_routes,
+            verify=TokenVerifier(services.settings).verify,
+            visitors=services.visitors,
             tenant_locale=_tenant_locale,
-            locale=settings.default_locale,
+            locale=services.settings.default_locale,
             page_error=desk.error,
             most_open=min(MOST_OPEN, BoundedConnection.at_most or MOST_OPEN),
-            limiter=limiter,
-            shares=_shares(settings),
-            refusals_per_minute=settings.rate_limit_per_minute,
+            limiter=services.limiter,
+            shares=_shares(services.settings),
+            refusals_per_minute=services.settings.rate_limit_per_minute,
         )
     )
     # Outermost, because Hayhooks rejects every other origin.
     app.user_middleware.insert(0, Middleware(SiteCors))
-    app.add_exception_handler(problems.ProblemException, _problem)
-    app.add_exception_handler(RequestValidationError, _unreadable)
-    ingest = Ingest()
-    library = Library(ingest.rewrite)
-    mcp = host.offer_ask(app)
-    app.include_router(stream.router(asking.runner))
-    app.include_router(ui_messages.router(asking.runner))
-    app.include_router(feedback.router(asking.runner.ask))
-    app.include_router(library_routes.router(library))
-    app.include_router(job.router())
-    app.include_router(index_routes.router(ingest.encoder))
-    app.include_router(playground.router(asking.runner))
-    app.include_router(records.router)
-    app.include_router(insight.router)
-    evaluations = Evaluation(asking.runner.ask, asking.runner)
-    app.include_router(relation.router)
-    app.include_router(tool.router)
-    app.include_router(token.router)
-    if metrics.routes(settings):
-        app.include_router(metrics.router(settings, lambda: asking.runner.waiting))
-    app.include_router(session.router(asking.runner, visitors))
-    app.include_router(visitor.router(conversations))
-    app.include_router(file.router(conversations))
-    app.include_router(desk_routes.router(conversations))
-    app.include_router(hours.router())
-    app.include_router(site.router)
-    app.include_router(webhook.router)
-    app.include_router(settings_routes.router)
-    app.include_router(operators.router)
-    articles = Articles(ArticleIngest(ingest), asking.runner.ask)
-    for section in _desk(desk, limiter, conversations, articles, library, evaluations):
-        app.include_router(section)
-    for section in (pages.router(_has_site), help_pages.router(limiter), desk_assets.router()):
-        app.include_router(section)
-    _add_health(app, settings)
-    if settings.api_docs:
-        app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
-    checks = Mender(library), NightlyCheck(library, settings.check_hour)
-    chats = WebhookDelivery(), ChatClock(), Mailbox(settings)
-    _add_lifespan(app, settings, limiter, mcp, *checks, *chats, articles, evaluations)
-    return app
-
-
-def _desk(
-    desk: Desk,
-    limiter: quotas.RateLimiter,
-    conversations: Conversations,
-    articles: Articles,
-    library: Library,
-    evaluations: Evaluation,
-) -> Iterator[APIRouter]:
-    """Return the routes of the desk."""
-    yield account_pages.router(desk, limiter)
-    yield chat_pages.router(desk, conversations)
-    yield document_pages.router(desk, library)
-    yield job_pages.router(desk)
-    yield live.router
-    yield first_run_pages.router(desk, conversations.runner)
-    yield article_routes.router(articles)
-    yield gap.router(articles)
-    yield contradiction.router
-    yield gap_section.router(desk, articles)
-    yield evaluation.router(evaluations)
-    yield insight_pages.router(desk, conversations.runner, evaluations)
-    yield settings_pages.router(desk)
-    yield sso_pages.router(desk, limiter)
-    yield tenant_pages.router(desk)
 
 
 def _shares(settings: Settings) -> Shares:
@@ -411,11 +299,15 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _add_health(app: FastAPI, settings: Settings) -> None:
+def _health(settings: Settings) -> OpenRouter:
+    endpoints = OpenRouter(None, tags=["health"])
+
+    @endpoints.get("/healthz")
     async def healthz() -> Response:
         """Liveness probe: the process answers."""
         return JSONResponse({"status": "ok"})
 
+    @endpoints.get("/readyz")
     async def readyz() -> Response:
         """Readiness probe: the pipelines are warm, the records are readable, and this service owns the index."""
         if shutdown.announced():
@@ -433,13 +325,12 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         damaged = index.damaged()
         return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
 
+    @endpoints.get("/seen")
     async def seen(request: Request) -> Response:
         """Return the address and scheme of this request as the service sees them, to check a reverse proxy."""
         return JSONResponse({"address": address_of(request), "scheme": request.url.scheme})
 
-    app.add_api_route("/seen", seen, methods=["GET"], tags=["health"])
-    app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
-    app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
+    return endpoints
 
 
 def _hold_index(settings: Settings) -> None:

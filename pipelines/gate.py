@@ -19,10 +19,10 @@ from anyio import BrokenResourceError, ClosedResourceError
 from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
-from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import bodies, pages, problems
+from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
 from tenants.access.quotas import RateLimiter, RefusalLimiter
 from tenants.access.tokens import MAX_TOKEN_BYTES
@@ -84,55 +84,6 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """An open route. `scope` None: no token needed. `limit` is the largest body in bytes.
-
-    `per_minute` limits the requests of a visitor (0: unlimited); addresses and sites have a multiple, see `Shares`.
-
-    `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
-    the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
-    which the application reads as they come.
-
-    `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
-    all the rest, neither ever empty.
-    """
-
-    method: str
-    path: str
-    scope: str | None = None
-    visitors: bool = False
-    desk: bool = False
-    page: bool = False
-    files: bool = False
-    body: type[BaseModel] | None = None
-    limit: int = 0
-    per_minute: int = 0
-
-
-class _RouteTable:
-    """Exact paths cost one look-up; only an unknown path is compared to templates.
-
-    The templates are compiled by the router of the host application, so that gate and host never disagree on a path.
-    """
-
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self._exact = {(route.method, route.path): route for route in reversed(routes) if "{" not in route.path}
-        self._templates: list[tuple[re.Pattern[str], Route]] = [
-            (compile_path(route.path)[0], route) for route in routes if "{" in route.path
-        ]
-
-    def find(self, method: str, path: str) -> Route | None:
-        """Return the route of a request; the first listed of several templates. None if no route is open."""
-        return self._exact.get((method, path)) or self._templated(method, path)
-
-    def _templated(self, method: str, path: str) -> Route | None:
-        for pattern, route in self._templates:
-            if route.method == method and (match := pattern.match(path)) and all(match.groups()):
-                return route
-        return None
-
-
 class _ClientDisconnected(Exception):
     """The client closed the connection before its request, or the answer to it, was complete."""
 
@@ -174,7 +125,7 @@ class Gate:
         self.refusals = RefusalLimiter(refusals_per_minute)
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
-        self.routes = _RouteTable(routes)
+        self.routes = RouteTable(routes)
         self.verify = verify
         self.visitors = visitors
         self.tenant_locale = tenant_locale

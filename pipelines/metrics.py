@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -21,8 +21,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from components.models import breaker
-from pipelines.gate import Route
 from pipelines.measures import REGISTRY
+from pipelines.routes import OpenRouter
 from settings import Settings
 from tenants import index
 from tenants.core.errors import OporaError, Unauthenticated
@@ -33,11 +33,6 @@ _FRESH_SECONDS = 10.0
 
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
-
-
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Return the open route, where there is a token for it."""
-    return (Route("GET", PATH),) if settings.metrics_token.get_secret_value() else ()
 
 
 class _Now(Collector):
@@ -86,9 +81,9 @@ def _gauge(name: str, about: str, value: float) -> Metric:
     return GaugeMetricFamily(name, about, value=value)
 
 
-def router(settings: Settings, waiting: Callable[[], int]) -> APIRouter:
+def router(settings: Settings, waiting: Callable[[], int]) -> OpenRouter:
     """Return the route, for `app`."""
-    made, now, token = APIRouter(tags=["health"]), CollectorRegistry(), settings.metrics_token.get_secret_value()
+    made, now, token = OpenRouter(None, tags=["health"]), CollectorRegistry(), settings.metrics_token.get_secret_value()
     now.register(_Now(waiting))
 
     @made.get(PATH)

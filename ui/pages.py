@@ -10,13 +10,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import Header
 from fastapi import Path as PathParameter
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
 
+<<<<<<< HEAD
 from components.language.texts import LOCALES, text
+=======
+from components.language.texts import text
+from pipelines.routes import OpenRouter
+>>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
 from settings import get_settings
 from ui.assets import Asset, sent
 
@@ -39,12 +44,12 @@ _POLICY = (
 )
 
 
-def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
+def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
     """Return the endpoints.
 
     :param has_site: whether a site with this public key exists.
     """
-    endpoints = APIRouter(tags=["widget"])
+    endpoints = OpenRouter(None, tags=["widget"])
     assets = {name: Asset.read(_HERE / "static" / name) for name in ASSETS}
     templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
 

@@ -19,8 +19,6 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.events import EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from pipelines.gate import Route
-from settings import Settings
 from tenants.core.errors import Invalid
 
 MODEL = "ask"
@@ -59,15 +57,6 @@ class ChatRequest(BaseModel):
     messages: tuple[Message, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
     stream: bool = False
     contact: str | None = None
-
-
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Return the open routes."""
-    limit = settings.max_body_bytes
-    return (
-        Route("GET", "/v1/models", scope="ask"),
-        Route("POST", "/v1/chat/completions", scope="ask", body=ChatRequest, limit=limit),
-    )
 
 
 async def complete(

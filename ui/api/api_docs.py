@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from jinja2 import Environment, FileSystemLoader
 from pydantic import BaseModel
@@ -16,12 +16,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from pipelines import problems
 from pipelines.ask.contract import AskRequest, TurnAnswer
-from pipelines.gate import Route
 from pipelines.ingest.contract import IngestRequest
+from pipelines.routes import OpenRouter, Route
 from ui.api import mcp_tool
-
-ROUTES = (Route("GET", "/openapi.json"), Route("GET", "/docs"))
-"""Routes that need no token: browsers have none, and nothing here belongs to a tenant."""
 
 _LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
 """Rate-limited routes, besides questions."""
@@ -62,19 +59,18 @@ class ApiDocs:
     """
 
     def __init__(self, app: FastAPI, routes: Sequence[Route]) -> None:
-        self._app = app
-        self._routes = {(route.method.lower(), _plain(route.path)): route for route in routes if not is_desk(route)}
+        self._app, self._open = app, routes
 
-    def router(self) -> APIRouter:
+    def router(self) -> OpenRouter:
         """Return the endpoints. Plain functions, so that FastAPI builds the document in a thread."""
-        endpoints = APIRouter(tags=["documentation"])
+        endpoints = OpenRouter(None, tags=["documentation"])
 
-        @endpoints.get(ROUTES[0].path)
+        @endpoints.get("/openapi.json")
         def describe() -> Response:
             """Return the OpenAPI description of this API."""
             return JSONResponse(self.document)
 
-        @endpoints.get(ROUTES[1].path, response_class=HTMLResponse)
+        @endpoints.get("/docs", response_class=HTMLResponse)
         def show() -> Response:
             """Return the description as a web page."""
             return HTMLResponse(_page(self.document), headers={"Content-Security-Policy": _SECURITY})
@@ -89,7 +85,8 @@ class ApiDocs:
         )
         document["paths"][mcp_tool.PATH] = {"post": _MCP}
         paths: Json = {}
-        for (method, path), route in sorted(self._routes.items(), key=lambda item: item[0][1]):
+        described = {(route.method.lower(), _plain(route.path)): route for route in self._open if not is_desk(route)}
+        for (method, path), route in sorted(described.items(), key=lambda item: item[0][1]):
             operation = document["paths"][path][method] | _CORRECTIONS.get((method, path), {})
             paths.setdefault(path, {})[method] = _completed(operation, route)
         models: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in (Problem, TurnAnswer)]

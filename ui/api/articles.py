@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from pipelines.ask.articles import from_chat
 from pipelines.ask.articles.contract import (
@@ -16,7 +16,7 @@ from pipelines.ask.articles.contract import (
     article_part,
 )
 from pipelines.ask.articles.usecase import Articles
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.desk import articles
 from tenants.desk.articles import MOST
 
@@ -26,22 +26,10 @@ _FROM_CHAT = "/desk/chats/{chat_id}/article"
 _BODY_BYTES = 700_000
 _SMALL = 1_000
 
-ROUTES = (
-    Route("GET", _ALL, scope="operate"),
-    Route("POST", _ALL, scope="operate", body=ArticleRequest, limit=_BODY_BYTES),
-    Route("GET", _ONE, scope="operate"),
-    Route("PUT", _ONE, scope="operate", body=ArticleChange, limit=_BODY_BYTES),
-    Route("DELETE", _ONE, scope="operate"),
-    Route("POST", _PREVIEW, scope="operate", limit=_SMALL),
-    Route("POST", _PUBLISH, scope="ingest", body=Publication, limit=_SMALL),
-    Route("POST", _WITHDRAW, scope="ingest", limit=_SMALL),
-    Route("POST", _FROM_CHAT, scope="ingest", limit=_SMALL),
-)
 
-
-def router(service: Articles) -> APIRouter:
+def router(service: Articles) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["articles"])
+    endpoints = OpenRouter("operate", limit=_BODY_BYTES, tags=["articles"])
 
     @endpoints.get(_ALL)
     def list_articles(
@@ -62,6 +50,7 @@ def router(service: Articles) -> APIRouter:
         return article_part(articles.get(article_id))
 
     @endpoints.post(_FROM_CHAT)
+    @opens(scope="ingest", limit=_SMALL)
     def write_from_chat(chat_id: str) -> ArticlePart:
         """Create a draft from a chat's question and answer. Returns the existing draft if there is one."""
         return article_part(from_chat.write(chat_id))
@@ -77,16 +66,19 @@ def router(service: Articles) -> APIRouter:
         articles.remove(article_id)
 
     @endpoints.post(_PREVIEW, status_code=202)
+    @opens(limit=_SMALL)
     def begin_preview(article_id: str) -> ArticlePart:
         """Start a preview of the article's effect on answers; the article's `preview` shows its progress."""
         return article_part(service.begin_preview(article_id))
 
     @endpoints.post(_PUBLISH)
+    @opens(scope="ingest", limit=_SMALL)
     def publish(article_id: str, body: Publication) -> ArticlePart:
         """Publish the article to the knowledge base and close its gaps."""
         return article_part(service.publish(article_id, body.version))
 
     @endpoints.post(_WITHDRAW)
+    @opens(scope="ingest", limit=_SMALL)
     def withdraw(article_id: str) -> ArticlePart:
         """Remove the article from the knowledge base."""
         return article_part(service.withdraw(article_id))

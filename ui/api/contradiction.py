@@ -5,12 +5,12 @@ To make one document take precedence, add an edge: `PUT /edges` with `supersedes
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.knowledge import agreements
 from tenants.knowledge.agreements import Agreement
 
@@ -40,14 +40,7 @@ class AgreementsAnswer(BaseModel):
     agreements: tuple[Agreement, ...]
 
 
-ROUTES = (
-    Route("GET", _CONTRADICTIONS, scope="ingest"),
-    Route("GET", _AGREEMENTS, scope="ingest"),
-    Route("PUT", _AGREEMENTS, scope="ingest", body=PairRequest, limit=_BODY_BYTES),
-    Route("DELETE", _AGREEMENTS, scope="ingest"),
-)
-
-router = APIRouter(tags=["relations"])
+router = OpenRouter("ingest", limit=_BODY_BYTES, tags=["relations"])
 
 
 @router.get(_CONTRADICTIONS)

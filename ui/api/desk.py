@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -15,7 +15,7 @@ from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NA
 from pipelines.ask.chats.events import EVENT_HEADERS
 from pipelines.ask.runner import Runner
 from pipelines.event_ids import is_event_number
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.chats import store, undo
 from tenants.chats.records import MAX_SEQ, Chat, Posted
 from tenants.chats.transitions import State
@@ -98,35 +98,14 @@ class DeskPostedAnswer(BaseModel):
     message: MessagePart
 
 
-ROUTES = (
-    Route("GET", _CHATS, scope=SCOPE, desk=True),
-    Route("GET", "/desk/events", scope=SCOPE),
-    Route("GET", _ONE, scope=SCOPE, desk=True),
-    Route("GET", f"{_ONE}/events", scope=SCOPE),
-    Route("POST", f"{_ONE}/reply", scope=SCOPE, desk=True, body=Reply, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/note", scope=SCOPE, desk=True, body=Note, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/suggestions", scope=SCOPE, desk=True),
-    Route("POST", f"{_ONE}/suggestions/{{message_id}}/discard", scope=SCOPE, desk=True),
-    Route("POST", f"{_ONE}/take", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/transfer", scope=SCOPE, desk=True, body=Transfer, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/hand_back", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/snooze", scope=SCOPE, desk=True, body=Snooze, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/resolve", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/reopen", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/undo", scope=SCOPE, desk=True),
-    Route("POST", f"{_ONE}/typing", scope=SCOPE, desk=True, body=OperatorTypingState, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/seen", scope=SCOPE, desk=True, body=ReadMark, limit=_BODY_BYTES),
-)
-
-
 def _events(names: Sequence[str]) -> dict[int | str, dict[str, object]]:
     item = {"properties": {"event": {"enum": [*names]}}}
     return {200: {"description": "What happens.", "content": {"text/event-stream": {"itemSchema": item}}}}
 
 
-def router(conversations: Conversations) -> APIRouter:
+def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["desk"])
+    endpoints = OpenRouter(SCOPE, limit=_BODY_BYTES, desk=True, tags=["desk"])
     _add_changes(endpoints)
     _add_suggestions(endpoints, conversations.runner)
 
@@ -187,6 +166,7 @@ def router(conversations: Conversations) -> APIRouter:
         return DeskChatEvents(chat_id, max(after, seen), name)
 
     @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_events(DESK_CHAT_EVENT_NAMES))
+    @opens(desk=False)
     async def follow_desk_chat(
         events: Annotated[DeskChatEvents, Depends(chat_reader)],
     ) -> AsyncIterator[ServerSentEvent]:
@@ -195,6 +175,7 @@ def router(conversations: Conversations) -> APIRouter:
             yield event
 
     @endpoints.get("/desk/events", response_class=EventSourceResponse, responses=_events(DESK_EVENT_NAMES))
+    @opens(desk=False)
     async def follow_desk(response: Response) -> AsyncIterator[ServerSentEvent]:
         """Stream the events of all the tenant's chats: `ready`, then `state` for each change, `typing`, `presence`."""
         response.headers.update(EVENT_HEADERS)
@@ -204,7 +185,7 @@ def router(conversations: Conversations) -> APIRouter:
     return endpoints
 
 
-def _add_suggestions(endpoints: APIRouter, runner: Runner) -> None:
+def _add_suggestions(endpoints: OpenRouter, runner: Runner) -> None:
     @endpoints.post(f"{_ONE}/suggestions")
     async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
         """Suggest a reply to the customer's last question: a note with the turn, hidden from customers."""
@@ -217,7 +198,7 @@ def _add_suggestions(endpoints: APIRouter, runner: Runner) -> None:
         store.discard_suggestion(chat_id, message_id)
 
 
-def _add_changes(endpoints: APIRouter) -> None:
+def _add_changes(endpoints: OpenRouter) -> None:
     @endpoints.post(f"{_ONE}/note")
     def note(chat_id: str, body: Note) -> DeskPostedAnswer:
         """Add a note that the customer does not see."""

@@ -3,14 +3,14 @@
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.questions import FILE_BYTES, QuestionSet
 from pipelines.ask.evaluation.usecase import Evaluation
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.desk import evaluation_questions, evaluation_results
 from ui.api.insight import download
 
@@ -18,22 +18,13 @@ SCOPE = "ingest"
 _QUESTIONS, _FILE, _RESULTS = "/evaluation/questions", "/evaluation/questions/file", "/evaluation/results"
 _BODY_BYTES = 1_000_000
 
-ROUTES = (
-    Route("GET", _QUESTIONS, scope=SCOPE, desk=True),
-    Route("POST", _QUESTIONS, scope=SCOPE, body=QuestionSet, limit=_BODY_BYTES),
-    Route("POST", _FILE, scope=SCOPE, limit=FILE_BYTES),
-    Route("DELETE", f"{_QUESTIONS}/{{question_id}}", scope=SCOPE),
-    Route("GET", _RESULTS, scope=SCOPE),
-    Route("POST", _RESULTS, scope=SCOPE),
-    Route("GET", f"{_RESULTS}/{{run_id}}", scope=SCOPE),
-)
 
-
-def router(evaluations: Evaluation) -> APIRouter:
+def router(evaluations: Evaluation) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["evaluation"])
+    endpoints = OpenRouter(SCOPE, limit=_BODY_BYTES, tags=["evaluation"])
 
     @endpoints.get(_QUESTIONS, response_model=None)
+    @opens(desk=True)
     def list_questions(format: Literal["json", "csv"] = "json") -> Response | dict[str, object]:
         """List the questions with what is expected; as a CSV file, it can be uploaded again."""
         if format == "csv":
@@ -46,6 +37,7 @@ def router(evaluations: Evaluation) -> APIRouter:
         return questions.stored_as_json(questions.add(body.questions))
 
     @endpoints.post(_FILE)
+    @opens(limit=FILE_BYTES)
     async def upload_questions(
         request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
     ) -> dict[str, object]:

@@ -3,11 +3,10 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from pipelines.ask.usecase import Ask
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.desk.feedback import Reason, Thumb
 
 COMMENT_LIMIT = 1_000
@@ -43,14 +42,12 @@ class FeedbackAnswer(BaseModel):
     at: datetime
 
 
-ROUTES = (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest, limit=_BODY_BYTES, per_minute=20),)
-
-
-def router(ask: Ask) -> APIRouter:
+def router(ask: Ask) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = APIRouter(tags=["ask"])
+    endpoints = OpenRouter("ask", limit=_BODY_BYTES, tags=["ask"])
 
     @endpoints.post(_PATH)
+    @opens(visitors=True, per_minute=20)
     def judge(body: FeedbackRequest) -> FeedbackAnswer:
         """Store a verdict. It replaces the same person's earlier verdict on this turn."""
         verdict = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
@@ -17,9 +17,9 @@ from starlette.responses import Response
 from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.limits import admit_message, file_limit
-from pipelines.gate import Route
 from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
+from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.accounts.policy import MAX_FILE_SIZE
 from tenants.chats import consents, files, sites, store
@@ -54,12 +54,6 @@ _DOWNLOAD: dict[int | str, dict[str, object]] = {
     200: {"description": "The file.", "content": {media: {} for media in sorted(MEDIA_TYPES.values())}}
 }
 
-ROUTES = (
-    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES, per_minute=20),
-    Route("GET", _FILE, scope="visit"),
-    Route("GET", _DESK_FILE, scope="operate", desk=True),
-)
-
 
 class FilePart(BaseModel):
     """File in a chat. Send `file_id` with a message; until then operators do not see the file."""
@@ -70,9 +64,9 @@ class FilePart(BaseModel):
     size: int
 
 
-def router(conversations: Conversations) -> APIRouter:
+def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["chats"])
+    endpoints = OpenRouter("visit", tags=["chats"])
     scanner = AttachmentScanner(_SCANS)
     scans = Pool("scan", _SCANS, turns=1)
 
@@ -83,6 +77,7 @@ def router(conversations: Conversations) -> APIRouter:
         return chat
 
     @endpoints.post(_FILES, status_code=201, openapi_extra=_FORM)
+    @opens(limit=MAX_FILE_SIZE + _FORM_BYTES, per_minute=20)
     async def send_file(chat: Annotated[Chat, Depends(own_chat)], request: Request) -> FilePart:
         """Store a file for a message: an image, PDF, DOCX, XLSX, CSV or text, recognized by content. It is scanned
         first.
@@ -108,6 +103,7 @@ def router(conversations: Conversations) -> APIRouter:
         return _download(*files.get(chat_id, file_id))
 
     @endpoints.get(_DESK_FILE, response_class=Response, responses=_DOWNLOAD)
+    @opens(scope="operate", desk=True)
     def download_desk_file(chat_id: str, file_id: str) -> Response:
         """Return a file sent by a customer."""
         store.get(chat_id)

@@ -3,12 +3,12 @@
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
 
@@ -22,17 +22,13 @@ class GapChange(BaseModel):
 
 
 _BODY_BYTES = 1_000
-ROUTES = (
-    Route("GET", "/gaps", scope="operate"),
-    Route("PATCH", "/gaps/{gap_id}", scope="operate", body=GapChange, limit=_BODY_BYTES),
-)
 
 _OF_GROUPING = frozenset({"stems", "vector", "vector_of"})
 
 
-def router(service: Articles) -> APIRouter:
+def router(service: Articles) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter()
+    endpoints = OpenRouter("operate", limit=_BODY_BYTES)
 
     @endpoints.get("/gaps")
     def list_gaps(

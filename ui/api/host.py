@@ -13,10 +13,13 @@ from hayhooks.server.pipelines.registry import ImmutablePipelineRegistry, Pipeli
 from hayhooks.server.routers import create_openai_router
 from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
-from starlette.routing import Route
+from starlette.routing import Route as HostRoute
 
 from pipelines import bodies, log_context, problems
-from pipelines.ask.openai_chat import MODEL
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.openai_chat import MODEL, ChatRequest
+from pipelines.ingest.contract import IngestRequest
+from pipelines.routes import Route
 from settings import Settings
 from tenants.core.errors import trail
 from ui.api.mcp_tool import PATH as MCP_PATH
@@ -100,6 +103,18 @@ def _log_host(message: "Message") -> None:
     log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, reason)
 
 
+def routes(settings: Settings) -> tuple[Route, ...]:
+    """Return the open ones of Hayhooks' routes. MCP sessions are stateless and need no GET or DELETE."""
+    limit = settings.max_body_bytes
+    return (
+        Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=limit),
+        Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
+        Route("GET", "/v1/models", scope="ask"),
+        Route("POST", "/v1/chat/completions", scope="ask", body=ChatRequest, limit=limit),
+        Route("POST", MCP_PATH, scope="ask", limit=limit),
+    )
+
+
 def offer_ask(app: FastAPI) -> McpEndpoint:
     """Keep only the pipeline endpoints of Hayhooks' routes; offer the ask pipeline alone as a model and as a tool.
 
@@ -114,5 +129,5 @@ def offer_ask(app: FastAPI) -> McpEndpoint:
         bodies.reuse(route)
     app.include_router(create_openai_router(offered))
     endpoint = McpEndpoint(offered)
-    app.router.routes.append(Route(MCP_PATH, endpoint, methods=["POST"]))
+    app.router.routes.append(HostRoute(MCP_PATH, endpoint, methods=["POST"]))
     return endpoint

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 
 from pipelines.ask.staffing import Staffing, staffing
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.accounts.hours import Hours
 from tenants.chats import sites
@@ -16,12 +16,6 @@ _BODY_BYTES = 50_000
 
 SiteKey = Annotated[str, Query(alias="site", max_length=64, description="A site's key; empty: the tenant's own hours.")]
 
-ROUTES = (
-    Route("GET", _PATH, scope="operate", desk=True),
-    Route("PUT", _PATH, scope="admin", desk=True, body=Hours, limit=_BODY_BYTES),
-    Route("DELETE", _PATH, scope="admin", desk=True),
-)
-
 
 class HoursAnswer(BaseModel):
     """Effective hours (null if not set) and the current text for customers."""
@@ -30,11 +24,12 @@ class HoursAnswer(BaseModel):
     now: Staffing | None
 
 
-def router() -> APIRouter:
+def router() -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["desk"])
+    endpoints = OpenRouter("admin", limit=_BODY_BYTES, desk=True, tags=["desk"])
 
     @endpoints.get(_PATH)
+    @opens(scope="operate")
     def read_hours(site: SiteKey = "") -> HoursAnswer:
         """Return the effective hours: the site's, or else the tenant's."""
         return hours_answer(site)

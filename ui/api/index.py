@@ -2,13 +2,12 @@
 
 from typing import Literal
 
-from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
 from components.language.encoder_settings import EncoderSettings
-from pipelines.gate import Route
 from pipelines.ingest.jobs import as_json
 from pipelines.ingest.rebuild import generations_json
+from pipelines.routes import OpenRouter
 from tenants.core.errors import NotFound
 from tenants.knowledge import generations
 from tenants.work import jobs
@@ -17,20 +16,15 @@ _REBUILD = "/index/rebuild"
 _ROLLBACK = "/index/rollback"
 _GENERATIONS = "/index/generations"
 
-ROUTES = (
-    Route("POST", _REBUILD, scope="admin"),
-    Route("POST", _ROLLBACK, scope="admin"),
-    Route("GET", _GENERATIONS, scope="admin"),
-)
 """Open routes."""
 
 
-def router(encoder: EncoderSettings) -> APIRouter:
+def router(encoder: EncoderSettings) -> OpenRouter:
     """Return the endpoints.
 
     :param encoder: how a rebuild encodes.
     """
-    endpoints = APIRouter(tags=["index"])
+    endpoints = OpenRouter("admin", tags=["index"])
 
     @endpoints.post(_REBUILD, status_code=202)
     def rebuild() -> Response:

@@ -5,25 +5,19 @@ from dataclasses import asdict
 from datetime import date
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import StreamingResponse
 
 from pipelines.ask.insight import DAYS, MEDIA_TYPES, Format, as_json, exported, insight
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.desk import evaluations
 from tenants.insight.period import MOST_DAYS
-
-ROUTES = (
-    Route("GET", "/insight", scope="operate", desk=True),
-    Route("GET", "/insight/chats", scope="admin", desk=True),
-    Route("GET", "/evaluation/runs", scope="ingest", desk=True),
-)
 
 Since: TypeAlias = Annotated[date | None, Query(description="The first day, in the zone of the opening hours.")]
 Until: TypeAlias = Annotated[date | None, Query(description="The last day; without it, today.")]
 Days: TypeAlias = Annotated[int, Query(ge=1, le=MOST_DAYS, description="How many days, where one end is left open.")]
 
-router = APIRouter(tags=["records"])
+router = OpenRouter("operate", desk=True, tags=["records"])
 
 
 @router.get("/insight")
@@ -35,6 +29,7 @@ def show_insight(since: Since = None, until: Until = None, days: Days = DAYS) ->
 
 
 @router.get("/insight/chats")
+@opens(scope="admin")
 def export_chats(
     since: Since = None, until: Until = None, days: Days = DAYS, format: Format = "jsonl"
 ) -> StreamingResponse:
@@ -43,6 +38,7 @@ def export_chats(
 
 
 @router.get("/evaluation/runs")
+@opens(scope="ingest")
 def list_evaluation_runs() -> dict[str, object]:
     """List the results of `opora evaluate` for the knowledge base, newest run first."""
     return {"runs": [asdict(run) for run in evaluations.newest()]}

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from pipelines import shutdown
 from pipelines.event_ids import is_event_number
-from pipelines.gate import Route
 from pipelines.ingest.jobs import add_site, as_json, cancel
 from pipelines.ingest.receiving import receive
+from pipelines.routes import OpenRouter, opens
 from settings import Settings
 from tenants.core.context import current
 from tenants.core.errors import RateLimited
@@ -76,23 +76,16 @@ class SiteRequest(BaseModel):
     url: Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    return (
-        Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
-        Route("POST", _SITE, scope="ingest", body=SiteRequest, limit=_SITE_BYTES),
-        Route("GET", _LIST, scope="ingest"),
-        Route("GET", _JOB, scope="ingest"),
-        Route("DELETE", _JOB, scope="ingest"),
-        Route("GET", _EVENTS, scope="ingest", desk=True),
-    )
-
-
-def router() -> APIRouter:
+def router(settings: Settings) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["jobs"])
+    endpoints = OpenRouter("ingest", limit=_SITE_BYTES, tags=["jobs"])
     endpoints.add_api_route(
-        _FILES, receive, methods=["POST"], response_class=Response, status_code=202, openapi_extra=_FILE_BODY
+        _FILES,
+        opens(limit=settings.max_files_bytes)(receive),
+        methods=["POST"],
+        response_class=Response,
+        status_code=202,
+        openapi_extra=_FILE_BODY,
     )
 
     @endpoints.post(_SITE, status_code=202)
@@ -130,6 +123,7 @@ def router() -> APIRouter:
             followers[tenant_id] -= 1
 
     @endpoints.get(_EVENTS, response_class=EventSourceResponse, responses=_STREAM)
+    @opens(desk=True)
     async def follow_job(
         job: Annotated[Job, Depends(requested)],
         last_event_id: Annotated[str, Header(description="The last event seen before.")] = "",

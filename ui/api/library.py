@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from pipelines.gate import Route
 from pipelines.ingest.library import Library
 from pipelines.ingest.library_contract import (
     ChangedAnswer,
@@ -18,27 +17,16 @@ from pipelines.ingest.library_contract import (
     document_answer,
     documents_answer,
 )
+from pipelines.routes import OpenRouter
 from settings import Settings
 
 _LIST = "/documents"
 _DOCUMENT = "/documents/{doc_id:path}"
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    limit = settings.max_body_bytes
-    return (
-        Route("GET", _LIST, scope="ingest"),
-        Route("PATCH", _LIST, scope="ingest", body=DocumentsChange, limit=limit),
-        Route("GET", _DOCUMENT, scope="ingest"),
-        Route("PATCH", _DOCUMENT, scope="ingest", body=DocumentChange, limit=limit),
-        Route("DELETE", _DOCUMENT, scope="ingest"),
-    )
-
-
-def router(library: Library) -> APIRouter:
+def router(library: Library, settings: Settings) -> OpenRouter:
     """Return the endpoints. Plain functions, so that each runs in a thread and does not block questions."""
-    endpoints = APIRouter(tags=["documents"])
+    endpoints = OpenRouter("ingest", limit=settings.max_body_bytes, tags=["documents"])
 
     @endpoints.get(_LIST)
     def list_documents(query: Annotated[DocumentsQuery, Query()]) -> DocumentsAnswer:

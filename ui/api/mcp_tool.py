@@ -24,19 +24,12 @@ from starlette.types import Receive, Scope, Send
 from pipelines import problems
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.openai_chat import readable
-from pipelines.gate import Route
-from settings import Settings
 from tenants.core.errors import NotFound
 
 PATH = "/mcp"
 
 _List: TypeAlias = Callable[[ListToolsRequest], Awaitable[ServerResult]]
 _Call: TypeAlias = Callable[[CallToolRequest], Awaitable[ServerResult]]
-
-
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Return the open routes. Stateless sessions need no GET or DELETE."""
-    return (Route("POST", PATH, scope="ask", limit=settings.max_body_bytes),)
 
 
 class McpEndpoint:

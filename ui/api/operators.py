@@ -3,10 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.desk import operators, sessions
 
 _BODY_BYTES = 10_000
@@ -51,16 +50,7 @@ class OperatorPart(BaseModel):
     created_at: datetime
 
 
-ROUTES = (
-    Route("GET", _ALL, scope="admin", desk=True),
-    Route("POST", _ALL, scope="admin", desk=True, body=NewOperator, limit=_BODY_BYTES),
-    Route("PATCH", _ONE, scope="admin", desk=True, body=OperatorChange, limit=_BODY_BYTES),
-    Route("DELETE", _ONE, scope="admin", desk=True),
-    Route("DELETE", f"{_ONE}/sessions", scope="admin", desk=True),
-    Route("PUT", f"{_ONE}/password", scope="admin", desk=True, body=NewPassword, limit=_BODY_BYTES),
-)
-
-router = APIRouter(tags=["operators"])
+router = OpenRouter("admin", limit=_BODY_BYTES, desk=True, tags=["operators"])
 
 
 @router.get(_ALL)

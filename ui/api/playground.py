@@ -1,23 +1,16 @@
 """`POST /playground`: a question under trial settings, for editors."""
 
-from fastapi import APIRouter
-
 from pipelines.ask.playground import PlaygroundRequest, as_json, try_out
 from pipelines.ask.runner import Runner
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import Settings
 
 _PATH = "/playground"
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    return (Route("POST", _PATH, scope="ingest", body=PlaygroundRequest, limit=settings.max_body_bytes),)
-
-
-def router(runner: Runner) -> APIRouter:
+def router(runner: Runner, settings: Settings) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = APIRouter(tags=["ask"])
+    endpoints = OpenRouter("ingest", limit=settings.max_body_bytes, tags=["ask"])
 
     @endpoints.post(_PATH)
     async def play(body: PlaygroundRequest) -> dict[str, object]:

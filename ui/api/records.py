@@ -5,14 +5,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import AfterValidator
 from starlette.responses import StreamingResponse
 
 from components.turn import Outcome, Reason
 from pipelines.ask.insight import Format
-from pipelines.gate import Route
 from pipelines.pools import Pool
+from pipelines.routes import OpenRouter, opens
 from pipelines.spreadsheet import csv_lines
 from tenants.audit import search
 from tenants.audit.chain import Link, Verification
@@ -23,14 +23,8 @@ from tenants.privacy import persons
 from ui.api.insight import download
 
 _VERIFYING = Pool("audit", 1, turns=1)
-ROUTES = (
-    Route("GET", "/audit", scope="operate"),
-    Route("GET", "/audit/export", scope="admin", desk=True),
-    Route("GET", "/audit/verify", scope="admin"),
-    Route("GET", "/audit/{turn_id}", scope="operate"),
-)
 
-router = APIRouter()
+router = OpenRouter("operate")
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -72,12 +66,14 @@ def list_turns(
 
 
 @router.get("/audit/export")
+@opens(scope="admin", desk=True)
 def export(since: _Day = None, until: _Day = None, format: Format = "jsonl") -> StreamingResponse:
     """Export the audit chain as JSON Lines, contents included, or its turns as a table for a spreadsheet."""
     return download(exported(format, since, until), format, "audit")
 
 
 @router.get("/audit/verify")
+@opens(scope="admin")
 async def verify_chain() -> dict[str, object]:
     """Verify the whole chain. Returns its head, which is worth storing elsewhere, and every fault. Takes time
     proportional to its length.

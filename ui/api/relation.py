@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from pipelines.gate import Route
 from pipelines.ingest.relation_contract import (
     EdgeKey,
     EdgePart,
@@ -18,22 +17,15 @@ from pipelines.ingest.relation_contract import (
     rejected_answer,
     rejected_part,
 )
+from pipelines.routes import OpenRouter
 from tenants.knowledge import edges, rejected
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
 _REJECTED_ITEM = "/rejected/{rejected_id}"
 _BODY_BYTES = 20_000
-ROUTES = (
-    Route("GET", _EDGES, scope="ingest"),
-    Route("PUT", _EDGES, scope="ingest", body=EdgeRequest, limit=_BODY_BYTES),
-    Route("DELETE", _EDGES, scope="ingest"),
-    Route("GET", _REJECTED, scope="ingest"),
-    Route("PUT", _REJECTED, scope="ingest", body=RejectedRequest, limit=_BODY_BYTES),
-    Route("DELETE", _REJECTED_ITEM, scope="ingest"),
-)
 
-router = APIRouter(tags=["relations"])
+router = OpenRouter("ingest", limit=_BODY_BYTES, tags=["relations"])
 
 
 @router.get(_EDGES)

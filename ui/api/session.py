@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.language.texts import text
@@ -11,7 +11,7 @@ from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import Staffing, staffing
 from pipelines.connections import address_of
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
@@ -70,12 +70,9 @@ class SessionAnswer(BaseModel):
     site: SitePart
 
 
-ROUTES = (Route("POST", _PATH, body=SessionRequest, limit=_BODY_BYTES),)
-
-
-def router(runner: Runner, visitors: Visitors) -> APIRouter:
+def router(runner: Runner, visitors: Visitors) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = APIRouter(tags=["chats"])
+    endpoints = OpenRouter(None, limit=_BODY_BYTES, tags=["chats"])
 
     @endpoints.post(_PATH)
     async def begin_session(body: SessionRequest, request: Request) -> SessionAnswer:

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.ask.settings_changes import undo
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.accounts import changes, policy
 from tenants.accounts.changes import Area, Change
 from tenants.accounts.policy import Policy
@@ -75,17 +75,7 @@ class SignInAnswer(BaseModel):
     provider: ProviderPart | None
 
 
-ROUTES = (
-    Route("GET", _POLICY, scope="admin"),
-    Route("PATCH", _POLICY, scope="admin", body=PolicyChange, limit=_BODY_BYTES),
-    Route("GET", _CHANGES, scope="admin"),
-    Route("POST", _UNDO, scope="admin"),
-    Route("GET", _SIGN_IN, scope="admin"),
-    Route("PUT", _SIGN_IN, scope="admin", body=Provider, limit=_BODY_BYTES),
-    Route("DELETE", _SIGN_IN, scope="admin"),
-)
-
-router = APIRouter(tags=["settings"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["settings"])
 
 
 @router.get(_POLICY)

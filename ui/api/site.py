@@ -2,10 +2,9 @@
 
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.chats.sites import Site, SiteConfig
 
@@ -70,16 +69,7 @@ class SitesAnswer(BaseModel):
     sites: tuple[SitePart, ...]
 
 
-ROUTES = (
-    Route("GET", _SITES, scope="admin"),
-    Route("POST", _SITES, scope="admin", body=NewSite, limit=_BODY_BYTES),
-    Route("GET", _SITE, scope="admin"),
-    Route("PATCH", _SITE, scope="admin", body=SiteChange, limit=_BODY_BYTES),
-    Route("POST", f"{_SITE}/rotate", scope="admin", body=Rotation, limit=_BODY_BYTES),
-    Route("DELETE", _SITE, scope="admin"),
-)
-
-router = APIRouter(tags=["sites"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["sites"])
 
 
 @router.get(_SITES)

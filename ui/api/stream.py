@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
@@ -16,7 +16,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import Event, EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import GRACE_SECONDS, Stream
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import Settings
 
 _PATH = "/ask/stream"
@@ -37,14 +37,9 @@ class _Reading:
     after: int
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    return (Route("POST", _PATH, scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
-
-
-def router(runner: Runner) -> APIRouter:
+def router(runner: Runner, settings: Settings) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = APIRouter(tags=["ask"])
+    endpoints = OpenRouter("ask", limit=settings.max_body_bytes, tags=["ask"])
 
     async def begun(
         request: AskRequest,

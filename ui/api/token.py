@@ -3,10 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.access import issued_tokens, revocations
 from tenants.access.issued_tokens import GRACE, IssuedToken
@@ -21,7 +20,7 @@ _ROTATE = f"{_TOKENS}/{{token_id}}/rotate"
 _PATH = f"{_TOKENS}/revocations"
 _BODY_BYTES = 20_000
 
-router = APIRouter(tags=["tokens"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["tokens"])
 
 
 class TokenRequest(BaseModel):
@@ -84,15 +83,6 @@ class RevocationsAnswer(BaseModel):
     """All revocations, newest first."""
 
     revocations: tuple[RevocationPart, ...]
-
-
-ROUTES = (
-    Route("GET", _TOKENS, scope="admin"),
-    Route("POST", _TOKENS, scope="admin", body=TokenRequest, limit=_BODY_BYTES),
-    Route("POST", _ROTATE, scope="admin", body=RotationRequest, limit=_BODY_BYTES),
-    Route("GET", _PATH, scope="admin"),
-    Route("POST", _PATH, scope="admin", body=RevocationRequest, limit=_BODY_BYTES),
-)
 
 
 @router.get(_TOKENS)

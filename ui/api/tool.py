@@ -6,12 +6,11 @@ from functools import partial
 from time import perf_counter
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.retrieve.tools import try_tool
-from pipelines.gate import Route
 from pipelines.pools import Pool
+from pipelines.routes import OpenRouter
 from tenants.core import context
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Parameters, Tool
@@ -51,15 +50,7 @@ class ToolTrial(BaseModel):
     milliseconds: int
 
 
-ROUTES = (
-    Route("GET", _TOOLS, scope="admin"),
-    Route("PUT", _TOOLS, scope="admin", body=Tool, limit=_BODY_BYTES),
-    Route("PATCH", _TOOL, scope="admin", body=ToolChange, limit=_BODY_BYTES),
-    Route("DELETE", _TOOL, scope="admin"),
-    Route("POST", f"{_TOOL}/test", scope="admin", body=ToolQuestion, limit=_BODY_BYTES),
-)
-
-router = APIRouter(tags=["tools"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["tools"])
 
 
 class ToolPart(BaseModel):

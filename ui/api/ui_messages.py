@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterable, Iterator, Mapping
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
@@ -18,7 +18,7 @@ from pipelines.ask.events import Event
 from pipelines.ask.openai_chat import ChatRequest, Message, parse, text_of
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import Settings
 from ui.api.stream import until_shutdown
 
@@ -56,14 +56,9 @@ class UiRequest(BaseModel):
     contact: str | None = None
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    return (Route("POST", _PATH, scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
-
-
-def router(runner: Runner) -> APIRouter:
+def router(runner: Runner, settings: Settings) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = APIRouter(tags=["ask"])
+    endpoints = OpenRouter("ask", limit=settings.max_body_bytes, tags=["ask"])
 
     async def begun(
         request: UiRequest, response: Response, idempotency_key: Annotated[str | None, Header()] = None

@@ -4,7 +4,7 @@ from asyncio import to_thread
 from collections.abc import AsyncIterator
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from starlette.responses import PlainTextResponse
@@ -25,7 +25,7 @@ from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.connections import address_of
 from pipelines.event_ids import is_event_number
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.chats import consents, mail, sites, store
 from tenants.chats.records import MAX_SEQ, Chat
@@ -148,33 +148,13 @@ class ConsentGiven(_Body):
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 
 
-ROUTES = (
-    Route("GET", _CHATS, scope=SCOPE),
-    Route("POST", _CHATS, scope=SCOPE, body=NewChat, limit=_SMALL, per_minute=10),
-    Route("GET", _ONE, scope=SCOPE),
-    Route("GET", f"{_ONE}/events", scope=SCOPE, per_minute=120),
-    Route("GET", f"{_ONE}/transcript", scope=SCOPE),
-    Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES, per_minute=60),
-    Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES, per_minute=30),
-    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=RegenerateRequest, limit=_SMALL, per_minute=30),
-    Route("POST", f"{_ONE}/branch", scope=SCOPE, body=BranchRequest, limit=_SMALL, per_minute=10),
-    Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_SMALL, per_minute=60),
-    Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_SMALL, per_minute=10),
-    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_SMALL, per_minute=120),
-    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingState, limit=_SMALL, per_minute=120),
-    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rating, limit=_SMALL, per_minute=10),
-    Route("POST", f"{_ONE}/contact", scope=SCOPE, body=ContactGiven, limit=_SMALL, per_minute=10),
-    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=ConsentGiven, limit=_SMALL, per_minute=10),
-    Route("DELETE", f"{_ONE}/consent", scope=SCOPE, per_minute=10),
-)
-
-
-def router(conversations: Conversations) -> APIRouter:
+def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = APIRouter(tags=["chats"])
+    endpoints = OpenRouter(SCOPE, limit=_SMALL, tags=["chats"])
     _add_stored(endpoints)
 
     @endpoints.post(f"{_ONE}/messages", status_code=202)
+    @opens(limit=_BODY_BYTES, per_minute=60)
     async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
         """Send a message. While the assistant has the chat, its answer arrives on the chat's event stream."""
         await admit_message(conversations, chat_id)
@@ -182,6 +162,7 @@ def router(conversations: Conversations) -> APIRouter:
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/edit", status_code=202)
+    @opens(limit=_BODY_BYTES, per_minute=30)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
         """Edit a message, while the assistant has the chat. Later messages are superseded."""
         await admit_message(conversations, chat_id)
@@ -189,27 +170,32 @@ def router(conversations: Conversations) -> APIRouter:
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
+    @opens(per_minute=30)
     async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
         """Regenerate an answer, while the assistant has the chat. Later messages are superseded."""
         await admit_message(conversations, chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
 
     @endpoints.post(f"{_ONE}/branch", status_code=201)
+    @opens(per_minute=10)
     async def branch(chat_id: str, body: BranchRequest) -> ChatPart:
         """Start a chat that continues after an answer of this one. The policy `chat_tools` must allow it."""
         return await to_thread(chat_part, await conversations.branch(chat_id, body.message_id))
 
     @endpoints.post(f"{_ONE}/stop")
+    @opens(limit=_SMALL, per_minute=60)
     async def stop(chat_id: str) -> ChatPart:
         """Stop the answer in progress."""
         return await to_thread(chat_part, await conversations.stop(chat_id))
 
     @endpoints.post(f"{_ONE}/person")
+    @opens(limit=_SMALL, per_minute=10)
     async def ask_for_person(chat_id: str) -> ChatPart:
         """Request an operator. Creates a ticket and puts the chat into the operators' queue."""
         return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
+    @opens(per_minute=120)
     async def typing(chat_id: str, body: TypingState) -> None:
         """Show operators that the customer is typing."""
         await _own(chat_id)
@@ -228,6 +214,7 @@ def router(conversations: Conversations) -> APIRouter:
         return ChatEvents(conversations, chat_id, max(after, seen))
 
     @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_EVENTS)
+    @opens(per_minute=120)
     async def follow(events: Annotated[ChatEvents, Depends(reader)]) -> AsyncIterator[ServerSentEvent]:
         """Stream the chat's events: first a `snapshot` after number `after`, then live events."""
         async for event in events.read():
@@ -236,7 +223,7 @@ def router(conversations: Conversations) -> APIRouter:
     return endpoints
 
 
-def _add_stored(endpoints: APIRouter) -> None:
+def _add_stored(endpoints: OpenRouter) -> None:
     """Return the endpoints that only read and write stored data."""
 
     @endpoints.get(_CHATS)
@@ -245,6 +232,7 @@ def _add_stored(endpoints: APIRouter) -> None:
         return [chat_part(chat) for chat in store.of_caller()]
 
     @endpoints.post(_CHATS, status_code=201)
+    @opens(per_minute=10)
     def start_chat(body: NewChat) -> ChatPart:
         """Start a chat with the assistant."""
         site = context.current().site
@@ -265,18 +253,21 @@ def _add_stored(endpoints: APIRouter) -> None:
         return PlainTextResponse(transcript.written(chat), headers={"Content-Disposition": name})
 
     @endpoints.post(f"{_ONE}/seen", status_code=204)
+    @opens(per_minute=120)
     def mark_seen(chat_id: str, body: ReadMark) -> None:
         """Record how far the customer has read."""
         store.own(chat_id)
         store.mark_seen(chat_id, body.seq, by_operator=False)
 
     @endpoints.post(f"{_ONE}/rating")
+    @opens(per_minute=10)
     def rate(chat_id: str, body: Rating) -> ChatPart:
         """Rate the whole chat."""
         store.own(chat_id)
         return chat_part(store.rate(chat_id, body.csat, body.comment))
 
     @endpoints.post(f"{_ONE}/contact")
+    @opens(per_minute=10)
     def leave_contact(chat_id: str, body: ContactGiven) -> ChatPart:
         """Leave an e-mail address or a phone number. Replies that are not read in the chat go to the address."""
         chat = store.own(chat_id)
@@ -285,12 +276,14 @@ def _add_stored(endpoints: APIRouter) -> None:
         return chat_part(store.leave_contact(chat_id, body.contact, text(f"chats.contact_left.{kind}", chat.locale)))
 
     @endpoints.post(f"{_ONE}/consent", status_code=204)
+    @opens(per_minute=10)
     def consent(chat_id: str, body: ConsentGiven, request: Request) -> None:
         """Store the customer's consent with time and address."""
         chat = store.own(chat_id)
         consents.give(body.text, site=chat.site, address=address_of(request))
 
     @endpoints.delete(f"{_ONE}/consent", status_code=204)
+    @opens(per_minute=10)
     def withdraw_consent(chat_id: str) -> None:
         """Withdraw the customer's consent for this site. They cannot write until they consent again."""
         consents.withdraw(store.own(chat_id).site)

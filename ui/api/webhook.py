@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.ingest.fetch import canonical
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import DeliveryState
 from tenants.chats.webhooks import Webhook
@@ -72,17 +72,7 @@ class DeliveryAnswer(BaseModel):
     delivery_id: str
 
 
-ROUTES = (
-    Route("GET", _ALL, scope="admin"),
-    Route("POST", _ALL, scope="admin", body=NewWebhook, limit=_BODY_BYTES),
-    Route("DELETE", _ONE, scope="admin"),
-    Route("POST", f"{_ONE}/rotate", scope="admin"),
-    Route("POST", f"{_ONE}/test", scope="admin"),
-    Route("GET", _DELIVERIES, scope="admin"),
-    Route("POST", _DELIVERY, scope="admin"),
-)
-
-router = APIRouter(tags=["webhooks"])
+router = OpenRouter("admin", limit=_BODY_BYTES, tags=["webhooks"])
 
 
 @router.get(_ALL)

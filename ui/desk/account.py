@@ -4,13 +4,13 @@ import asyncio
 from functools import partial
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from pipelines import pages, problems
 from pipelines.connections import address_of
-from pipelines.gate import Route
 from pipelines.pools import Pool
+from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.core.context import Tenant, acting_as
@@ -29,25 +29,10 @@ _HASHED_AT_ONCE = 4
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
 
-ROUTES = (
-    Route("GET", pages.SIGN_IN, page=True),
-    Route("POST", pages.SIGN_IN, page=True, limit=_FORM_BYTES),
-    Route("GET", "/desk/account", scope=pages.SIGNED_IN, page=True),
-    *(
-        Route("POST", f"/desk/{path}", scope=pages.SIGNED_IN, page=True, limit=_FORM_BYTES)
-        for path in ("sign-out", "account/password", "account/sessions/end", "account/sessions/end-all")
-    ),
-    Route("GET", "/desk/people", scope="admin", page=True),
-    *(
-        Route("POST", f"/desk/people/{act}", scope="admin", page=True, limit=_FORM_BYTES)
-        for act in ("add", "change", "remove", "password", "sign-out")
-    ),
-)
 
-
-def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter("admin", limit=_FORM_BYTES, page=True, include_in_schema=False)
     hashing = Pool("passwords", 6)
     _add_signing_in(endpoints, desk, limiter, hashing)
     _add_account(endpoints, desk, limiter, hashing)
@@ -56,12 +41,14 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     return endpoints
 
 
-def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     @endpoints.get(pages.SIGN_IN)
+    @opens(scope=None)
     def show_sign_in(next: Annotated[str, Query(max_length=500)] = "") -> Response:
         return desk.public("sign_in.html", next=pages.local(next, ""))
 
     @endpoints.post(pages.SIGN_IN)
+    @opens(scope=None)
     async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
         address = address_of(request)
         try:
@@ -81,13 +68,14 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hash
         return await asyncio.to_thread(begin)
 
     @endpoints.post("/desk/sign-out")
+    @opens(scope=pages.SIGNED_IN)
     def sign_out() -> Response:
         signed_in = sessions.current()
         sessions.end(signed_in.operator, signed_in.session_id)
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     def account(fault: str = "", status: int = 200) -> Response:
         signed_in = sessions.current()
         return desk.page(
@@ -95,10 +83,12 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing
         )
 
     @endpoints.get("/desk/account")
+    @opens(scope=pages.SIGNED_IN)
     def show_account() -> Response:
         return account()
 
     @endpoints.post("/desk/account/password")
+    @opens(scope=pages.SIGNED_IN)
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
         operator = sessions.current().operator
         address = address_of(request)
@@ -117,17 +107,19 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter, hashing
         return await hashing.run({address: _HASHED_AT_ONCE}, change)
 
     @endpoints.post("/desk/account/sessions/end")
+    @opens(scope=pages.SIGNED_IN)
     def end_session(session_id: _Short) -> Response:
         sessions.end(sessions.current().operator, session_id)
         return back_to("/desk/account")
 
     @endpoints.post("/desk/account/sessions/end-all")
+    @opens(scope=pages.SIGNED_IN)
     def end_all_sessions() -> Response:
         sessions.end_all(sessions.current().operator)
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_people(endpoints: APIRouter, desk: Desk) -> None:
+def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
     def people(fault: str = "", status: int = 200) -> Response:
         return desk.page(
             "people.html", status, section="people", people=operators.all(), roles=TENANT_ROLES, fault=fault

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from starlette.responses import Response
 
 from components.ingest.inspection import InspectedChunk
@@ -13,7 +13,7 @@ from pipelines import problems
 from pipelines.ask.articles import gap_meanings, preview
 from pipelines.ask.articles.preview import KINDS
 from pipelines.ask.articles.usecase import Articles, drafted
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.core.errors import Busy, Conflict, Invalid, OporaError
 from tenants.desk import articles, operators
@@ -38,23 +38,10 @@ _Words: TypeAlias = Annotated[list[str] | None, Form(max_length=100)]
 _Version: TypeAlias = Annotated[int, Form(ge=0, le=2**31 - 1)]
 _Next: TypeAlias = Annotated[Literal["save", "preview"], Form()]
 
-ROUTES = (
-    Route("GET", _ALL, scope=SCOPE, page=True),
-    Route("GET", _NEW, scope=SCOPE, page=True),
-    Route("POST", _NEW, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("GET", _ONE, scope=SCOPE, page=True),
-    Route("POST", _ONE, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("GET", _PREVIEW, scope=SCOPE, page=True),
-    Route("POST", _PREVIEW, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", _PUBLISH, scope="ingest", page=True, limit=_FORM_BYTES),
-    Route("POST", _WITHDRAW, scope="ingest", page=True, limit=_FORM_BYTES),
-    Route("POST", _REMOVE, scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, service: Articles) -> APIRouter:
+def router(desk: Desk, service: Articles) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
     editor = _Editor(desk)
     _add_writing(endpoints, desk, service, editor)
     _add_deciding(endpoints, desk, service, editor)
@@ -110,7 +97,7 @@ class _Editor:
         return self.show(articles.get(article_id), gaps.of_article(article_id), done=done)
 
 
-def _add_writing(endpoints: APIRouter, desk: Desk, service: Articles, editor: _Editor) -> None:
+def _add_writing(endpoints: OpenRouter, desk: Desk, service: Articles, editor: _Editor) -> None:
     @endpoints.get(_ALL)
     def show_articles(page: Annotated[int, Query(ge=1, le=articles.MOST)] = 1) -> Response:
         listed = articles.page(limit=_PAGE + 1, offset=(page - 1) * _PAGE)
@@ -189,7 +176,7 @@ def _add_writing(endpoints: APIRouter, desk: Desk, service: Articles, editor: _E
         return _begin(editor, service, article.article_id)
 
 
-def _add_deciding(endpoints: APIRouter, desk: Desk, service: Articles, editor: _Editor) -> None:
+def _add_deciding(endpoints: OpenRouter, desk: Desk, service: Articles, editor: _Editor) -> None:
     @endpoints.get(_PREVIEW)
     def show_preview(article_id: str) -> Response:
         return _preview(desk, service, articles.get(article_id))
@@ -207,10 +194,12 @@ def _add_deciding(endpoints: APIRouter, desk: Desk, service: Articles, editor: _
         return back_to(f"/desk/articles/{article_id}?done={done}")
 
     @endpoints.post(_PUBLISH)
+    @opens(scope="ingest")
     def publish(article_id: str, version: _Version = 0) -> Response:
         return decided(article_id, lambda: service.publish(article_id, version), "published")
 
     @endpoints.post(_WITHDRAW)
+    @opens(scope="ingest")
     def withdraw(article_id: str) -> Response:
         return decided(article_id, lambda: service.withdraw(article_id), "withdrawn")
 

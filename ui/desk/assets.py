@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import Header
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
+from pipelines.routes import OpenRouter
 from ui.assets import Asset, sent
 
 ASSETS: Mapping[str, str] = {"desk.js": "text/javascript", "desk.css": "text/css"}
@@ -38,15 +39,15 @@ class Templates:
         return self._environment.get_template(template).render(values, locale=locale)
 
 
-def router() -> APIRouter:
+def router() -> OpenRouter:
     """Return the endpoints of the assets."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(None, include_in_schema=False)
     for path, (name, media_type) in zip(PATHS, ASSETS.items(), strict=True):
         _add(endpoints, path, Asset.read(_HERE.parent / "static" / name), media_type)
     return endpoints
 
 
-def _add(endpoints: APIRouter, path: str, asset: Asset, media_type: str) -> None:
+def _add(endpoints: OpenRouter, path: str, asset: Asset, media_type: str) -> None:
     @endpoints.get(path)
     def send(accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = "") -> Response:
         return sent(asset, media_type, _FOR_GOOD, accept_encoding, if_none_match)

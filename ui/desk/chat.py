@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeAlias
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from starlette.responses import Response
 
 from components.language import texts
@@ -17,7 +17,7 @@ from pipelines import pages, problems
 from pipelines.ask.articles import from_chat
 from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.conversations import Conversations
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.audit import search
 from tenants.chats import sites, store, undo
@@ -43,22 +43,10 @@ _Seq: TypeAlias = Annotated[int, Form(ge=0, le=MAX_SEQ)]
 _MessageId: TypeAlias = Annotated[str, Form(pattern=r"^[0-9a-f]{0,32}$")]
 _View: TypeAlias = Annotated[View, Query()]
 
-ROUTES = (
-    Route("GET", "/desk", scope=SCOPE, page=True),
-    Route("GET", _ONE, scope=SCOPE, page=True),
-    Route("GET", f"{_ONE}/similar", scope=SCOPE, page=True),
-    *(Route("POST", f"{_ONE}/{act}", scope=SCOPE, page=True, limit=_FORM_BYTES) for act in _ACTS),
-    Route("POST", f"{_ONE}/article", scope="ingest", page=True, limit=_FORM_BYTES),
-    Route("GET", "/desk/turns/{turn_id}", scope=SCOPE, page=True),
-    Route("GET", "/desk/replies", scope=SCOPE, page=True),
-    Route("POST", "/desk/replies/add", scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", "/desk/replies/remove", scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, conversations: Conversations) -> APIRouter:
+def router(desk: Desk, conversations: Conversations) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
     _add_reading(endpoints, desk)
     _add_writing(endpoints, desk, conversations)
     _add_suggesting(endpoints, desk, conversations)
@@ -67,7 +55,7 @@ def router(desk: Desk, conversations: Conversations) -> APIRouter:
     return endpoints
 
 
-def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
+def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get("/desk")
     def show_inbox(
         view: _View = "waiting",
@@ -128,7 +116,7 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
         )
 
 
-def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
     @endpoints.post(f"{_ONE}/reply")
     async def reply(
         chat_id: str,
@@ -158,11 +146,12 @@ def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations)
         return _or_conflict(desk, chat_id, store_note, text)
 
     @endpoints.post(f"{_ONE}/article")
+    @opens(scope="ingest")
     def write_article(chat_id: str) -> Response:
         return _or_conflict(desk, chat_id, lambda: back_to(f"/desk/articles/{from_chat.write(chat_id).article_id}"))
 
 
-def _add_suggesting(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+def _add_suggesting(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
     @endpoints.post(f"{_ONE}/suggest")
     async def suggest(chat_id: str) -> Response:
         try:
@@ -178,7 +167,7 @@ def _add_suggesting(endpoints: APIRouter, desk: Desk, conversations: Conversatio
         return back_to(_path(chat_id))
 
 
-def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+def _add_moving(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
     def moved(chat_id: str, move: Callable[[], object]) -> Response:
         def act() -> Response:
             move()
@@ -224,7 +213,7 @@ def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) 
         return moved(chat_id, lambda: store.transfer(chat_id, heir.login, version=version, name=heir.name))
 
 
-def _add_replies(endpoints: APIRouter, desk: Desk) -> None:
+def _add_replies(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(status: int = 200, **values: object) -> Response:
         standing = {"title": "", "text": "", "fault": ""}
         return desk.page(

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlencode, urlsplit
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from components.turn import DocumentStatus, EdgeKind, Trust
 from pipelines import problems
-from pipelines.gate import Route
 from pipelines.ingest.library import Library
+from pipelines.routes import OpenRouter
 from tenants.core.errors import CallerError, Invalid
 from tenants.core.json import Json
 from tenants.knowledge import catalogue, edges, freshness, votes
@@ -39,26 +39,17 @@ _Number: TypeAlias = Annotated[int, Query(ge=1, le=10**9)]
 _Part: TypeAlias = Literal["chunks", "properties", "versions", "ties"]
 _Done: TypeAlias = Annotated[Literal["", "saved", "restored", "tied", "untied", "removed"], Query()]
 
-ROUTES = (
-    Route("GET", _LIST, scope=SCOPE, page=True),
-    Route("GET", _ONE, scope=SCOPE, page=True),
-    *(
-        Route("POST", f"{_LIST}/{act}", scope=SCOPE, page=True, limit=_FORM_BYTES)
-        for act in ("set", "restore", "remove", "tie", "untie")
-    ),
-)
 
-
-def router(desk: Desk, library: Library) -> APIRouter:
+def router(desk: Desk, library: Library) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
     _add_reading(endpoints, desk, library)
     _add_changing(endpoints, desk, library)
     _add_ties(endpoints, desk, library)
     return endpoints
 
 
-def _add_reading(endpoints: APIRouter, desk: Desk, library: Library) -> None:
+def _add_reading(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
     @endpoints.get(_LIST)
     def list_documents(
         q: Annotated[str, Query(max_length=200)] = "",
@@ -108,7 +99,7 @@ def _add_reading(endpoints: APIRouter, desk: Desk, library: Library) -> None:
         return _document(desk, library, record, show, start=start, version=version, done=done)
 
 
-def _add_changing(endpoints: APIRouter, desk: Desk, library: Library) -> None:
+def _add_changing(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
     @endpoints.post(f"{_LIST}/set")
     def set_properties(
         doc_id: _FormId,
@@ -154,7 +145,7 @@ def _add_changing(endpoints: APIRouter, desk: Desk, library: Library) -> None:
         return back_to(f"{_LIST}?done=removed")
 
 
-def _add_ties(endpoints: APIRouter, desk: Desk, library: Library) -> None:
+def _add_ties(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
     @endpoints.post(f"{_LIST}/tie")
     def tie(
         doc_id: _FormId,

@@ -3,14 +3,14 @@
 from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from pipelines import problems
 from pipelines.ask.articles import contradictions
-from pipelines.gate import Route
 from pipelines.ingest.relation_contract import RejectedRequest
+from pipelines.routes import OpenRouter
 from tenants.core.errors import CallerError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
@@ -28,27 +28,17 @@ _Short: TypeAlias = Annotated[str, Form(max_length=2_000)]
 _Chunk: TypeAlias = Annotated[str, Form(max_length=64)]
 _Days: TypeAlias = Annotated[int, Query(ge=1, le=_MOST_DAYS)]
 
-ROUTES = (
-    Route("GET", _STALE, scope=SCOPE, page=True),
-    Route("GET", _CONTRADICTIONS, scope=SCOPE, page=True),
-    Route("POST", _SETTLE, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", _UNSETTLE, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("GET", _REJECTED, scope=SCOPE, page=True),
-    Route("POST", f"{_REJECTED}/add", scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", f"{_REJECTED}/remove", scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
     _add_stale(endpoints, desk)
     _add_contradictions(endpoints, desk)
     _add_rejected(endpoints, desk)
     return endpoints
 
 
-def _add_stale(endpoints: APIRouter, desk: Desk) -> None:
+def _add_stale(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_STALE)
     def show_stale(cited: _Days = 30, older: _Days = 365) -> Response:
         stale = freshness.stale(cited_within=timedelta(days=cited), older_than=timedelta(days=older))
@@ -63,7 +53,7 @@ def _add_stale(endpoints: APIRouter, desk: Desk) -> None:
         )
 
 
-def _add_contradictions(endpoints: APIRouter, desk: Desk) -> None:
+def _add_contradictions(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_CONTRADICTIONS)
     def show_contradictions() -> Response:
         return desk.page(
@@ -90,7 +80,7 @@ def _add_contradictions(endpoints: APIRouter, desk: Desk) -> None:
         return back_to(_CONTRADICTIONS)
 
 
-def _add_rejected(endpoints: APIRouter, desk: Desk) -> None:
+def _add_rejected(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(status: int = 200, **values: str) -> Response:
         standing = {"text": "", "reason": "", "doc_id": "", "fault": ""}
         return desk.page(

@@ -4,7 +4,7 @@ import asyncio
 from typing import Annotated, TypeAlias
 from uuid import uuid4
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -13,7 +13,7 @@ from pipelines import pages, problems
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.runner import Runner
 from pipelines.connections import public_url
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
@@ -30,25 +30,19 @@ _WELCOME = "/desk/welcome"
 _FORM_BYTES = 20_000
 _Short: TypeAlias = Annotated[str, Form(max_length=500)]
 
-ROUTES = (
-    Route("GET", _LINK, page=True),
-    Route("POST", _LINK, page=True, limit=_FORM_BYTES),
-    Route("GET", _WELCOME, scope="admin", page=True),
-    Route("POST", f"{_WELCOME}/ask", scope="admin", page=True, limit=_FORM_BYTES),
-    Route("POST", f"{_WELCOME}/site", scope="admin", page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, runner: Runner) -> APIRouter:
+def router(desk: Desk, runner: Runner) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter("admin", limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(_LINK)
+    @opens(scope=None)
     def show_first_run(secret: str) -> Response:
         first_run.check(secret)
         return desk.public("first_run.html", secret=secret, locales=LOCALES)
 
     @endpoints.post(_LINK)
+    @opens(scope=None)
     async def set_up(
         request: Request,
         secret: str,

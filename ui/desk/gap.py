@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from starlette.responses import Response
 
 from pipelines import pages
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.core.errors import Invalid
 from tenants.desk import articles, inbox, operators, sessions
 from tenants.knowledge import documents, gaps
@@ -38,17 +38,10 @@ _Ids: TypeAlias = Annotated[list[str], Form(max_length=gaps.MOST)]
 _Back: TypeAlias = Annotated[str, Form(max_length=1_000)]
 _Count: TypeAlias = Annotated[int, Query(ge=0, le=gaps.MOST)]
 
-ROUTES = (
-    Route("GET", _ALL, scope=SCOPE, page=True),
-    Route("GET", _ONE, scope=SCOPE, page=True),
-    Route("POST", _DECIDE, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", _ASSIGN, scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, service: Articles) -> APIRouter:
+def router(desk: Desk, service: Articles) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(_ALL)
     def show_gaps(

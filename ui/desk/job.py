@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from components.language.texts import text
 from pipelines import problems
-from pipelines.gate import Route
 from pipelines.ingest import jobs as loading
 from pipelines.ingest.receiving import take
 from pipelines.pages import CSRF_FIELD
-from settings import Settings, get_settings
+from pipelines.routes import OpenRouter, opens
+from settings import Settings
 from tenants.core.errors import OporaError, TooLarge
 from tenants.knowledge import documents
 from tenants.work import jobs
@@ -67,24 +67,12 @@ class JobView:
     why: str
 
 
-def routes(settings: Settings) -> tuple[Route, ...]:
-    """Open routes."""
-    return (
-        Route("GET", _ADD, scope=SCOPE, page=True),
-        Route("POST", _UPLOAD, scope=SCOPE, page=True, files=True, limit=settings.max_files_bytes),
-        Route("POST", _SITE, scope=SCOPE, page=True, limit=_FORM_BYTES),
-        Route("GET", _JOBS, scope=SCOPE, page=True),
-        Route("GET", _JOB, scope=SCOPE, page=True),
-        Route("POST", _CANCEL, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    )
-
-
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk, settings: Settings) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     def adding(status: int = 200, **values: object) -> Response:
-        given = {"fault": "", "url": "", "limit": get_settings().max_files_bytes}
+        given = {"fault": "", "url": "", "limit": settings.max_files_bytes}
         return desk.page("documents/add.html", status, section="documents", **{**given, **values})
 
     @endpoints.get(_ADD)
@@ -92,6 +80,7 @@ def router(desk: Desk) -> APIRouter:
         return adding()
 
     @endpoints.post(_UPLOAD)
+    @opens(limit=settings.max_files_bytes, files=True)
     async def upload(request: Request, then: _Then = "job") -> Response:
         try:
             taken = json.loads(await take(request, fields=_FIELDS))

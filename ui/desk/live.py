@@ -10,13 +10,13 @@ from dataclasses import replace
 from time import monotonic
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Response
+from fastapi import Form, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
 from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS, json_event
 from pipelines.ask.chats.presence import Attendances, Signal, announce_soon
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
 from tenants.core import context
@@ -29,12 +29,8 @@ _FORM_BYTES = 2_000
 _CHECK_SECONDS = 4.0
 """Time that an ended session may keep its stream; every keystroke of the tenant's chats wakes the stream."""
 
-ROUTES = (
-    Route("GET", _LIVE, scope=SCOPE, page=True),
-    Route("POST", _LOOKING, scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-router = APIRouter(include_in_schema=False)
+router = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
 
 
 @router.get(_LIVE, response_class=EventSourceResponse)

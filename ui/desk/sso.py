@@ -3,13 +3,13 @@
 from functools import partial
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines import pages
 from pipelines.connections import public_url
-from pipelines.gate import Route
 from pipelines.pools import Pool
+from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.accounts.registry import Registry
@@ -29,12 +29,10 @@ _ASKED_AT_ONCE = 4
 """Concurrent requests to one tenant's provider."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
-ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
 
-
-def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(None, page=True, include_in_schema=False)
     signing_in = SignIn()
     providers_asked = Pool("sign-in", 16)
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.connections import public_url
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.access import quotas
 from tenants.accounts import policy, registry
@@ -33,28 +33,17 @@ _Short: TypeAlias = Annotated[str, Form(max_length=500)]
 _NO_NUL = r"^[^\x00]*$"
 _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 
-ROUTES = (
-    Route("GET", _ALL, scope=pages.INSTALLATION, page=True),
-    Route("GET", _ONE, scope=pages.INSTALLATION, page=True),
-    *(
-        Route("POST", f"{_ALL}/{act}", scope=pages.INSTALLATION, page=True, limit=_FORM_BYTES)
-        for act in ("add", *_ACTS)
-    ),
-    Route("GET", _INVITATION, page=True),
-    Route("POST", _INVITATION, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.INSTALLATION, limit=_FORM_BYTES, page=True, include_in_schema=False)
     _add_list(endpoints, desk)
     _add_one(endpoints, desk)
     _add_invitation(endpoints, desk)
     return endpoints
 
 
-def _add_list(endpoints: APIRouter, desk: Desk) -> None:
+def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(
         status: int = 200, *, given: Mapping[str, str] | None = None, fault: str = "", done: str = ""
     ) -> Response:
@@ -86,7 +75,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
         return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
 
 
-def _add_one(endpoints: APIRouter, desk: Desk) -> None:
+def _add_one(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_ONE)
     def show_tenant(id: Annotated[str, Query(max_length=255, pattern=_NO_NUL)] = "") -> Response:
         return _one(desk, id)
@@ -117,14 +106,16 @@ def _add_one(endpoints: APIRouter, desk: Desk) -> None:
         return back_to(f"{_ALL}?done=removed")
 
 
-def _add_invitation(endpoints: APIRouter, desk: Desk) -> None:
+def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_INVITATION)
+    @opens(scope=None)
     def show_invitation(secret: str) -> Response:
         return desk.public(
             "tenants/invitation.html", secret=secret, tenant=invitations.check(secret), login="", name=""
         )
 
     @endpoints.post(_INVITATION)
+    @opens(scope=None)
     async def accept(
         request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = ""
     ) -> Response:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Form, Header, Query, Request
+from fastapi import Form, Header, Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -24,7 +24,7 @@ from pipelines import problems
 from pipelines.ask.help_centre import Group, HelpCentre
 from pipelines.ask.help_links import article_key, path_of
 from pipelines.connections import address_of
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.accounts import registry
@@ -50,12 +50,6 @@ _PREVIEW = 6
 _PAGE = 100
 """Articles per group on its own page."""
 
-ROUTES = (
-    Route("GET", _STYLE),
-    Route("GET", _INDEX, page=True),
-    Route("GET", _ARTICLE, page=True),
-    Route("POST", _ARTICLE, page=True, limit=_FORM_BYTES),
-)
 
 _HERE = Path(__file__).parent
 # Articles' Markdown has no emphasis, links or HTML at this point: anything that looks like it is text.
@@ -67,16 +61,17 @@ _MARKDOWN = (
 )
 
 
-def router(limiter: RateLimiter) -> APIRouter:
+def router(limiter: RateLimiter) -> OpenRouter:
     """Return the endpoints.
 
     :param limiter: counts what visitors read and vote.
     """
     pages = _Pages(limiter)
-    endpoints = APIRouter(tags=["widget"])
+    endpoints = OpenRouter(None, limit=_FORM_BYTES, page=True, tags=["widget"])
     style = Asset.read(_HERE / "help.css")
 
     @endpoints.get(_STYLE)
+    @opens(page=False)
     def send_style(
         accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
     ) -> Response:

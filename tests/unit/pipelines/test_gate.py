@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import problems
-from pipelines.gate import MOST_OPEN, Gate, Route
+from pipelines.gate import MOST_OPEN, Gate
+from pipelines.routes import Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
 from tenants.core.context import Tenant, current

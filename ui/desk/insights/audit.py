@@ -5,12 +5,12 @@ from datetime import date, datetime
 from typing import Annotated, TypeAlias, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from components.turn import Outcome
 from pipelines import pages, problems
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.audit.chain import Verification
 from tenants.audit.search import TurnQuery
@@ -27,18 +27,14 @@ PAGE = 50
 _PATH = "/desk/audit"
 _SHOWN_FAULTS = 50
 
-ROUTES = (
-    Route("GET", _PATH, scope="operate", page=True),
-    Route("POST", f"{_PATH}/verify", scope="admin", page=True, limit=1_000),
-)
 
 _Words: TypeAlias = Annotated[str, Query(max_length=200)]
 _Day: TypeAlias = Annotated[str, Query(max_length=10)]
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter("operate", limit=1000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_audit(
@@ -57,6 +53,7 @@ def router(desk: Desk) -> APIRouter:
         return _page(desk, wanted, query, first=before is None)
 
     @endpoints.post(f"{_PATH}/verify")
+    @opens(scope="admin")
     async def verify() -> Response:
         found = await verified()
         return await to_thread(_page, desk, {}, TurnQuery(), verified=found)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
@@ -17,7 +17,7 @@ from pipelines.ask.evaluation.comparison import DROP
 from pipelines.ask.evaluation.marking import MARKS
 from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, Upload
 from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.core.errors import Invalid, OporaError
 from tenants.desk import evaluation_questions, evaluation_results, evaluations, sessions
@@ -43,27 +43,16 @@ STYLES: Mapping[str, str] = {
 }
 """Colours of the plot by mark; the style sheet defines them for results of chats."""
 
-ROUTES = (
-    Route("GET", _PATH, scope=SCOPE, page=True),
-    Route("POST", f"{_PATH}/start", scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", f"{_PATH}/seen", scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", f"{_PATH}/hour", scope="admin", page=True, limit=_FORM_BYTES),
-    Route("GET", _QUESTIONS, scope=SCOPE, page=True),
-    Route("POST", _QUESTIONS, scope=SCOPE, page=True, limit=_FORM_BYTES),
-    Route("POST", f"{_QUESTIONS}/file", scope=SCOPE, page=True, files=True, limit=FILE_BYTES),
-    Route("POST", f"{_QUESTIONS}/remove", scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, evaluation: Evaluation) -> APIRouter:
+def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
     _add_runs(endpoints, desk, evaluation)
     _add_questions(endpoints, desk)
     return endpoints
 
 
-def _add_runs(endpoints: APIRouter, desk: Desk, evaluation: Evaluation) -> None:
+def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None:
     @endpoints.get(_PATH)
     def show_runs(run: Annotated[str, Query(max_length=32)] = "") -> Response:
         return _runs(desk, evaluation, run)
@@ -82,6 +71,7 @@ def _add_runs(endpoints: APIRouter, desk: Desk, evaluation: Evaluation) -> None:
         return back_to(pages.local(back, _PATH))
 
     @endpoints.post(f"{_PATH}/hour")
+    @opens(scope="admin")
     def set_hour(hour: Annotated[str, Form(pattern=r"^(|\d{1,2})$")] = "") -> Response:
         try:
             policy.change(evaluation_hour=int(hour) if hour else None)
@@ -90,7 +80,7 @@ def _add_runs(endpoints: APIRouter, desk: Desk, evaluation: Evaluation) -> None:
         return back_to(_PATH)
 
 
-def _add_questions(endpoints: APIRouter, desk: Desk) -> None:
+def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_QUESTIONS)
     def show_questions(question: Annotated[str, Query(max_length=2_000)] = "") -> Response:
         return _questions(desk, typed={"question": question})
@@ -110,6 +100,7 @@ def _add_questions(endpoints: APIRouter, desk: Desk) -> None:
         return back_to(f"{_QUESTIONS}#added")
 
     @endpoints.post(f"{_QUESTIONS}/file")
+    @opens(limit=FILE_BYTES, files=True)
     async def upload(request: Request) -> Response:
         async with request.form(max_files=1, max_fields=5) as form:
             file = form.get("file")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from pipelines import pages, problems
 from pipelines.ask import insight
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.core.errors import Invalid
 from tenants.desk import sessions
@@ -23,12 +23,10 @@ from ui.desk.view import Desk
 SCOPE = "operate"
 CHOICES = (7, 28, 90)
 
-ROUTES = (Route("GET", "/desk/insight", scope=SCOPE, page=True),)
 
-
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the page."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, page=True, include_in_schema=False)
 
     @endpoints.get("/desk/insight")
     def show_insight(

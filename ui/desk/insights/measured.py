@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
 from components.language.texts import text
 from pipelines import problems
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.desk import evaluations
@@ -28,8 +28,6 @@ HEADLINES = (
     "facts_in_answer",
 )
 _PATH = "/desk/evaluation/measured"
-
-ROUTES = (Route("GET", _PATH, scope=SCOPE, page=True),)
 
 
 class Figure(BaseModel):
@@ -85,9 +83,9 @@ class Summary(BaseModel):
         return next((one for one in self.targets if (one.set, one.figure) == (set_name, figure)), None)
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the page."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_runs(run: Annotated[str, Query(max_length=100)] = "") -> Response:

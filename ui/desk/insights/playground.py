@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 
@@ -12,7 +12,7 @@ from pipelines.ask.chats import thread
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
 from pipelines.ask.runner import Runner
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.chats import store
 from tenants.chats.records import MAX_SEQ
@@ -29,15 +29,10 @@ _THRESHOLDS = ("enough", "graded", "shown")
 _HISTORY = TypeAdapter(tuple[Earlier, ...])
 _Form: TypeAlias = dict[str, str]
 
-ROUTES = (
-    Route("GET", _PATH, scope=SCOPE, page=True),
-    Route("POST", _PATH, scope=SCOPE, page=True, limit=_FORM_BYTES),
-)
 
-
-def router(desk: Desk, runner: Runner) -> APIRouter:
+def router(desk: Desk, runner: Runner) -> OpenRouter:
     """Return the page."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_playground(

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from starlette.responses import Response
 
 from pipelines.ask.usecase import Ask
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.audit import search
 from tenants.core import context
 from tenants.desk import feedback
@@ -30,15 +30,10 @@ _VERDICTS: Mapping[Judgement, tuple[Thumb, Reason | None]] = {
     "wrong": ("down", "wrong"),
 }
 
-ROUTES = (
-    Route("GET", _PATH, scope=SCOPE, page=True),
-    Route("POST", f"{_PATH}/judge", scope=SCOPE, page=True, limit=2_000),
-)
 
-
-def router(desk: Desk, ask: Ask) -> APIRouter:
+def router(desk: Desk, ask: Ask) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(SCOPE, limit=2000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_answers(before: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None) -> Response:

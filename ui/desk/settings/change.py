@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query
+from fastapi import Form, Query
 from starlette.responses import Response
 
 from components.language.texts import text
 from pipelines import problems
 from pipelines.ask.settings_changes import undo
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.accounts import changes
 from tenants.accounts.changes import AREAS, Change
 from tenants.chats import sites
@@ -22,12 +22,10 @@ _PATH = "/changes"
 _NAMES = ("{area}.{name}.label", "{name}.label", "field.{name}", "{area}.{name}")
 _OF_OTHER_PAGES = {"approved_offers": "section.offers", "synonyms": "section.synonyms"}
 
-ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_PATH}/undo"))
 
-
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
     def show_changes(

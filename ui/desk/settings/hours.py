@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Annotated
 from zoneinfo import available_timezones
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines import problems
 from pipelines.ask.staffing import staffing
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.accounts import hours, policy
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.chats import sites
@@ -25,13 +25,12 @@ _PATH = "/hours"
 _RUSSIAN_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _REGIONS = ("Europe/", "Asia/")
 
-ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, _PATH, f"{_PATH}/remove"))
 SiteKey = Annotated[str, Query(alias="site", max_length=64)]
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
     def show_hours(site: SiteKey = "", saved: Annotated[str, Query(max_length=40)] = "") -> Response:

@@ -3,14 +3,19 @@
 from asyncio import to_thread
 from functools import partial
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from pipelines import problems
+<<<<<<< HEAD
 from pipelines.ask import model_checks, named_models, profiles
 from pipelines.ask.model_checks import ModelResult
 from pipelines.gate import Route
+=======
+from pipelines.ask import named_models, profiles
+from pipelines.ask.named_models import Fault, Tested
+>>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
 from pipelines.pools import Pool
+from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.core import context
 from ui.desk.settings import forms, pages
@@ -18,12 +23,11 @@ from ui.desk.settings.forms import FORM_BYTES, Typed
 from ui.desk.view import Desk
 
 _PATH = "/models"
-ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_PATH}/test"))
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
     tests = Pool("model-tests", 4)
 
     @endpoints.get(pages.ROOT + _PATH)

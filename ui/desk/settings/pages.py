@@ -6,7 +6,6 @@ from typing import Annotated, TypeAlias
 from fastapi import Query
 from starlette.responses import Response
 
-from pipelines.gate import Route
 from ui.desk.view import Desk, back_to
 
 Saved: TypeAlias = Annotated[str, Query(max_length=40)]
@@ -39,16 +38,6 @@ SECTIONS = tuple(
         "changes",
     )
 )
-
-
-def reads(*paths: str) -> tuple[Route, ...]:
-    """Build routes of pages, by GET."""
-    return tuple(Route("GET", f"{ROOT}{path}", scope=SCOPE, page=True) for path in paths)
-
-
-def writes(limit: int, *paths: str) -> tuple[Route, ...]:
-    """Build routes of forms, by POST."""
-    return tuple(Route("POST", f"{ROOT}{path}", scope=SCOPE, page=True, limit=limit) for path in paths)
 
 
 def page(desk: Desk, here: str, template: str, status: int = 200, **values: object) -> Response:

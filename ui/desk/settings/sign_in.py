@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from components.language.texts import text
 from pipelines import problems
 from pipelines.connections import public_url
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.desk import providers
@@ -24,12 +24,11 @@ from ui.desk.view import Desk
 _PATH = "/sign-in"
 _NAMES = ("issuer", "client_id", "client_secret", "domains", "default_role", "role_claim", "roles")
 _AREAS = ("domains", "roles")
-ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, _PATH, f"{_PATH}/remove"))
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
     def show_provider(request: Request, saved: Annotated[str, Query(max_length=40)] = "") -> Response:

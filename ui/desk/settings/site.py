@@ -1,13 +1,13 @@
 """The websites that show the widget: appearance, allowed origins, and visitor secrets."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from components.language.texts import LOCALES, text
 from pipelines import problems
 from pipelines.connections import public_url
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.chats.sites import HELP_CENTRES, Site
 from tenants.core.errors import Conflict, Invalid
@@ -18,21 +18,17 @@ from ui.desk.view import Desk, back_to
 _SITES = "/sites"
 _SITE = "/sites/{key}"
 _ACTS = ("rotate", "revoke", "identity", "remove")
-ROUTES: tuple[Route, ...] = (
-    *pages.reads(_SITES, _SITE),
-    *pages.writes(FORM_BYTES, _SITES, _SITE, *(f"{_SITE}/{act}" for act in _ACTS)),
-)
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
     _add_list(endpoints, desk)
     _add_site(endpoints, desk)
     return endpoints
 
 
-def _add_list(endpoints: APIRouter, desk: Desk) -> None:
+def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SITES)
     def show_sites(saved: pages.Saved = "") -> Response:
         return listed((Field("name", "text", required=True), Field("origins", "lines")), saved=saved)
@@ -55,7 +51,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
         return pages.page(desk, "sites", "sites.html", status, sites=sites.own(), fields=fields, saved=saved)
 
 
-def _add_site(endpoints: APIRouter, desk: Desk) -> None:
+def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SITE)
     def show_site(request: Request, key: str, saved: pages.Saved = "") -> Response:
         sites.refresh()

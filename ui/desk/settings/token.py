@@ -4,12 +4,11 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import get_args
 
-from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines import problems
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.access import issued_tokens
 from tenants.access.issued_tokens import IssuedToken
 from tenants.core.context import Scope
@@ -19,10 +18,6 @@ from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
 from ui.desk.view import Desk
 
 _ALL = "/tokens"
-ROUTES: tuple[Route, ...] = (
-    *pages.reads(_ALL),
-    *pages.writes(FORM_BYTES, _ALL, f"{_ALL}/rotate", f"{_ALL}/revoke"),
-)
 GRACES = (0, 1, 24, 24 * 7)
 """Choices for how many hours a replaced token stays valid."""
 _DAY_SECONDS = 86_400
@@ -30,9 +25,9 @@ _DAYS = "90"
 _FAULTY_FIELDS = {"subject_invalid": "subject", "scope_unknown": "scopes", "ttl_invalid": "days"}
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _ALL)
     def show_tokens(saved: pages.Saved = "") -> Response:

@@ -4,12 +4,11 @@ import json
 from asyncio import to_thread
 from collections.abc import Mapping
 
-from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines import problems
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.core.errors import Invalid
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
@@ -20,24 +19,20 @@ from ui.desk.view import Desk
 
 _TOOLS, _TOOL = "/tools", "/tools/{name}"
 _ACTS = ("secrets", "test", "enable", "disable", "remove")
-ROUTES: tuple[Route, ...] = (
-    *pages.reads(_TOOLS, _TOOL),
-    *pages.writes(FORM_BYTES, _TOOLS, _TOOL, *(f"{_TOOL}/{act}" for act in _ACTS)),
-)
 _AREAS = ("description", "parameters", "answer")
 _NAMES = ("name", "title", "description", "url", "parameters", "answer", "timeout_seconds")
 _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]}
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
     _add_list(endpoints, desk)
     _add_tool(endpoints, desk)
     return endpoints
 
 
-def _add_list(endpoints: APIRouter, desk: Desk) -> None:
+def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _TOOLS)
     def show_tools(saved: pages.Saved = "") -> Response:
         return listed(_fields({"parameters": _written(_EXAMPLE), "timeout_seconds": "5"}, new=True), saved=saved)
@@ -59,7 +54,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
         )
 
 
-def _add_tool(endpoints: APIRouter, desk: Desk) -> None:
+def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _TOOL)
     def show_tool(name: str, saved: pages.Saved = "") -> Response:
         return page(tools.get(name), saved=saved)

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from components.ingest.fetch import canonical
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import EVENT_NAMES, MAIL_EVENTS, TEST_EVENT
 from tenants.core.errors import Invalid
@@ -16,16 +16,12 @@ from ui.desk.view import Desk
 
 _ALL = "/webhooks"
 _ACTS = ("rotate", "test", "remove")
-ROUTES: tuple[Route, ...] = (
-    *pages.reads(_ALL),
-    *pages.writes(FORM_BYTES, _ALL, *(f"{_ALL}/{act}" for act in (*_ACTS, "redeliver"))),
-)
 _SHOWN = 50
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _ALL)
     def show_webhooks(

@@ -1,0 +1,33 @@
+"""All pages of the desk."""
+
+from collections.abc import Iterator
+
+from pipelines.routes import OpenRouter
+from ui.desk import account, article, assets, chat, document, doubt, first_run, gap, job, live, sso, tenant
+from ui.desk.insights import audit, evaluation, figures, measured, playground, reading
+from ui.desk.settings import change, hours, model, policy, sign_in, site, token, tool, webhook
+from ui.desk.view import Desk
+from ui.services import Services
+
+
+def routers(desk: Desk, services: Services) -> Iterator[OpenRouter]:
+    """Yield the pages in the order in which they are matched."""
+    yield account.router(desk, services.limiter)
+    yield chat.router(desk, services.conversations)
+    yield document.router(desk, services.library)
+    yield job.router(desk, services.settings)
+    yield live.router
+    yield first_run.router(desk, services.runner)
+    yield gap.router(desk, services.articles)
+    yield article.router(desk, services.articles)
+    yield doubt.router(desk)
+    for insights in (figures, audit, measured):
+        yield insights.router(desk)
+    yield evaluation.router(desk, services.evaluations)
+    yield reading.router(desk, services.runner.ask)
+    yield playground.router(desk, services.runner)
+    for settings in (policy, hours, site, tool, webhook, token, model, sign_in, change):
+        yield settings.router(desk)
+    yield sso.router(desk, services.limiter)
+    yield tenant.router(desk)
+    yield assets.router()

@@ -1,0 +1,28 @@
+"""The objects that the endpoints and pages of one process share. Built once, in `create_app`."""
+
+from dataclasses import dataclass
+
+from pipelines.ask.articles.usecase import Articles
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.evaluation.usecase import Evaluation
+from pipelines.ask.runner import Runner
+from pipelines.ingest.library import Library
+from pipelines.ingest.usecase import Ingest
+from settings import Settings
+from tenants.access.quotas import RateLimiter
+from tenants.chats.visitors import Visitors
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """See the module."""
+
+    settings: Settings
+    runner: Runner
+    limiter: RateLimiter
+    visitors: Visitors
+    conversations: Conversations
+    ingest: Ingest
+    library: Library
+    articles: Articles
+    evaluations: Evaluation
