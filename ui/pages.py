@@ -16,12 +16,8 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
 
-<<<<<<< HEAD
 from components.language.texts import LOCALES, text
-=======
-from components.language.texts import text
 from pipelines.routes import OpenRouter
->>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
 from settings import get_settings
 from ui.assets import Asset, sent
 

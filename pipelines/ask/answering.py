@@ -1,6 +1,7 @@
 """A finished turn as the contract's object."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from components import turn as turns
 from components.answer.generative import WRITING
@@ -75,9 +76,9 @@ def answer_of(
         ),
         citations=tuple(_citation(citation, draft, links) for citation in citations),
         sources=tuple(_source(citation) for citation in citations),
-        claims=tuple(_claim(claim) for claim in draft.claims) if draft else (),
+        claims=tuple(ClaimPart.model_validate(claim, from_attributes=True) for claim in draft.claims) if draft else (),
         scores=_scores(turn, draft),
-        routing=Routing(intent=turn.intent, risk=turn.risk, complexity=turn.complexity),
+        routing=Routing.model_validate(turn, from_attributes=True),
         articles=tuple(_article(article, links) for article in turn.reply.articles),
         suggested_questions=turn.reply.suggestions,
         clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
@@ -151,10 +152,6 @@ def _source(citation: turns.Citation) -> SourcePart:
         snippet=citation.excerpt,
         score=_round(passage.score),
     )
-
-
-def _claim(claim: turns.Claim) -> ClaimPart:
-    return ClaimPart(text=claim.text, status=claim.status, citations=claim.citations, quote=claim.quote)
 
 
 def _scores(turn: turns.Turn, draft: turns.Draft | None) -> Scores:
@@ -266,17 +263,7 @@ def _beside(evidence: turns.Evidence) -> BesidePart:
 
 
 def _filters(filters: turns.Filters) -> Mapping[str, str | tuple[str, ...]]:
-    given = {
-        "project_keys": filters.project_keys,
-        "tags": filters.tags,
-        "source_types": filters.source_types,
-        "evidence_tiers": filters.evidence_tiers,
-        "statuses": filters.statuses,
-        "doc_ids": filters.doc_ids,
-        "date_from": filters.date_from,
-        "date_to": filters.date_to,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in asdict(filters).items() if value is not None}
 
 
 def _round(value: float) -> float:

@@ -1,7 +1,6 @@
 """Requests and responses of `/edges` and `/rejected`, over HTTP and as JSON on the command line."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import date
 from typing import Annotated
 
@@ -59,6 +58,8 @@ class RejectedRequest(_Request):
 class EdgePart(BaseModel):
     """A relation between two documents. `declared` is true if the document `from_doc` declares it."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     from_doc: str
     kind: str
     to_doc: str
@@ -75,6 +76,8 @@ class EdgesAnswer(BaseModel):
 class RejectedPart(BaseModel):
     """A rejected approach. `declared` is true if the document `doc_id` declares it."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     rejected_id: str
     text: str
     reason: str
@@ -89,21 +92,11 @@ class RejectedAnswer(BaseModel):
     rejected: tuple[RejectedPart, ...]
 
 
-def edge_part(edge: Edge) -> EdgePart:
-    """Return the edge as callers see it."""
-    return EdgePart(**asdict(edge))
-
-
 def edges_answer(edges: Iterable[Edge]) -> EdgesAnswer:
     """Edges as callers see them."""
-    return EdgesAnswer(edges=tuple(map(edge_part, edges)))
-
-
-def rejected_part(approach: Rejected) -> RejectedPart:
-    """Return the approach as callers see it."""
-    return RejectedPart(rejected_id=approach.rejected_id, **asdict(approach))
+    return EdgesAnswer(edges=tuple(map(EdgePart.model_validate, edges)))
 
 
 def rejected_answer(approaches: Iterable[Rejected]) -> RejectedAnswer:
     """Approaches as callers see them."""
-    return RejectedAnswer(rejected=tuple(map(rejected_part, approaches)))
+    return RejectedAnswer(rejected=tuple(map(RejectedPart.model_validate, approaches)))

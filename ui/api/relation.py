@@ -12,10 +12,8 @@ from pipelines.ingest.relation_contract import (
     RejectedAnswer,
     RejectedPart,
     RejectedRequest,
-    edge_part,
     edges_answer,
     rejected_answer,
-    rejected_part,
 )
 from pipelines.routes import OpenRouter
 from tenants.knowledge import edges, rejected
@@ -37,7 +35,7 @@ def list_edges(doc_id: str | None = None) -> EdgesAnswer:
 @router.put(_EDGES)
 def put_edge(body: EdgeRequest) -> EdgePart:
     """Add an edge, or replace the existing one of this kind between the two documents."""
-    return edge_part(edges.put(body.edge()))
+    return EdgePart.model_validate(edges.put(body.edge()))
 
 
 @router.delete(_EDGES)
@@ -56,7 +54,7 @@ def list_rejected() -> RejectedAnswer:
 @router.put(_REJECTED)
 def put_rejected(body: RejectedRequest) -> RejectedPart:
     """Reject an approach, or update the reason and date of an existing rejection."""
-    return rejected_part(rejected.put(body.rejected()))
+    return RejectedPart.model_validate(rejected.put(body.rejected()))
 
 
 @router.delete(_REJECTED_ITEM)

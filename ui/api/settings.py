@@ -1,5 +1,6 @@
 """`/settings`: a tenant's policy and the history of changes."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Query
@@ -133,16 +134,7 @@ def sign_in_answer() -> SignInAnswer:
 
 def change_part(change: Change) -> ChangePart:
     """Return a change in its public form."""
-    return ChangePart(
-        change_id=change.change_id,
-        at=change.at.isoformat(),
-        by=change.by,
-        area=change.area,
-        act=change.act,
-        about=change.about,
-        before=dict(change.before),
-        after=dict(change.after),
-    )
+    return ChangePart.model_validate({**asdict(change), "at": change.at.isoformat()})
 
 
 def _policy_answer(now: Policy) -> PolicyAnswer:

@@ -74,6 +74,8 @@ class RevocationRequest(BaseModel):
 class RevocationPart(BaseModel):
     """Revocation of tokens of this kind and value issued up to a moment."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     kind: Kind
     value: str
     until: datetime
@@ -108,13 +110,13 @@ def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
 @router.get(_PATH)
 def list_revocations() -> RevocationsAnswer:
     """List the revocations."""
-    return RevocationsAnswer(revocations=tuple(map(_part, revocations.all())))
+    return RevocationsAnswer(revocations=tuple(map(RevocationPart.model_validate, revocations.all())))
 
 
 @router.post(_PATH)
 def revoke(body: RevocationRequest) -> RevocationPart:
     """Revoke tokens issued so far; every replica applies it within seconds."""
-    return _part(revoked(body))
+    return RevocationPart.model_validate(revoked(body))
 
 
 def revoked(request: RevocationRequest) -> Revocation:
@@ -127,7 +129,3 @@ def revoked(request: RevocationRequest) -> Revocation:
     if request.token_id is not None:
         return revocations.revoke("token", request.token_id)
     return revocations.revoke("subject", request.subject) if request.subject else revocations.revoke("tenant")
-
-
-def _part(revocation: Revocation) -> RevocationPart:
-    return RevocationPart(kind=revocation.kind, value=revocation.value, until=revocation.until)

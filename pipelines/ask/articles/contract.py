@@ -1,5 +1,6 @@
 """Requests and responses of `/articles`, over HTTP and as JSON on the command line."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -85,23 +86,5 @@ class ArticlesAnswer(BaseModel):
 
 def article_part(article: Article) -> ArticlePart:
     """Return the article as callers see it."""
-    draft = article.draft
-    return ArticlePart(
-        article_id=article.article_id,
-        doc_id=article.doc_id,
-        title=draft.title,
-        text=draft.text,
-        questions=draft.questions,
-        lang=draft.lang,
-        trust=draft.trust,
-        version=article.version,
-        created_at=article.created_at,
-        created_by=article.created_by,
-        updated_at=article.updated_at,
-        updated_by=article.updated_by,
-        published_version=article.published_version,
-        published_at=article.published_at,
-        published_by=article.published_by,
-        preview=stored(article),
-        chat_id=article.chat_id,
-    )
+    own = {"doc_id": article.doc_id, "preview": stored(article)}
+    return ArticlePart.model_validate({**asdict(article), **asdict(article.draft), **own})

@@ -1,6 +1,7 @@
 """Chats and their messages as callers see them: customers less of them than operators."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -94,13 +95,12 @@ class PostedAnswer(BaseModel):
 
 def chat_part(chat: Chat) -> ChatPart:
     """Return a chat for its customer. Reads the assignee's name."""
-    return ChatPart(**_chat_fields(chat))
+    return ChatPart.model_validate(_chat_fields(chat))
 
 
 def desk_chat_part(chat: Chat) -> DeskChatPart:
     """Return a chat for operators."""
-    own = {name: getattr(chat, name) for name in DeskChatPart.model_fields.keys() - ChatPart.model_fields.keys()}
-    return DeskChatPart(**_chat_fields(chat), **own)
+    return DeskChatPart.model_validate(_chat_fields(chat))
 
 
 def message_part(message: Message) -> MessagePart:
@@ -112,8 +112,7 @@ def message_part(message: Message) -> MessagePart:
 
 def desk_message_part(message: Message) -> MessagePart:
     """Return a message for operators."""
-    fields = {name: getattr(message, name) for name in MessagePart.model_fields}
-    return MessagePart(**fields | {"body": dict(message.body)})
+    return MessagePart.model_validate(message, from_attributes=True)
 
 
 def thread_answer(chat: Chat, messages: Iterable[Message]) -> ThreadAnswer:
@@ -134,9 +133,8 @@ def owner(chat: Chat) -> Owner:
 
 
 def _chat_fields(chat: Chat) -> dict[str, Any]:
-    names = ChatPart.model_fields.keys() - {"owner", "assignee_name", "contact_wanted"}
     return {
-        **{name: getattr(chat, name) for name in names},
+        **asdict(chat),
         "owner": owner(chat),
         "contact_wanted": chat.state == "queued" and not chat.contact and policy.current().email_replies,
         "assignee_name": store.assignee_name(chat) or None,

@@ -6,14 +6,8 @@ from functools import partial
 from starlette.responses import Response
 
 from pipelines import problems
-<<<<<<< HEAD
 from pipelines.ask import model_checks, named_models, profiles
 from pipelines.ask.model_checks import ModelResult
-from pipelines.gate import Route
-=======
-from pipelines.ask import named_models, profiles
-from pipelines.ask.named_models import Fault, Tested
->>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter
 from tenants.accounts import policy

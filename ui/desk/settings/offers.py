@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from components.language.texts import text
 from components.turn import Risk
 from pipelines import problems
-from pipelines.gate import Route
+from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.errors import Conflict, Invalid
@@ -25,8 +24,6 @@ _SPARE = 2
 """Empty rows for new offers."""
 _MOST = 25
 """Rows that a form may send."""
-
-ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, _PATH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +91,9 @@ class Offers:
         return faults
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the page."""
-    endpoints = APIRouter(include_in_schema=False)
+    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(pages.ROOT + _PATH)
     def show_offers(saved: pages.Saved = "") -> Response:

@@ -3,13 +3,7 @@
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
-<<<<<<< HEAD
-from pipelines.gate import Route
-=======
-from components.turn import Risk
-from pipelines import problems
 from pipelines.routes import OpenRouter
->>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.errors import Conflict, Invalid, NotFound
@@ -21,13 +15,6 @@ from ui.desk.view import Desk
 _GROUP = "/policy/{group}"
 _SYNONYMS = "/synonyms"
 
-<<<<<<< HEAD
-ROUTES: tuple[Route, ...] = (
-    *pages.reads("", _SYNONYMS),
-    *pages.writes(FORM_BYTES, _GROUP, _SYNONYMS),
-)
-=======
->>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
@@ -77,41 +64,7 @@ def _page(desk: Desk, here: str, now: Policy, refused: Invalid | Conflict | None
     return pages.page(desk, here, f"{here}.html", status, version=policy.version_of(now), **values)
 
 
-<<<<<<< HEAD
-def _add_synonyms(endpoints: APIRouter, desk: Desk) -> None:
-=======
-def _add_offers(endpoints: OpenRouter, desk: Desk) -> None:
-    @endpoints.get(pages.ROOT + _OFFERS)
-    def show_offers(saved: pages.Saved = "") -> Response:
-        now = policy.latest()
-        return offers(now, now.approved_offers, saved=saved)
-
-    @endpoints.post(pages.ROOT + _OFFERS)
-    def save_offers(form: Typed) -> Response:
-        typed = {risk: forms.area(form, risk) for risk in RISKS}
-        now = policy.latest()
-        others = {risk: offer for risk, offer in now.approved_offers.items() if risk not in RISKS}
-        chosen = others | {risk: offer for risk, offer in typed.items() if offer}
-        try:
-            policy.apply({"approved_offers": chosen}, forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return offers(policy.latest(), typed, refused)
-        return pages.saved(pages.ROOT + _OFFERS)
-
-    def offers(
-        now: Policy, shown: Mapping[str, str], refused: Invalid | Conflict | None = None, *, saved: str = ""
-    ) -> Response:
-        fields = tuple(Field(risk, "area", shown.get(risk, "")) for risk in RISKS)
-        fault = ""
-        if refused is not None:
-            current = tuple(Field(risk, "area", now.approved_offers.get(risk, "")) for risk in RISKS)
-            fault, fields = forms.refusal(refused, fields, current)
-            fault = fault or problems.explained(refused)[1]
-        return _page(desk, "offers", now, refused, fields=fields, fault=fault, saved=saved)
-
-
 def _add_synonyms(endpoints: OpenRouter, desk: Desk) -> None:
->>>>>>> c12eabcc (api: declare scope, body limit and page at the endpoint)
     @endpoints.get(pages.ROOT + _SYNONYMS)
     def show_synonyms(saved: pages.Saved = "") -> Response:
         return synonyms(policy.latest(), saved=saved)
