@@ -1,6 +1,6 @@
-"""Settings forms: submitted values, validation errors per field, and rendering."""
+"""Settings forms: each is declared once, as inputs; its values are shown, read and shown again with their errors."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, TypeAlias
@@ -128,30 +128,115 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
     return faults
 
 
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A value of a form, and how people type it.
+
+    :param unit: stored units per typed unit of a number.
+    :param optional: nothing typed means None.
+    :param parse: reads a typed value, instead of the way of its kind.
+    :param write: writes a stored value, instead of the way of its kind.
+    :param shown_again: False for secrets.
+    """
+
+    name: str
+    kind: Kind = "text"
+    choices: tuple[tuple[str, str], ...] = ()
+    bounds: str = ""
+    default: str = ""
+    required: bool = False
+    optional: bool = False
+    unit: int = 1
+    parse: Callable[[str], object] | None = None
+    write: Callable[[Any], str] | None = None
+    shown_again: bool = True
+
+    def field(self, value: str) -> Field:
+        """Return the field for display."""
+        return Field(self.name, self.kind, value, self.choices, self.bounds, self.default, required=self.required)
+
+    def typed(self, form: FormData) -> str:
+        """Return what was typed, without surplus white space; a secret unchanged."""
+        if self.kind == "secret":
+            return str(form.get(self.name, ""))
+        return (area if self.kind in ("area", "lines") else line)(form, self.name)
+
+    def read(self, form: FormData) -> object:
+        """Return the submitted value for the model."""
+        typed = self.typed(form)
+        if self.parse is not None:
+            return self.parse(typed)
+        if self.kind == "flag":
+            return typed == "true"
+        if self.kind == "lines":
+            return lines(typed)
+        if self.optional and not typed:
+            return None
+        return number(typed, self.unit) if self.kind == "number" else typed
+
+    def written(self, value: object) -> str:
+        """Return a stored value as people type it."""
+        if value is None or self.write is not None:
+            return self.write(value) if self.write is not None and value is not None else ""
+        if isinstance(value, bool):
+            return "true" if value else ""
+        if isinstance(value, int | float):
+            return number(str(value / self.unit if self.unit > 1 else value))
+        return "\n".join(value) if isinstance(value, tuple) else str(value)
+
+
+class Form:
+    """Inputs that are submitted together."""
+
+    def __init__(self, *inputs: Input) -> None:
+        self._inputs = inputs
+
+    def show(self, values: Mapping[str, object]) -> Fields:
+        """Return the fields with stored values."""
+        return tuple(one.field(one.written(values.get(one.name))) for one in self._inputs)
+
+    def read(self, form: FormData) -> dict[str, object]:
+        """Return the submitted values."""
+        return {one.name: one.read(form) for one in self._inputs}
+
+    def again(
+        self,
+        form: FormData,
+        refused: Invalid | Conflict,
+        values: Mapping[str, object] | None = None,
+        explain: Callable[[Invalid, Container[str]], Mapping[str, str]] = faults_of,
+    ) -> tuple[str, Fields]:
+        """Return the message above a refused form, and the fields as typed, with their errors.
+
+        :param values: the stored values; after a conflict, shown beside those that differ.
+        :param explain: returns the errors by field.
+        """
+        typed = tuple(one.field(one.typed(form) if one.shown_again else "") for one in self._inputs)
+        return refusal(refused, typed, self.show(values or {}), explain)
+
+
+def refusal(
+    refused: Invalid | Conflict,
+    typed: Fields,
+    current: Fields,
+    explain: Callable[[Invalid, Container[str]], Mapping[str, str]] = faults_of,
+) -> tuple[str, Fields]:
+    """Return the message above a refused form, and its fields with their errors, or beside the stored values."""
+    if isinstance(refused, Conflict):
+        stored = {one.name: one.value for one in current}
+        return problems.explained(refused)[1], tuple(
+            replace(one, now=stored[one.name] if stored[one.name] != one.value else "") for one in typed
+        )
+    names = {one.name for one in typed}
+    faults = explain(refused, names)
+    unplaced = " ".join(words for name, words in faults.items() if name not in names)
+    return unplaced, with_faults(typed, faults)
+
+
 def with_faults(fields: Fields, faults: Mapping[str, str]) -> Fields:
     """Return the fields with their errors; the first invalid field gets the focus."""
     first = next((one.name for one in fields if one.name in faults), None)
     return tuple(replace(one, fault=faults.get(one.name, ""), focus=one.name == first) for one in fields)
-
-
-def with_changes(fields: Fields, current: Fields) -> Fields:
-    """Return the fields as typed, each with the effective value if it differs."""
-    values = {one.name: one.value for one in current}
-    return tuple(replace(one, now=values[one.name] if values[one.name] != one.value else "") for one in fields)
-
-
-def refusal(refused: Invalid | Conflict, typed: Fields, current: Fields) -> tuple[str, Fields]:
-    """Return the message above a rejected form, and its fields with their errors."""
-    if isinstance(refused, Conflict):
-        return problems.explained(refused)[1], with_changes(typed, current)
-    faults = faults_of(refused, {one.name for one in typed})
-    return unplaced(typed, faults), with_faults(typed, faults)
-
-
-def unplaced(fields: Fields, faults: Mapping[str, str]) -> str:
-    """Return the errors that belong to none of these fields."""
-    names = {one.name for one in fields}
-    return " ".join(words for name, words in faults.items() if name not in names)
 
 
 def _complaint(complaint: ErrorDetails) -> str:

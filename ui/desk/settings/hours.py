@@ -1,7 +1,6 @@
 """Working hours of the tenant or of one of its sites."""
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated
 from zoneinfo import available_timezones
@@ -10,6 +9,7 @@ from fastapi import Query
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
+from components.language.texts import LOCALES
 from pipelines import problems
 from pipelines.ask.staffing import staffing
 from pipelines.routes import OpenRouter
@@ -18,7 +18,7 @@ from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.chats import sites
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
+from ui.desk.settings.forms import FORM_BYTES, Form, Input, Typed
 from ui.desk.view import Desk
 
 _PATH = "/hours"
@@ -58,10 +58,11 @@ def router(desk: Desk) -> OpenRouter:
         site, rules = sites.get(key) if key else None, policy.latest()
         own = site.config.hours if site else rules.hours
         in_force = own or rules.hours
-        current = _fields(in_force)
-        fields, fault = current if form is None else _typed(form), ""
-        if refused is not None:
-            fault, fields = forms.refusal(refused, fields, current)
+        values, fault = _values(in_force), ""
+        if form is not None and refused is not None:
+            fault, fields = _FORM.again(form, refused, values)
+        else:
+            fields = _FORM.show(values)
         return pages.page(
             desk,
             "sites" if site else "hours",
@@ -84,33 +85,25 @@ def _path_of(site: str) -> str:
     return f"{pages.ROOT}{_PATH}?site={site}" if site else pages.ROOT + _PATH
 
 
-def _fields(now: Hours | None) -> Fields:
-    values = {"zone": now.zone if now else "", "holidays": "\n".join(map(str, now.holidays)) if now else ""}
-    values |= {f"week_{day}": ", ".join(now.week.get(day, ())) if now else "" for day in WEEKDAYS}
-    values |= {"away_ru": now.away.get("ru", ""), "away_en": now.away.get("en", "")} if now else {}
-    return _of(values)
-
-
-def _typed(form: FormData) -> Fields:
-    return _of({name: forms.area(form, name) for name in (one.name for one in _of({}))})
-
-
-def _of(values: Mapping[str, str]) -> Fields:
-    return (
-        Field("zone", "text", values.get("zone", ""), required=True),
-        *(Field(f"week_{day}", "text", values.get(f"week_{day}", "")) for day in WEEKDAYS),
-        Field("holidays", "lines", values.get("holidays", "")),
-        *(Field(f"away_{locale}", "text", values.get(f"away_{locale}", "")) for locale in ("ru", "en")),
-    )
+def _values(now: Hours | None) -> dict[str, object]:
+    if now is None:
+        return {}
+    return {
+        "zone": now.zone,
+        "holidays": "\n".join(map(str, now.holidays)),
+        **{f"week_{day}": now.week.get(day, ()) for day in WEEKDAYS},
+        **{f"away_{locale}": words for locale, words in now.away.items()},
+    }
 
 
 def _read(form: FormData) -> dict[str, object]:
-    spans = {day: _spans(forms.line(form, f"week_{day}")) for day in WEEKDAYS}
-    away = {locale: forms.line(form, f"away_{locale}") for locale in ("ru", "en")}
+    read = _FORM.read(form)
+    spans = {day: read[f"week_{day}"] for day in WEEKDAYS}
+    away = {locale: read[f"away_{locale}"] for locale in LOCALES}
     return {
-        "zone": forms.line(form, "zone"),
+        "zone": read["zone"],
         "week": {day: given for day, given in spans.items() if given},
-        "holidays": [_day(one) for one in forms.lines(forms.area(form, "holidays"))],
+        "holidays": read["holidays"],
         "away": {locale: words for locale, words in away.items() if words},
     }
 
@@ -133,6 +126,18 @@ def _day(typed: str) -> str:
     """Convert a day to ISO 8601; accepts Russian notation as well."""
     found = _RUSSIAN_DAY.fullmatch(typed)
     return f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}" if found else typed
+
+
+def _days(typed: str) -> list[str]:
+    return [_day(one) for one in forms.lines(typed)]
+
+
+_FORM = Form(
+    Input("zone", required=True),
+    *(Input(f"week_{day}", parse=_spans, write=", ".join) for day in WEEKDAYS),
+    Input("holidays", "lines", parse=_days),
+    *(Input(f"away_{locale}") for locale in LOCALES),
+)
 
 
 @lru_cache(maxsize=1)

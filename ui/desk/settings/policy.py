@@ -1,5 +1,7 @@
 """The tenant's policy: rules by topic, synonyms. Each topic has a separate form."""
 
+from collections.abc import Iterable
+
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
@@ -8,12 +10,23 @@ from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.errors import Conflict, Invalid, NotFound
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
-from ui.desk.settings.policy_fields import GROUPS, policy_fields, read_policy_fields
+from ui.desk.settings.forms import FORM_BYTES, Form, Input, Typed
+from ui.desk.settings.policy_fields import GROUPS, form_of
 from ui.desk.view import Desk
 
 _GROUP = "/policy/{group}"
 _SYNONYMS = "/synonyms"
+
+
+def _read_synonyms(typed: str) -> list[list[str]]:
+    return [[word.strip() for word in group.split(",") if word.strip()] for group in forms.lines(typed)]
+
+
+def _written_synonyms(groups: Iterable[Iterable[str]]) -> str:
+    return "\n".join(", ".join(group) for group in groups)
+
+
+_SYNONYM_GROUPS = Form(Input("synonyms", "lines", parse=_read_synonyms, write=_written_synonyms))
 
 
 def router(desk: Desk) -> OpenRouter:
@@ -34,7 +47,7 @@ def _add_rules(endpoints: OpenRouter, desk: Desk) -> None:
         if group not in GROUPS:
             raise NotFound
         try:
-            policy.apply(read_policy_fields(GROUPS[group], form), forms.line(form, "version"))
+            policy.apply(form_of(group).read(form), forms.line(form, "version"))
         except (Invalid, Conflict) as refused:
             return _rules(desk, group, form, refused)
         return pages.saved(pages.ROOT, group)
@@ -50,11 +63,10 @@ def _rules(
 ) -> Response:
     """Render the page; after a rejection, with the submitted values and their errors."""
     now = policy.latest()
-    groups = {name: policy_fields(names, now) for name, names in GROUPS.items()}
-    fault = ""
+    values, fault = dict(now), ""
+    groups = {name: form_of(name).show(values) for name in GROUPS}
     if refused is not None and form is not None:
-        typed = policy_fields(GROUPS[group], now, form)
-        fault, groups[group] = forms.refusal(refused, typed, groups[group])
+        fault, groups[group] = form_of(group).again(form, refused, values)
     return _page(desk, "policy", now, refused, groups=groups, group=group, fault=fault, saved=saved)
 
 
@@ -71,20 +83,17 @@ def _add_synonyms(endpoints: OpenRouter, desk: Desk) -> None:
 
     @endpoints.post(pages.ROOT + _SYNONYMS)
     def save_synonyms(form: Typed) -> Response:
-        typed = forms.area(form, "synonyms")
-        groups = [[word.strip() for word in group.split(",") if word.strip()] for group in forms.lines(typed)]
         try:
-            policy.apply({"synonyms": groups}, forms.line(form, "version"))
+            policy.apply(_SYNONYM_GROUPS.read(form), forms.line(form, "version"))
         except (Invalid, Conflict) as refused:
-            return synonyms(policy.latest(), typed, refused)
+            return synonyms(policy.latest(), form, refused)
         return pages.saved(pages.ROOT + _SYNONYMS)
 
     def synonyms(
-        now: Policy, typed: str | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
+        now: Policy, form: FormData | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
     ) -> Response:
-        current = Field("synonyms", "lines", "\n".join(", ".join(group) for group in now.synonyms))
-        fields: Fields = (current if typed is None else Field("synonyms", "lines", typed),)
-        fault = ""
-        if refused is not None:
-            fault, fields = forms.refusal(refused, fields, (current,))
+        values, fault = dict(now), ""
+        fields = _SYNONYM_GROUPS.show(values)
+        if form is not None and refused is not None:
+            fault, fields = _SYNONYM_GROUPS.again(form, refused, values)
         return _page(desk, "synonyms", now, refused, fields=fields, fault=fault, saved=saved)

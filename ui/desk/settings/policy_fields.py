@@ -1,8 +1,6 @@
 """Policy rules as form fields, by topic."""
 
-from collections.abc import Mapping, Sequence
-
-from starlette.datastructures import FormData
+from collections.abc import Mapping
 
 from components.language.figures import number
 from components.language.texts import text
@@ -10,7 +8,7 @@ from pipelines import problems
 from settings import get_settings
 from tenants.accounts.policy import Policy
 from ui.desk.settings import forms
-from ui.desk.settings.forms import MEGABYTE, Bounds, Field
+from ui.desk.settings.forms import MEGABYTE, Bounds, Form, Input
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "assistant": ("name", "locale", "topics_ru", "topics_en", "profile", "streaming", "chat_tools"),
@@ -29,55 +27,24 @@ _OF_INSTALLATION = frozenset({"audit_days", "rate_limit_per_minute", "rate_limit
 """Rules that default to the installation's setting of the same name."""
 
 
-def policy_fields(names: Sequence[str], now: Policy, form: FormData | None = None) -> tuple[Field, ...]:
-    """Return the fields of a form, with the effective or the submitted values."""
-    return tuple(_field(name, now, form) for name in names)
+def form_of(group: str) -> Form:
+    """Return the form of a topic."""
+    return Form(*map(_input, GROUPS[group]))
 
 
-def read_policy_fields(names: Sequence[str], form: FormData) -> dict[str, object]:
-    """Convert the submitted values to policy values."""
-    return {name: _read(name, form) for name in names}
-
-
-def _field(name: str, now: Policy, form: FormData | None) -> Field:
+def _input(name: str) -> Input:
     known = forms.bounds_of(Policy, name)
     unit = _UNITS.get(name, 1)
-    kind = "choice" if name == "profile" else known.kind
-    if form is None:
-        value = _shown(getattr(now, name), unit)
-    else:
-        value = forms.area(form, name) if kind == "lines" else forms.line(form, name)
-    return Field(
+    return Input(
         name,
-        kind,
-        value,
+        "choice" if name == "profile" else known.kind,
         _choices(name, known),
         _bounds(known, unit),
         _default(name, known, unit),
-        required=kind in ("text", "number") and not known.optional,
+        required=known.kind in ("text", "number") and name != "profile" and not known.optional,
+        optional=known.optional,
+        unit=unit,
     )
-
-
-def _read(name: str, form: FormData) -> object:
-    known = forms.bounds_of(Policy, name)
-    typed = forms.line(form, name)
-    if known.kind == "flag":
-        return typed == "true"
-    if known.kind == "lines":
-        return forms.lines(forms.area(form, name))
-    if known.optional and not typed:
-        return None
-    return forms.number(typed, _UNITS.get(name, 1)) if known.kind == "number" else typed
-
-
-def _shown(value: object, unit: int) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else ""
-    if isinstance(value, int | float):
-        return forms.number(str(value / unit if unit > 1 else value))
-    return "\n".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _choices(name: str, known: Bounds) -> tuple[tuple[str, str], ...]:

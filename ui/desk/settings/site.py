@@ -1,5 +1,7 @@
 """The websites that show the widget: appearance, allowed origins, and visitor secrets."""
 
+from collections.abc import Container, Mapping
+
 from fastapi import Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
@@ -12,12 +14,13 @@ from tenants.chats import sites
 from tenants.chats.sites import HELP_CENTRES, Site
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
+from ui.desk.settings.forms import FORM_BYTES, Fields, Form, Input, Typed
 from ui.desk.view import Desk, back_to
 
 _SITES = "/sites"
 _SITE = "/sites/{key}"
-_ACTS = ("rotate", "revoke", "identity", "remove")
+_NAME, _ORIGINS = Input("name", required=True), Input("origins", "lines")
+_NEW = Form(_NAME, _ORIGINS)
 
 
 def router(desk: Desk) -> OpenRouter:
@@ -31,19 +34,14 @@ def router(desk: Desk) -> OpenRouter:
 def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SITES)
     def show_sites(saved: pages.Saved = "") -> Response:
-        return listed((Field("name", "text", required=True), Field("origins", "lines")), saved=saved)
+        return listed(_NEW.show({}), saved=saved)
 
     @endpoints.post(pages.ROOT + _SITES)
     def add_site(form: Typed) -> Response:
-        fields = (
-            Field("name", "text", forms.line(form, "name"), required=True),
-            Field("origins", "lines", forms.area(form, "origins")),
-        )
         try:
             added = sites.add(forms.line(form, "name"), forms.lines(forms.area(form, "origins")))
         except Invalid as refused:
-            faults = _faults(refused, fields)
-            return listed(forms.with_faults(fields, faults), status=422)
+            return listed(_NEW.again(form, refused, explain=_faults)[1], status=422)
         return back_to(f"{pages.ROOT}{_SITES}/{added.key}#snippet")
 
     def listed(fields: Fields, *, saved: str = "", status: int = 200) -> Response:
@@ -102,13 +100,11 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
         saved: str = "",
         secret: str = "",
     ) -> Response:
-        current = _fields(site)
-        fields, fault = current if form is None else _typed(form), ""
-        if isinstance(refused, Conflict):
-            fault, fields = forms.refusal(refused, fields, current)
-        elif refused is not None:
-            faults = _faults(refused, fields)
-            fault, fields = forms.unplaced(fields, faults), forms.with_faults(fields, faults)
+        values, fault = _values(site), ""
+        if form is not None and refused is not None:
+            fault, fields = _form().again(form, refused, values, _faults)
+        else:
+            fields = _form().show(values)
         return pages.page(
             desk,
             "sites",
@@ -124,78 +120,50 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
         )
 
 
-def _faults(refused: Invalid, fields: Fields) -> dict[str, str]:
+def _faults(refused: Invalid, names: Container[str]) -> Mapping[str, str]:
     if refused.code == "origin_invalid":
         return {"origins": problems.explained(refused)[1]}
-    return dict(forms.faults_of(refused, {one.name for one in fields}))
+    return forms.faults_of(refused, names)
 
 
-def _fields(site: Site) -> Fields:
-    config, consent = site.config, site.config.consent
-    values = {
-        "name": site.name,
-        "origins": "\n".join(site.origins),
-        "locale": config.locale,
-        "theme_accent": config.theme.get("accent", ""),
-        "welcome": config.welcome,
-        "suggested": "\n".join(config.suggested),
-        "consent_text": consent.text if consent else "",
-        "consent_url": (consent.url or "") if consent else "",
-        "files": "true" if config.files else "",
-        "help_centre": config.help_centre,
-        "identity_required": "true" if site.identity_required else "",
-    }
-    return tuple(_field(name, value) for name, value in values.items())
-
-
-def _typed(form: FormData) -> Fields:
-    areas = ("origins", "suggested", "welcome", "consent_text")
-    return tuple(
-        _field(name, forms.area(form, name) if name in areas else forms.line(form, name))
-        for name in (
-            "name",
-            "origins",
-            "locale",
-            "theme_accent",
-            "welcome",
-            "suggested",
-            "consent_text",
-            "consent_url",
-            "files",
-            "help_centre",
-            "identity_required",
-        )
+def _form() -> Form:
+    spoken = problems.caller.get().locale
+    languages = tuple((one, text(f"desk.first.language.{one}", spoken)) for one in LOCALES)
+    help_centres = tuple((one, text(f"desk.settings.site.help_centre.{one}", spoken)) for one in HELP_CENTRES)
+    return Form(
+        _NAME,
+        _ORIGINS,
+        Input("locale", "choice", languages),
+        Input("theme_accent"),
+        Input("welcome", "area"),
+        Input("suggested", "lines"),
+        Input("consent_text", "area"),
+        Input("consent_url", optional=True),
+        Input("files", "flag"),
+        Input("help_centre", "choice", help_centres),
+        Input("identity_required", "flag"),
     )
 
 
-def _field(name: str, value: str) -> Field:
-    if name in ("files", "identity_required"):
-        return Field(name, "flag", value)
-    if name in ("origins", "suggested"):
-        return Field(name, "lines", value)
-    if name == "locale":
-        spoken = problems.caller.get().locale
-        return Field(name, "choice", value, tuple((one, text(f"desk.first.language.{one}", spoken)) for one in LOCALES))
-    if name == "help_centre":
-        spoken = problems.caller.get().locale
-        choices = tuple((one, text(f"desk.settings.site.help_centre.{one}", spoken)) for one in HELP_CENTRES)
-        return Field(name, "choice", value, choices)
-    if name in ("welcome", "consent_text"):
-        return Field(name, "area", value)
-    return Field(name, "text", value, required=name == "name")
+def _values(site: Site) -> dict[str, object]:
+    config, consent = site.config, site.config.consent
+    return {
+        **{name: getattr(config, name) for name in ("locale", "welcome", "suggested", "files", "help_centre")},
+        **{name: getattr(site, name) for name in ("name", "origins", "identity_required")},
+        "theme_accent": config.theme.get("accent"),
+        "consent_text": consent.text if consent else None,
+        "consent_url": consent.url if consent else None,
+    }
 
 
 def _config(site: Site, form: FormData) -> dict[str, object]:
     """Parse the widget part of a form. Theme values without a field are kept."""
-    accent, consent = forms.line(form, "theme_accent"), forms.area(form, "consent_text")
+    read = _form().read(form)
+    accent, consent, url = read["theme_accent"], read["consent_text"], read["consent_url"]
     theme = {name: value for name, value in site.config.theme.items() if name != "accent"}
-    url = forms.line(form, "consent_url")
     return {
-        "locale": forms.line(form, "locale"),
+        **{name: read[name] for name in ("locale", "welcome", "suggested", "files")},
         "theme": theme | ({"accent": accent} if accent else {}),
-        "welcome": forms.area(form, "welcome"),
-        "suggested": forms.lines(forms.area(form, "suggested")),
-        "consent": {"text": consent, "url": url or None} if consent or url else None,
-        "files": forms.flag(form, "files"),
-        "help_centre": forms.line(form, "help_centre") or site.config.help_centre,
+        "consent": {"text": consent, "url": url} if consent or url else None,
+        "help_centre": read["help_centre"] or site.config.help_centre,
     }

@@ -2,9 +2,8 @@
 
 import json
 from asyncio import to_thread
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
-from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines import problems
@@ -14,13 +13,10 @@ from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
 from ui.api.tool import ToolTrial, tested
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
+from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Form, Input, Typed
 from ui.desk.view import Desk
 
 _TOOLS, _TOOL = "/tools", "/tools/{name}"
-_ACTS = ("secrets", "test", "enable", "disable", "remove")
-_AREAS = ("description", "parameters", "answer")
-_NAMES = ("name", "title", "description", "url", "parameters", "answer", "timeout_seconds")
 _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]}
 
 
@@ -35,17 +31,15 @@ def router(desk: Desk) -> OpenRouter:
 def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _TOOLS)
     def show_tools(saved: pages.Saved = "") -> Response:
-        return listed(_fields({"parameters": _written(_EXAMPLE), "timeout_seconds": "5"}, new=True), saved=saved)
+        return listed(_NEW.show({"parameters": _EXAMPLE, "timeout_seconds": 5}), saved=saved)
 
     @endpoints.post(pages.ROOT + _TOOLS)
     def add_tool(form: Typed) -> Response:
         try:
-            added = tools.put(tools.parsed(_definition(form) | {"headers": _headers(form)}))
+            added = tools.put(tools.parsed(_NEW.read(form)))
         except Invalid as refused:
-            typed = _typed(form, new=True)
-            faults = _faults(refused, typed)
-            fault = forms.unplaced(typed, faults)
-            return listed(forms.with_faults(typed, faults), fault=fault, status=422)
+            fault, fields = _NEW.again(form, refused, explain=_faults)
+            return listed(fields, fault=fault, status=422)
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{added.name}")
 
     def listed(fields: Fields, *, fault: str = "", saved: str = "", status: int = 200) -> Response:
@@ -63,11 +57,10 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
     def save_tool(name: str, form: Typed) -> Response:
         stored = tools.get(name)
         try:
-            tools.put(tools.parsed(_definition(form) | {"name": name, "enabled": stored.enabled}))
+            tools.put(tools.parsed(_KNOWN.read(form) | {"name": name, "enabled": stored.enabled}))
         except Invalid as refused:
-            typed = _typed(form)
-            faults = _faults(refused, typed)
-            return page(stored, forms.with_faults(typed, faults), forms.unplaced(typed, faults))
+            fault, fields = _KNOWN.again(form, refused, explain=_faults)
+            return page(stored, fields, fault)
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}")
 
     @endpoints.post(f"{pages.ROOT}{_TOOL}/secrets")
@@ -75,10 +68,9 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
         stored = tools.get(name)
         try:
             definition = stored.model_dump(mode="json", exclude={"headers"})
-            tools.put(tools.parsed(definition | {"headers": _headers(form)}))
+            tools.put(tools.parsed(definition | {"headers": _HEADERS.read(form)}))
         except Invalid as refused:
-            faults = _faults(refused, (Field("headers", "lines"),))
-            return page(stored, fault=" ".join(faults.values()))
+            return page(stored, fault=" ".join(_faults(refused, ("headers",)).values()))
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}", "secrets")
 
     @endpoints.post(f"{pages.ROOT}{_TOOL}/test")
@@ -117,9 +109,9 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
             "tool.html",
             422 if fields or fault else 200,
             tool=tool,
-            fields=fields or _stored(tool),
+            fields=fields or _KNOWN.show(_values(tool)),
             headers=", ".join(tool.secrets),
-            secrets=Field("headers", "lines"),
+            secrets=_HEADERS.field(""),
             question=Field("question", "text", question),
             tried=tried,
             tried_fault=forms.fault_text(tried.fault) if tried and tried.fault else "",
@@ -129,70 +121,50 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
         )
 
 
-def _faults(refused: Invalid, fields: Fields) -> Mapping[str, str]:
+def _faults(refused: Invalid, names: Container[str]) -> Mapping[str, str]:
     """A definition holds secrets, so report only the field's name."""
     field = str(refused.params.get("field", "")).partition(".")[0]
-    if field not in {one.name for one in fields}:
+    if field not in names:
         return {field: problems.explained(refused)[1]}
     special = {"parameters": "json_invalid", "headers": "header_invalid"}.get(field, "tool_invalid")
     return {field: forms.fault_text(special)}
 
 
-def _definition(form: FormData) -> dict[str, object]:
-    return {
-        "name": forms.line(form, "name"),
-        "title": forms.line(form, "title"),
-        "description": forms.area(form, "description"),
-        "url": forms.line(form, "url"),
-        "parameters": _parameters(form),
-        "answer": forms.area(form, "answer"),
-        "timeout_seconds": forms.number(forms.line(form, "timeout_seconds")),
-    }
+def _values(tool: Tool) -> dict[str, object]:
+    parameters = tool.parameters.model_dump(mode="json", exclude_defaults=True)
+    return {**tool.model_dump(exclude={"headers"}), "parameters": parameters}
 
 
-def _parameters(form: FormData) -> object:
+def _parameters(typed: str) -> object:
     try:
-        parsed: object = json.loads(forms.area(form, "parameters"))
+        parsed: object = json.loads(typed)
     except (ValueError, RecursionError) as broken:
         raise Invalid("tool_invalid", field="parameters") from broken
     return parsed
 
 
-def _headers(form: FormData) -> dict[str, str]:
-    pairs = [line.partition(":") for line in forms.lines(forms.area(form, "headers"))]
+def _headers(typed: str) -> dict[str, str]:
+    pairs = [line.partition(":") for line in forms.lines(typed)]
     if not all(colon for _, colon, _ in pairs):
         raise Invalid("tool_invalid", field="headers")
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _stored(tool: Tool) -> Fields:
-    parameters = tool.parameters.model_dump(mode="json", exclude_defaults=True)
-    return _fields(
-        {
-            "title": tool.title,
-            "description": tool.description,
-            "url": tool.url,
-            "parameters": _written(parameters),
-            "answer": tool.answer,
-            "timeout_seconds": forms.number(str(tool.timeout_seconds)),
-        }
-    )
-
-
-def _typed(form: FormData, *, new: bool = False) -> Fields:
-    typed = {name: forms.area(form, name) if name in _AREAS else forms.line(form, name) for name in _NAMES}
-    return _fields(typed, new=new)
-
-
-def _fields(values: Mapping[str, str], *, new: bool = False) -> Fields:
-    """Return the fields of a tool. Its name cannot change; its secrets are typed and never shown again."""
-    known = tuple(
-        Field(name, "area" if name in _AREAS else "text", values.get(name, ""), required=name != "answer")
-        for name in _NAMES
-        if new or name != "name"
-    )
-    return (*known, Field("headers", "lines")) if new else known
-
-
 def _written(parameters: object) -> str:
     return json.dumps(parameters, ensure_ascii=False, indent=2)
+
+
+_HEADERS = Input("headers", "lines", parse=_headers, shown_again=False)
+"""Secrets of a tool. They are typed and never shown again."""
+
+_INPUTS = (
+    Input("title", required=True),
+    Input("description", "area", required=True),
+    Input("url", required=True),
+    Input("parameters", "area", required=True, parse=_parameters, write=_written),
+    Input("answer", "area"),
+    Input("timeout_seconds", required=True, parse=forms.number),
+)
+_KNOWN = Form(*_INPUTS)
+"""The name of a tool cannot change."""
+_NEW = Form(Input("name", required=True), *_INPUTS, _HEADERS)

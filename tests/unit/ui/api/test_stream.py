@@ -12,7 +12,7 @@ from pipelines import shutdown
 from pipelines.ask import streams
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
-from settings import Settings
+from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
@@ -33,8 +33,8 @@ def release(installation: Settings) -> Iterator[Event]:
 
 def served(runner: Runner) -> httpx.AsyncClient:
     app = FastAPI()
-    app.include_router(stream.router(runner))
-    app.include_router(ui_messages.router(runner))
+    app.include_router(stream.router(runner, get_settings()))
+    app.include_router(ui_messages.router(runner, get_settings()))
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://opora", timeout=60)
 
 
