@@ -97,6 +97,11 @@ def explained(error: OporaError) -> tuple[str, str]:
     return _text("title", locale, error), _text("detail", locale, error)
 
 
+def detail(error: OporaError) -> str:
+    """Return the explanation of an error in the caller's language."""
+    return _text("detail", caller.get().locale, error)
+
+
 def from_validation(error: ValidationError) -> CallerError:
     """Return the typed error behind pydantic's, whose own text names our models and quotes the input."""
     return from_complaints(error.errors(include_url=False, include_input=False))

@@ -14,10 +14,10 @@ from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy, CallerError, Invalid, RateLimited, Unauthenticated
+from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
 from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES, Operator
-from ui.desk.view import Desk, back_to, home
+from ui.desk.view import Desk, back_to, home, or_again
 
 _FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
@@ -100,7 +100,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
                 operators.authenticate(operator.login, password)
                 _set_password(operator, new_password)
             except CallerError as refused:
-                return account(problems.explained(refused)[1], 422)
+                return account(problems.detail(refused), 422)
             # All sessions have ended, including this one: continue with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
@@ -129,22 +129,21 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
     def show_people() -> Response:
         return people()
 
+    def refused_people(refused: OporaError, **_: object) -> Response:
+        return people(problems.detail(refused), refused.status)
+
     @endpoints.post("/desk/people/add")
+    @or_again(refused_people, Invalid)
     def add_person(
         login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
     ) -> Response:
-        try:
-            operators.add(login, password, role=operators.checked_role(role), name=name)
-        except Invalid as refused:
-            return people(problems.explained(refused)[1], 422)
+        operators.add(login, password, role=operators.checked_role(role), name=name)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/change")
+    @or_again(refused_people, Invalid)
     def change_person(login: _Short, role: _Short = "", name: _Short = "") -> Response:
-        try:
-            operators.change(login, role=role, name=name)
-        except Invalid as refused:
-            return people(problems.explained(refused)[1], 422)
+        operators.change(login, role=role, name=name)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/sign-out")
@@ -155,16 +154,14 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.post("/desk/people/remove")
     def remove_person(login: _Short) -> Response:
         if login == sessions.current().operator.login:
-            return people(problems.explained(Invalid("operator_oneself"))[1], 422)
+            return people(problems.detail(Invalid("operator_oneself")), 422)
         operators.remove(login)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/password")
+    @or_again(refused_people, Invalid)
     def set_password(login: _Short, password: _Password = "") -> Response:
-        try:
-            operators.set_password(login, password)
-        except Invalid as refused:
-            return people(problems.explained(refused)[1], 422)
+        operators.set_password(login, password)
         return back_to("/desk/people")
 
 

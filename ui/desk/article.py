@@ -1,6 +1,6 @@
 """Article editor: draft, preview of answers, publishing. The forms work without JavaScript."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from fastapi import Form, Query
@@ -21,7 +21,7 @@ from tenants.desk.articles import Article, Draft
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
 from ui.desk import conversation, knowledge
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 SCOPE = "operate"
 _ALL, _NEW, _ONE = "/desk/articles", "/desk/articles/new", "/desk/articles/{article_id}"
@@ -185,31 +185,28 @@ def _add_deciding(endpoints: OpenRouter, desk: Desk, service: Articles, editor: 
     def begin(article_id: str) -> Response:
         return _begin(editor, service, article_id)
 
-    def decided(article_id: str, act: Callable[[], object], done: str) -> Response:
-        try:
-            act()
-        except (Conflict, Invalid, Busy) as refused:
-            article = articles.get(article_id)
-            return editor.show(article, gaps.of_article(article_id), status=refused.status, fault=_words(refused))
-        return back_to(f"/desk/articles/{article_id}?done={done}")
+    def refused_change(refused: OporaError, article_id: str, **_: object) -> Response:
+        article = articles.get(article_id)
+        return editor.show(article, gaps.of_article(article_id), status=refused.status, fault=_words(refused))
 
     @endpoints.post(_PUBLISH)
     @opens(scope="ingest")
+    @or_again(refused_change, Conflict, Invalid, Busy)
     def publish(article_id: str, version: _Version = 0) -> Response:
-        return decided(article_id, lambda: service.publish(article_id, version), "published")
+        service.publish(article_id, version)
+        return back_to(f"/desk/articles/{article_id}?done=published")
 
     @endpoints.post(_WITHDRAW)
     @opens(scope="ingest")
+    @or_again(refused_change, Conflict, Invalid, Busy)
     def withdraw(article_id: str) -> Response:
-        return decided(article_id, lambda: service.withdraw(article_id), "withdrawn")
+        service.withdraw(article_id)
+        return back_to(f"/desk/articles/{article_id}?done=withdrawn")
 
     @endpoints.post(_REMOVE)
+    @or_again(refused_change, Conflict)
     def remove(article_id: str) -> Response:
-        try:
-            articles.remove(article_id)
-        except Conflict as refused:
-            article = articles.get(article_id)
-            return editor.show(article, gaps.of_article(article_id), status=refused.status, fault=_words(refused))
+        articles.remove(article_id)
         return back_to(_ALL)
 
 
@@ -274,7 +271,7 @@ def _words(refused: OporaError) -> str:
     if isinstance(by, str):
         name = conversation.names(operators.all()).get(by, by)
         refused = type(refused)(refused.code, **{**refused.params, "by": name})
-    return problems.explained(refused)[1]
+    return problems.detail(refused)
 
 
 def _path(article: Article) -> str:

@@ -27,7 +27,7 @@ from tenants.desk import articles, evaluation_results, inbox, operators, replies
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
 from ui.desk import conversation, knowledge, similar
-from ui.desk.view import SEE_OTHER, Desk, back_to
+from ui.desk.view import SEE_OTHER, Desk, back_to, or_again
 
 SCOPE = "operate"
 _ONE = "/desk/chat/{chat_id}"
@@ -229,12 +229,13 @@ def _add_replies(endpoints: OpenRouter, desk: Desk) -> None:
     def show_replies() -> Response:
         return listed()
 
+    def refused_reply(refused: OporaError, **typed: object) -> Response:
+        return listed(refused.status, **typed, fault=problems.detail(refused))
+
     @endpoints.post("/desk/replies/add")
+    @or_again(refused_reply, Invalid)
     def add_reply(title: _Text = "", text: _Text = "") -> Response:
-        try:
-            replies.add(title, text)
-        except Invalid as refused:
-            return listed(422, title=title, text=text, fault=problems.explained(refused)[1])
+        replies.add(title, text)
         return back_to("/desk/replies")
 
     @endpoints.post("/desk/replies/remove")
@@ -302,7 +303,7 @@ def _in_words(refused: OporaError) -> str:
     if "state" in refused.params:
         named = texts.text(f"chats.state.{refused.params['state']}", locale)
         refused = type(refused)(refused.code, **{**refused.params, "state": named})
-    return problems.explained(refused)[1]
+    return problems.detail(refused)
 
 
 def _checked(text: str) -> str:

@@ -263,7 +263,7 @@ def _in_words(refused: CallerError, locale: str) -> str:
     if isinstance(refused, Invalid) and "field" in refused.params:
         field = names(locale)("documents.property", str(refused.params["field"]))
         refused = Invalid(refused.code, **{**refused.params, "field": field})
-    return problems.explained(refused)[1]
+    return problems.detail(refused)
 
 
 def _readable(text: str) -> str:

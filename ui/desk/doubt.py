@@ -11,11 +11,11 @@ from pipelines import problems
 from pipelines.ask.articles import contradictions
 from pipelines.ingest.relation_contract import RejectedRequest
 from pipelines.routes import OpenRouter
-from tenants.core.errors import CallerError
+from tenants.core.errors import CallerError, OporaError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
 from ui.desk import conversation, knowledge
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 SCOPE = "ingest"
 _STALE, _REJECTED, _CONTRADICTIONS = "/desk/stale", "/desk/rejected", "/desk/contradictions"
@@ -97,17 +97,17 @@ def _add_rejected(endpoints: OpenRouter, desk: Desk) -> None:
     def show_rejected() -> Response:
         return listed()
 
+    def refused_approach(refused: OporaError, **typed: str) -> Response:
+        return listed(refused.status, **typed, fault=problems.detail(refused))
+
     @endpoints.post(f"{_REJECTED}/add")
+    @or_again(refused_approach, CallerError)
     def add_rejected(text: _Short = "", reason: _Short = "", doc_id: _Short = "") -> Response:
         try:
             request = RejectedRequest(text=text, reason=reason, doc_id=doc_id.strip() or None)
-            rejected.put(request.rejected())
         except ValidationError as unfit:
-            fault = problems.explained(problems.from_validation(unfit))[1]
-            return listed(422, text=text, reason=reason, doc_id=doc_id, fault=fault)
-        except CallerError as refused:
-            fault = problems.explained(refused)[1]
-            return listed(refused.status, text=text, reason=reason, doc_id=doc_id, fault=fault)
+            raise problems.from_validation(unfit) from unfit
+        rejected.put(request.rejected())
         return back_to(_REJECTED)
 
     @endpoints.post(f"{_REJECTED}/remove")

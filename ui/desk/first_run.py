@@ -23,7 +23,7 @@ from tenants.desk import evaluation_results, first_run, operators
 from tenants.knowledge import catalogue
 from tenants.work import jobs
 from ui.desk import conversation, job
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 _LINK = "/desk/first-run/{secret}"
 _WELCOME = "/desk/welcome"
@@ -61,7 +61,7 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
                 chosen = locale if locale in LOCALES else LOCALES[0]
                 admin = first_run.set_up(secret, **given, locale=chosen, password=password)
             except Invalid as refused:
-                fault = problems.explained(refused)[1]
+                fault = problems.detail(refused)
                 return desk.public(
                     "first_run.html", 422, secret=secret, locales=LOCALES, given=given, chosen=locale, fault=fault
                 )
@@ -104,22 +104,23 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
             asked = AskRequest(question=question)
             turn = TurnAnswer.model_validate_json(await runner.answer(asked, str(uuid4()), None))
         except ValidationError as unfit:
-            fault = problems.explained(problems.from_validation(unfit))[1]
+            fault = problems.detail(problems.from_validation(unfit))
             return await asyncio.to_thread(steps, request, 422, asked=question, turn=None, ask_fault=fault)
         except OporaError as refused:
-            fault = problems.explained(refused)[1]
+            fault = problems.detail(refused)
             return await asyncio.to_thread(steps, request, refused.status, asked=question, turn=None, ask_fault=fault)
         return await asyncio.to_thread(steps, request, asked=asked.question, turn=turn)
 
+    def refused_origin(refused: OporaError, request: Request, key: str, origin: str) -> Response:  # noqa: ARG001
+        return steps(request, refused.status, site_fault=problems.detail(refused), origin=origin)
+
     @endpoints.post(f"{_WELCOME}/site")
-    def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:
+    @or_again(refused_origin, Invalid)
+    def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:  # noqa: ARG001 - shown again
         """Enter the site of the widget."""
         site = sites.get(key.replace("\0", ""))
-        try:
-            named = sites.checked_origin(origin)
-            sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
-        except Invalid as refused:
-            return steps(request, 422, site_fault=problems.explained(refused)[1], origin=origin)
+        named = sites.checked_origin(origin)
+        sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
         return back_to(f"{_WELCOME}#widget")
 
     return endpoints

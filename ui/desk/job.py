@@ -151,7 +151,7 @@ def _go_on(job_id: str, then: str) -> Response:
 def _why_not(refused: OporaError) -> str:
     if refused.code == "field_missing":
         return text("desk.documents.jobs.no_files", problems.caller.get().locale)
-    return problems.explained(refused)[1]
+    return problems.detail(refused)
 
 
 def _refused(error: Mapping[str, object], locale: str) -> Refused:

@@ -17,12 +17,12 @@ from settings import get_settings
 from tenants.access import quotas
 from tenants.accounts import policy, registry
 from tenants.accounts.registry import Registry
-from tenants.core.errors import Conflict, Invalid
+from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import invitations, sessions
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 _ALL, _ONE = "/desk/tenants", "/desk/tenants/one"
 _INVITATION = "/desk/invitation/{secret}"
@@ -65,13 +65,13 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def show_tenants(done: Annotated[str, Query(max_length=20)] = "") -> Response:
         return listed(done=done)
 
+    def refused_tenant(refused: OporaError, request: Request, **given: str) -> Response:  # noqa: ARG001
+        return listed(refused.status, given=given, fault=problems.detail(refused))
+
     @endpoints.post(f"{_ALL}/add")
+    @or_again(refused_tenant, Invalid)
     def add_tenant(request: Request, tenant_id: _Id = "", name: _Short = "", locale: _Short = "") -> Response:
-        given = {"tenant_id": tenant_id, "name": name, "locale": locale}
-        try:
-            added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
-        except Invalid as refused:
-            return listed(422, given=given, fault=problems.explained(refused)[1])
+        added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
         return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
 
 
@@ -90,19 +90,18 @@ def _add_one(endpoints: OpenRouter, desk: Desk) -> None:
         registry.resume(id, sessions.current().operator.login)
         return _one(desk, id, done="resumed")
 
+    def refused_change(refused: OporaError, id: str, typed: str = "", **_: object) -> Response:
+        return _one(desk, id, status=refused.status, fault=problems.detail(refused), typed=typed)
+
     @endpoints.post(f"{_ALL}/invite")
+    @or_again(refused_change, Conflict)
     def invite(request: Request, id: _Id = "") -> Response:
-        try:
-            return _one(desk, id, link=_link(request, id))
-        except Conflict as refused:
-            return _one(desk, id, status=refused.status, fault=problems.explained(refused)[1])
+        return _one(desk, id, link=_link(request, id))
 
     @endpoints.post(f"{_ALL}/remove")
+    @or_again(refused_change, Invalid)
     def remove(id: _Id = "", typed: _Id = "") -> Response:
-        try:
-            removal.remove_confirmed(id, typed)
-        except Invalid as refused:
-            return _one(desk, id, status=refused.status, fault=problems.explained(refused)[1], typed=typed)
+        removal.remove_confirmed(id, typed)
         return back_to(f"{_ALL}?done=removed")
 
 
@@ -125,7 +124,7 @@ def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
                 admin = invitations.accept(secret, login=login, password=password, name=name)
             except Invalid as refused:
                 given = {"secret": secret, "tenant": tenant, "login": login, "name": name}
-                return desk.public("tenants/invitation.html", 422, **given, fault=problems.explained(refused)[1])
+                return desk.public("tenants/invitation.html", 422, **given, fault=problems.detail(refused))
             return pages.signed_in(back_to(_WELCOME), request, admin)
 
         return await asyncio.to_thread(make)

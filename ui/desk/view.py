@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import partial, wraps
+from typing import TypeVar, cast
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -12,9 +13,11 @@ from components.language.texts import day as written_day
 from components.language.texts import text
 from pipelines import pages, problems
 from tenants.accounts import registry
-from tenants.core.errors import OporaError
+from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Response])
 
 SEE_OTHER = 303
 """Redirect status after a form was processed."""
@@ -51,6 +54,28 @@ def entries(pages_of: Iterable[tuple[str, str, str]], current: str) -> tuple[Ent
     """Return the pages, by name, path and scope, that the operator in this request may see."""
     operator = sessions.current().operator
     return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if pages.may(operator, scope))
+
+
+def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:
+    """Show a form again if its endpoint raises: the decorated function only has to say what happens otherwise.
+
+    :param show: gets the error and the endpoint's arguments, by name.
+    :param refusals: what may be raised: `Invalid` and `Conflict` if not given.
+    """
+
+    kinds = refusals or (Invalid, Conflict)
+
+    def decorate(endpoint: Endpoint) -> Endpoint:
+        @wraps(endpoint)
+        def run(**given: object) -> Response:
+            try:
+                return endpoint(**given)
+            except kinds as refused:
+                return show(refused, **given)
+
+        return cast("Endpoint", run)
+
+    return decorate
 
 
 class Desk:

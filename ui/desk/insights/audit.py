@@ -49,7 +49,7 @@ def router(desk: Desk) -> OpenRouter:
         try:
             query = _query(wanted, before)
         except Invalid as refused:
-            return _page(desk, wanted, None, status=refused.status, fault=problems.explained(refused)[1])
+            return _page(desk, wanted, None, status=refused.status, fault=problems.detail(refused))
         return _page(desk, wanted, query, first=before is None)
 
     @endpoints.post(f"{_PATH}/verify")

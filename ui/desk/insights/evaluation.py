@@ -25,7 +25,7 @@ from tenants.desk.evaluation_questions import MOST
 from tenants.desk.evaluation_results import EvaluationResult
 from ui.desk.insights import plots
 from ui.desk.insights.tabs import tabs
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 SCOPE = "ingest"
 _PATH = "/desk/evaluation"
@@ -57,12 +57,13 @@ def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None
     def show_runs(run: Annotated[str, Query(max_length=32)] = "") -> Response:
         return _runs(desk, evaluation, run)
 
+    def refused_run(refused: OporaError, **_: object) -> Response:
+        return _runs(desk, evaluation, "", refused)
+
     @endpoints.post(f"{_PATH}/start")
+    @or_again(refused_run, OporaError)
     def start() -> Response:
-        try:
-            evaluation.start()
-        except OporaError as refused:
-            return _runs(desk, evaluation, "", refused)
+        evaluation.start()
         return back_to(_PATH)
 
     @endpoints.post(f"{_PATH}/seen")
@@ -72,11 +73,9 @@ def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None
 
     @endpoints.post(f"{_PATH}/hour")
     @opens(scope="admin")
+    @or_again(refused_run, Invalid)
     def set_hour(hour: Annotated[str, Form(pattern=r"^(|\d{1,2})$")] = "") -> Response:
-        try:
-            policy.change(evaluation_hour=int(hour) if hour else None)
-        except Invalid as refused:
-            return _runs(desk, evaluation, "", refused)
+        policy.change(evaluation_hour=int(hour) if hour else None)
         return back_to(_PATH)
 
 
@@ -133,7 +132,7 @@ def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError |
         refused.status if refused else 200,
         section="insight",
         tabs=tabs("evaluation"),
-        fault=problems.explained(refused)[1] if refused else "",
+        fault=problems.detail(refused) if refused else "",
         questions=len(evaluation_questions.list_questions()),
         results=results,
         points=points,
@@ -184,7 +183,7 @@ def _in_words(fault: OporaError) -> str:
     try:
         return text(f"cli.refusal.{fault.code}", locale, **plain)
     except KeyError:
-        return problems.explained(fault)[1]
+        return problems.detail(fault)
 
 
 def _reason(code: str) -> str:

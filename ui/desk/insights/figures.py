@@ -39,7 +39,7 @@ def router(desk: Desk) -> OpenRouter:
             shown = insight.insight(_day(since), _day(until), days)
         except Invalid as refused:
             # The requested period is invalid: show the default one and the reason.
-            fault, status = problems.explained(refused)[1], refused.status
+            fault, status = problems.detail(refused), refused.status
             shown = insight.insight(days=insight.DAYS)
         figures = shown.chats
         by_day = {day: {str(one): tally.of(one) for one in RESULTS} for day, tally in figures.by_day.items()}

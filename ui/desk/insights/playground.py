@@ -51,7 +51,7 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
             asked = _asked(form, history)
             tried = await try_out(runner, asked)
         except OporaError as refused:
-            return _page(desk, form, (), status=refused.status, fault=problems.explained(refused)[1])
+            return _page(desk, form, (), status=refused.status, fault=problems.detail(refused))
         first = tried[0].answer
         options = first.clarification.options if first.clarification else ()
         newest = Earlier(question=asked.question, outcome=first.outcome, options=options)

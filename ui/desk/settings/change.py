@@ -40,7 +40,7 @@ def router(desk: Desk) -> OpenRouter:
         except NotFound:
             raise
         except CallerError as refused:
-            return listed("", fault=problems.explained(refused)[1], status=refused.status)
+            return listed("", fault=problems.detail(refused), status=refused.status)
         return pages.saved(pages.ROOT + _PATH, "undone")
 
     def listed(area: str, *, fault: str = "", saved: str = "", status: int = 200) -> Response:

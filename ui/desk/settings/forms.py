@@ -117,7 +117,7 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
     refused = error.__cause__
     if not isinstance(refused, ValidationError):
         field = str(error.params.get("field", ""))
-        return {field: problems.explained(error)[1]}
+        return {field: problems.detail(error)}
     faults: dict[str, str] = {}
     for complaint in refused.errors(include_url=False, include_input=False):
         path = complaint["loc"] or ("",)
@@ -224,7 +224,7 @@ def refusal(
     """Return the message above a refused form, and its fields with their errors, or beside the stored values."""
     if isinstance(refused, Conflict):
         stored = {one.name: one.value for one in current}
-        return problems.explained(refused)[1], tuple(
+        return problems.detail(refused), tuple(
             replace(one, now=stored[one.name] if stored[one.name] != one.value else "") for one in typed
         )
     names = {one.name for one in typed}

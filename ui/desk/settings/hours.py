@@ -19,7 +19,7 @@ from tenants.chats import sites
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Form, Input, Typed
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _PATH = "/hours"
 _RUSSIAN_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
@@ -37,12 +37,10 @@ def router(desk: Desk) -> OpenRouter:
         return page(site, saved=saved)
 
     @endpoints.post(pages.ROOT + _PATH)
+    @or_again(lambda refused, form: page(forms.line(form, "site"), form, refused))
     def save_hours(form: Typed) -> Response:
         site = forms.line(form, "site")
-        try:
-            sites.set_hours(site, hours.parsed(_read(form)), version=forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return page(site, form, refused)
+        sites.set_hours(site, hours.parsed(_read(form)), version=forms.line(form, "version"))
         return pages.saved(_path_of(site))
 
     @endpoints.post(f"{pages.ROOT}{_PATH}/remove")

@@ -16,7 +16,7 @@ from tenants.accounts.policy import Policy
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _PATH = "/offers"
 RISKS = tuple(risk for risk in get_args(Risk) if risk != "none")
@@ -101,24 +101,26 @@ def router(desk: Desk) -> OpenRouter:
         return _page(desk, now, Offers.from_policy(now.approved_offers), saved=saved)
 
     @endpoints.post(pages.ROOT + _PATH)
+    @or_again(lambda refused, form: _refused(desk, form, refused))
     def save_offers(form: Typed) -> Response:
-        typed = Offers.typed(form, Offers.from_policy(policy.latest().approved_offers).others)
+        typed = _typed(form)
         if faults := typed.faults():
             return _page(desk, policy.latest(), typed, faults=faults, status=422)
-        try:
-            policy.apply({"approved_offers": typed.approved()}, forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return _refused(desk, typed, refused)
+        policy.apply({"approved_offers": typed.approved()}, forms.line(form, "version"))
         return pages.saved(pages.ROOT + _PATH)
 
     return endpoints
 
 
-def _refused(desk: Desk, typed: Offers, refused: Invalid | Conflict) -> Response:
-    now = policy.latest()
+def _typed(form: FormData) -> Offers:
+    return Offers.typed(form, Offers.from_policy(policy.latest().approved_offers).others)
+
+
+def _refused(desk: Desk, form: FormData, refused: Invalid | Conflict) -> Response:
+    now, typed = policy.latest(), _typed(form)
     fields = _by_risk(typed)
     fault, fields = forms.refusal(refused, fields, _by_risk(Offers.from_policy(now.approved_offers)))
-    return _page(desk, now, typed, fields=fields, fault=fault or problems.explained(refused)[1], status=refused.status)
+    return _page(desk, now, typed, fields=fields, fault=fault or problems.detail(refused), status=refused.status)
 
 
 def _page(

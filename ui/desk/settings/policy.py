@@ -12,7 +12,7 @@ from tenants.core.errors import Conflict, Invalid, NotFound
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Form, Input, Typed
 from ui.desk.settings.policy_fields import GROUPS, form_of
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _GROUP = "/policy/{group}"
 _SYNONYMS = "/synonyms"
@@ -43,13 +43,11 @@ def _add_rules(endpoints: OpenRouter, desk: Desk) -> None:
         return _rules(desk, saved=saved)
 
     @endpoints.post(pages.ROOT + _GROUP)
+    @or_again(lambda refused, group, form: _rules(desk, group, form, refused))
     def save_policy(group: str, form: Typed) -> Response:
         if group not in GROUPS:
             raise NotFound
-        try:
-            policy.apply(form_of(group).read(form), forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return _rules(desk, group, form, refused)
+        policy.apply(form_of(group).read(form), forms.line(form, "version"))
         return pages.saved(pages.ROOT, group)
 
 
@@ -82,11 +80,9 @@ def _add_synonyms(endpoints: OpenRouter, desk: Desk) -> None:
         return synonyms(policy.latest(), saved=saved)
 
     @endpoints.post(pages.ROOT + _SYNONYMS)
+    @or_again(lambda refused, form: synonyms(policy.latest(), form, refused))
     def save_synonyms(form: Typed) -> Response:
-        try:
-            policy.apply(_SYNONYM_GROUPS.read(form), forms.line(form, "version"))
-        except (Invalid, Conflict) as refused:
-            return synonyms(policy.latest(), form, refused)
+        policy.apply(_SYNONYM_GROUPS.read(form), forms.line(form, "version"))
         return pages.saved(pages.ROOT + _SYNONYMS)
 
     def synonyms(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Query, Request
+from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from components.language.texts import text
@@ -18,7 +19,7 @@ from tenants.desk.providers import Provider
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Fields, Form, Input, Typed
 from ui.desk.sso import redirect_uri
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _PATH = "/sign-in"
 
@@ -31,13 +32,14 @@ def router(desk: Desk) -> OpenRouter:
     def show_provider(request: Request, saved: Annotated[str, Query(max_length=40)] = "") -> Response:
         return page(request, _form().show(_values(providers.own())), saved=saved)
 
+    def refused_provider(refused: Invalid, request: Request, form: FormData) -> Response:
+        fault, fields = _form().again(form, refused)
+        return page(request, fields, fault, status=refused.status)
+
     @endpoints.post(pages.ROOT + _PATH)
-    def save_provider(request: Request, form: Typed) -> Response:
-        try:
-            providers.put(providers.parsed(_form().read(form)))
-        except Invalid as refused:
-            fault, fields = _form().again(form, refused)
-            return page(request, fields, fault, status=422)
+    @or_again(refused_provider, Invalid)
+    def save_provider(request: Request, form: Typed) -> Response:  # noqa: ARG001 - the form shown again needs it
+        providers.put(providers.parsed(_form().read(form)))
         return pages.saved(pages.ROOT + _PATH)
 
     @endpoints.post(f"{pages.ROOT}{_PATH}/remove")

@@ -15,7 +15,7 @@ from tenants.chats.sites import HELP_CENTRES, Site
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Fields, Form, Input, Typed
-from ui.desk.view import Desk, back_to
+from ui.desk.view import Desk, back_to, or_again
 
 _SITES = "/sites"
 _SITE = "/sites/{key}"
@@ -37,11 +37,9 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
         return listed(_NEW.show({}), saved=saved)
 
     @endpoints.post(pages.ROOT + _SITES)
+    @or_again(lambda refused, form: listed(_NEW.again(form, refused, explain=_faults)[1], status=422), Invalid)
     def add_site(form: Typed) -> Response:
-        try:
-            added = sites.add(forms.line(form, "name"), forms.lines(forms.area(form, "origins")))
-        except Invalid as refused:
-            return listed(_NEW.again(form, refused, explain=_faults)[1], status=422)
+        added = sites.add(forms.line(form, "name"), forms.lines(forms.area(form, "origins")))
         return back_to(f"{pages.ROOT}{_SITES}/{added.key}#snippet")
 
     def listed(fields: Fields, *, saved: str = "", status: int = 200) -> Response:
@@ -56,19 +54,17 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
         return page(request, sites.get(key), saved=saved)
 
     @endpoints.post(pages.ROOT + _SITE)
-    def save_site(request: Request, key: str, form: Typed) -> Response:
+    @or_again(lambda refused, key, form, request: page(request, sites.get(key), form, refused))
+    def save_site(request: Request, key: str, form: Typed) -> Response:  # noqa: ARG001 - `page` needs the request
         sites.refresh()
-        try:
-            sites.update(
-                key,
-                version=forms.line(form, "version"),
-                name=forms.line(form, "name"),
-                origins=forms.lines(forms.area(form, "origins")),
-                config=_config(sites.get(key), form),
-                identity_required=forms.flag(form, "identity_required"),
-            )
-        except (Invalid, Conflict) as refused:
-            return page(request, sites.get(key), form, refused)
+        sites.update(
+            key,
+            version=forms.line(form, "version"),
+            name=forms.line(form, "name"),
+            origins=forms.lines(forms.area(form, "origins")),
+            config=_config(sites.get(key), form),
+            identity_required=forms.flag(form, "identity_required"),
+        )
         return pages.saved(f"{pages.ROOT}{_SITES}/{key}")
 
     @endpoints.post(f"{pages.ROOT}{_SITE}/rotate")
@@ -122,7 +118,7 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
 
 def _faults(refused: Invalid, names: Container[str]) -> Mapping[str, str]:
     if refused.code == "origin_invalid":
-        return {"origins": problems.explained(refused)[1]}
+        return {"origins": problems.detail(refused)}
     return forms.faults_of(refused, names)
 
 

@@ -15,7 +15,7 @@ from tenants.core.context import Scope
 from tenants.core.errors import Conflict, Invalid
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _ALL = "/tokens"
 GRACES = (0, 1, 24, 24 * 7)
@@ -46,12 +46,10 @@ def router(desk: Desk) -> OpenRouter:
         return page(issued=issued)
 
     @endpoints.post(f"{pages.ROOT}{_ALL}/rotate")
+    @or_again(lambda refused, **_: page(fault=problems.detail(refused), status=refused.status), Conflict)
     def rotate_token(form: Typed) -> Response:
         hours = next((hours for hours in GRACES if str(hours) == forms.line(form, "hours")), GRACES[-1])
-        try:
-            return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
-        except Conflict as refused:
-            return page(fault=problems.explained(refused)[1], status=refused.status)
+        return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
 
     @endpoints.post(f"{pages.ROOT}{_ALL}/revoke")
     def revoke_token(form: Typed) -> Response:

@@ -4,6 +4,7 @@ import json
 from asyncio import to_thread
 from collections.abc import Container, Mapping
 
+from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines import problems
@@ -14,7 +15,7 @@ from tenants.knowledge.tools import Tool
 from ui.api.tool import ToolTrial, tested
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Form, Input, Typed
-from ui.desk.view import Desk
+from ui.desk.view import Desk, or_again
 
 _TOOLS, _TOOL = "/tools", "/tools/{name}"
 _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]}
@@ -33,13 +34,14 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def show_tools(saved: pages.Saved = "") -> Response:
         return listed(_NEW.show({"parameters": _EXAMPLE, "timeout_seconds": 5}), saved=saved)
 
+    def refused_tool(refused: Invalid, form: FormData) -> Response:
+        fault, fields = _NEW.again(form, refused, explain=_faults)
+        return listed(fields, fault=fault, status=refused.status)
+
     @endpoints.post(pages.ROOT + _TOOLS)
+    @or_again(refused_tool, Invalid)
     def add_tool(form: Typed) -> Response:
-        try:
-            added = tools.put(tools.parsed(_NEW.read(form)))
-        except Invalid as refused:
-            fault, fields = _NEW.again(form, refused, explain=_faults)
-            return listed(fields, fault=fault, status=422)
+        added = tools.put(tools.parsed(_NEW.read(form)))
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{added.name}")
 
     def listed(fields: Fields, *, fault: str = "", saved: str = "", status: int = 200) -> Response:
@@ -53,24 +55,25 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
     def show_tool(name: str, saved: pages.Saved = "") -> Response:
         return page(tools.get(name), saved=saved)
 
+    def refused_change(refused: Invalid, name: str, form: FormData) -> Response:
+        fault, fields = _KNOWN.again(form, refused, explain=_faults)
+        return page(tools.get(name), fields, fault)
+
     @endpoints.post(pages.ROOT + _TOOL)
+    @or_again(refused_change, Invalid)
     def save_tool(name: str, form: Typed) -> Response:
         stored = tools.get(name)
-        try:
-            tools.put(tools.parsed(_KNOWN.read(form) | {"name": name, "enabled": stored.enabled}))
-        except Invalid as refused:
-            fault, fields = _KNOWN.again(form, refused, explain=_faults)
-            return page(stored, fields, fault)
+        tools.put(tools.parsed(_KNOWN.read(form) | {"name": name, "enabled": stored.enabled}))
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}")
 
+    def refused_secrets(refused: Invalid, name: str, **_: object) -> Response:
+        return page(tools.get(name), fault=" ".join(_faults(refused, ("headers",)).values()))
+
     @endpoints.post(f"{pages.ROOT}{_TOOL}/secrets")
+    @or_again(refused_secrets, Invalid)
     def replace_secrets(name: str, form: Typed) -> Response:
-        stored = tools.get(name)
-        try:
-            definition = stored.model_dump(mode="json", exclude={"headers"})
-            tools.put(tools.parsed(definition | {"headers": _HEADERS.read(form)}))
-        except Invalid as refused:
-            return page(stored, fault=" ".join(_faults(refused, ("headers",)).values()))
+        definition = tools.get(name).model_dump(mode="json", exclude={"headers"})
+        tools.put(tools.parsed(definition | {"headers": _HEADERS.read(form)}))
         return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}", "secrets")
 
     @endpoints.post(f"{pages.ROOT}{_TOOL}/test")
@@ -125,7 +128,7 @@ def _faults(refused: Invalid, names: Container[str]) -> Mapping[str, str]:
     """A definition holds secrets, so report only the field's name."""
     field = str(refused.params.get("field", "")).partition(".")[0]
     if field not in names:
-        return {field: problems.explained(refused)[1]}
+        return {field: problems.detail(refused)}
     special = {"parameters": "json_invalid", "headers": "header_invalid"}.get(field, "tool_invalid")
     return {field: forms.fault_text(special)}
 
