@@ -45,7 +45,8 @@ def http() -> str:
     """Return every route of the API, by topic: scope, parameters, fields of the body, success."""
     with TemporaryDirectory() as folder:
         settings = Settings(data_dir=Path(folder))
-        document = ApiDocs(app.create_app(settings), app.routes(settings)).document
+        service = app.create_app(settings)
+        document = ApiDocs(service, service.state.open_routes).document
     schemas = document["components"]["schemas"]
     by_topic: dict[str, list[str]] = defaultdict(list)
     for path, operations in document["paths"].items():
