@@ -10,13 +10,12 @@ import logging
 from dataclasses import dataclass, field
 from hashlib import sha256
 from queue import Empty, SimpleQueue
-from threading import Event as Signal
-from threading import Thread
 from time import monotonic
 
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
+from pipelines.worker import Worker
 from settings import Settings
 from tenants.core.errors import trail
 from tenants.storage import database
@@ -45,19 +44,18 @@ class _Batch:
     events: list[tuple[LoggedStream, LoggedEvent]] = field(default_factory=list)
 
 
-class StreamLog:
+class StreamLog(Worker):
     """Writes the streams of this process in a background thread.
 
     After a failed write a stream is no longer shared, so that shared streams have no gaps.
     """
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__("streams", _PACE_SECONDS, grace=_CLOSE_SECONDS)
         self._settings = settings
         self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
         self._lost: set[str] = set()
-        self._stop = Signal()
-        self._thread = Thread(target=self._run, name="streams", daemon=True)
-        self._thread.start()
+        self.warm_up()
 
     def begin(self, turn_id: str, request: AskRequest, owner: tuple[str, str]) -> LoggedStream:
         """Share a new stream.
@@ -73,17 +71,11 @@ class StreamLog:
         """Share the next event. Called in the order of the events."""
         self._queue.put((stream, LoggedEvent(event.number, event.name, event.data)))
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """Write what is left."""
-        self._stop.set()
-        self._thread.join(_CLOSE_SECONDS)
+        self.work()
 
-    def _run(self) -> None:
-        while not self._stop.wait(_PACE_SECONDS):
-            self._write()
-        self._write()
-
-    def _write(self) -> None:
+    def work(self) -> None:
         batch = self._next()
         try:
             if batch.streams or batch.events:

@@ -1,9 +1,9 @@
 """Damaged indexes, found when the service starts and while it serves, and written anew from the kept texts."""
 
 import logging
-from threading import Event, Thread
 
 from pipelines.ingest.library import Library
+from pipelines.worker import Worker
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.core import fairness
@@ -13,55 +13,36 @@ from tenants.storage import database
 
 log = logging.getLogger("opora.mending")
 
-_GRACE_SECONDS = 10.0
 _ROUND_SECONDS = 600.0
 _RETRY_SECONDS = 60.0
 
 
-class Mender:
+class Mender(Worker):
     """Looks at every tenant's index at the start, whenever one is found damaged, and every ten minutes.
 
     :param library: writes documents from their kept texts.
     """
 
     def __init__(self, library: Library) -> None:
+        super().__init__("mending", _ROUND_SECONDS, at_once=True, after_fault=_RETRY_SECONDS, wake=index.damage_noticed)
         self._library = library
-        self._closing = Event()
-        self._thread = Thread(target=self._run, name="mending", daemon=True)
-
-    def warm_up(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Finish the index in work, or leave a large one: the next start finds what it lacks."""
-        self._closing.set()
-        index.damage_noticed.set()
-        if self._thread.is_alive():
-            self._thread.join(_GRACE_SECONDS)
+        self._verified = False
 
     def mend_all(self) -> bool:
         """Look at every tenant once. Returns whether all indexes are whole now."""
         healthy = True
         for tenant in Registry().list():
-            if self._closing.is_set():
+            if self.closing.is_set():
                 return False
             fairness.yield_to_questions()
             healthy &= self._mend(tenant.tenant_id)
         return healthy
 
-    def _run(self) -> None:
-        self._verify_records()
-        while not self._closing.is_set():
-            try:
-                healthy = self.mend_all()
-            except Exception as error:
-                # The database may be away for a while.
-                log.error("mending: %s", trail(error))
-                healthy = False
-            index.damage_noticed.wait(_ROUND_SECONDS if healthy else _RETRY_SECONDS)
-            # Here, before the look at `_closing`: what `close` says must not be cleared unheard.
-            index.damage_noticed.clear()
+    def work(self) -> float | None:
+        if not self._verified:
+            self._verified = True
+            self._verify_records()
+        return None if self.mend_all() else _RETRY_SECONDS
 
     def _mend(self, tenant_id: str) -> bool:
         try:

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from threading import Event, Thread
 from time import monotonic
 
 from components.ingest.comparison import compare_some
 from pipelines.ingest.library import Library
+from pipelines.worker import Worker
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain, trail
@@ -16,35 +16,31 @@ from tenants.work import claims
 log = logging.getLogger("opora.nightly")
 
 NEVER = -1
-_GRACE_SECONDS = 10.0
 MAX_SECONDS = 3_600.0
 """Time limit of one night's work. Skipped tenants come first the next night."""
 
 
-class NightlyCheck:
+class NightlyCheck(Worker):
     """Waits for the hour, checks, waits again.
 
     :param hour: of the day in UTC; `NEVER` for not at all.
     """
 
     def __init__(self, library: Library, hour: int, *, max_seconds: float = MAX_SECONDS) -> None:
+        super().__init__("nightly", 0.0)
         self._library = library
         self._hour = hour
         self._max_seconds = max_seconds
         self._reached = ""
-        self._closing = Event()
-        self._thread = Thread(target=self._run, name="nightly", daemon=True)
 
     def warm_up(self) -> None:
         """Begin to wait."""
         if self._hour != NEVER:
-            self._thread.start()
+            super().warm_up()
 
-    def close(self) -> None:
-        """Finish the current tenant, or leave a large one: the next run finds unfinished work."""
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join(_GRACE_SECONDS)
+    def pause(self) -> float:
+        """Return the seconds until the hour."""
+        return seconds_until(self._hour)
 
     def check_all(self) -> None:
         """Check one tenant after the other until all are done or the time is up."""
@@ -53,21 +49,17 @@ class NightlyCheck:
         for tenant_id in [tenant for tenant in ids if tenant > self._reached] + [
             tenant for tenant in ids if tenant <= self._reached
         ]:
-            if self._closing.is_set() or monotonic() >= until:
+            if self.closing.is_set() or monotonic() >= until:
                 return
             self._check(tenant_id)
             self._reached = tenant_id
 
-    def _run(self) -> None:
-        while not self._closing.wait(seconds_until(self._hour)):
-            try:
-                with claims.holding("~nightly", patience=0):
-                    self.check_all()
-            except Busy:
-                log.info("another process makes the nightly check")
-            except Exception as error:
-                # The database may be away; the next night is another chance.
-                log.error("nightly check: %s", trail(error))
+    def work(self) -> None:
+        try:
+            with claims.holding("~nightly", patience=0):
+                self.check_all()
+        except Busy:
+            log.info("another process makes the nightly check")
 
     def _check(self, tenant_id: str) -> None:
         try:

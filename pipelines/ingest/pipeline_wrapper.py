@@ -44,9 +44,9 @@ class PipelineWrapper(BasePipelineWrapper):
     def warm_up(self) -> None:
         """Load the encoder, and go on with the jobs that the last process left."""
         self.ingest.warm_up()
-        self.runner.start()
+        self.runner.warm_up()
         if self.watcher is not None:
-            self.watcher.start()
+            self.watcher.warm_up()
 
     def close(self) -> None:
         """Finish the batch and the request in work. Jobs wait for the next start; requests in the queue are dropped."""

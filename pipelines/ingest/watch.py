@@ -1,15 +1,16 @@
 """Watched folders: added, changed and removed files become jobs (`OPORA_WATCH_DIR`)."""
 
 import logging
+from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
 
 from pipelines.ingest.folder import FolderChange, FolderScanner
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.usecase import Ingest
+from pipelines.worker import Worker
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy, trail
+from tenants.core.errors import Busy
 from tenants.knowledge import watched
 from tenants.work import claims, jobs
 from tenants.work.jobs import QueueFull
@@ -19,27 +20,16 @@ log = logging.getLogger("opora.watch")
 POLL_SECONDS = 2.0
 
 
-class Watcher:
+class Watcher(Worker):
     """Turns changes in the tenants' folders into jobs until it is closed.
 
     :param folder: has one folder per tenant, named by the tenant's id.
     """
 
     def __init__(self, folder: Path) -> None:
+        super().__init__("watch", POLL_SECONDS, grace=None)
         self._folder = folder
         self._scanners: dict[str, FolderScanner] = {}
-        self._closing = Event()
-        self._thread = Thread(target=self._run, name="watch")
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop looking."""
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def look(self) -> None:
         """Scan all folders once. A folder whose name is no tenant's id is ignored."""
@@ -52,16 +42,10 @@ class Watcher:
                 with acting_as(Tenant(tenant.tenant_id, "watch")):
                     _submit(scanner)
 
-    def _run(self) -> None:
-        while not self._closing.wait(POLL_SECONDS):
-            try:
-                # Two that look at once would both take a change for theirs.
-                with claims.holding("~watch", patience=0):
-                    self.look()
-            except Busy:
-                continue
-            except Exception as error:
-                log.error("watching: %s", trail(error))
+    def work(self) -> None:
+        # Two that look at once would both take a change for theirs.
+        with suppress(Busy), claims.holding("~watch", patience=0):
+            self.look()
 
 
 def catch_up(folder: Path, ingest: Ingest, progress: OnProgress | None = None) -> IngestReport | None:

@@ -2,10 +2,10 @@
 
 import logging
 from datetime import UTC, datetime, timedelta
-from threading import Event, Thread
 
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
+from pipelines.worker import Worker
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import files, sites, store
@@ -18,32 +18,18 @@ log = logging.getLogger("opora.chats")
 
 INTERVAL_SECONDS = 30.0
 
-_GRACE_SECONDS = 10.0
 
-
-class ChatClock:
+class ChatClock(Worker):
     """Looks every half minute, as long as the service runs. Several processes may do so at once."""
 
     def __init__(self, interval_seconds: float = INTERVAL_SECONDS) -> None:
-        self._interval_seconds = interval_seconds
-        self._closing = Event()
-        self._thread = Thread(target=self._run, name="chat-clock", daemon=True)
-
-    def warm_up(self) -> None:
-        """Begin to sweep."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Finish the tenant in work."""
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join(_GRACE_SECONDS)
+        super().__init__("chat-clock", interval_seconds)
 
     def sweep(self, now: datetime | None = None) -> None:
         """Do what is due in the chats of all tenants."""
         now = now or datetime.now(UTC)
         for tenant in Registry().list():
-            if self._closing.is_set():
+            if self.closing.is_set():
                 return
             try:
                 with acting_as(Tenant(tenant.tenant_id, "clock")):
@@ -51,13 +37,8 @@ class ChatClock:
             except Exception as error:
                 log.error("chats of %r: %s", tenant.tenant_id, trail(error))
 
-    def _run(self) -> None:
-        while not self._closing.wait(self._interval_seconds):
-            try:
-                self.sweep()
-            except Exception as error:
-                # The database may be away; there is another chance soon.
-                log.error("chats: %s", trail(error))
+    def work(self) -> None:
+        self.sweep()
 
 
 def _still_open(chat: Chat) -> str:

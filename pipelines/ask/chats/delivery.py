@@ -12,11 +12,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from threading import Event, Lock, Thread
+from threading import Lock
 from time import time
 
 from components.ingest.fetch import Fetcher, is_permitted
 from pipelines.ask.chats import outgoing
+from pipelines.worker import Worker
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
 from tenants.core.context import Tenant, acting_as
@@ -33,7 +34,7 @@ _MAX_RESPONSE_BYTES = 64_000
 _CLOSE_SECONDS = 2.0
 
 
-class WebhookDelivery:
+class WebhookDelivery(Worker):
     """Sends due deliveries in background threads while the service runs.
 
     :param permitted: returns whether an IP address may be connected to. Only tests override the settings.
@@ -46,24 +47,15 @@ class WebhookDelivery:
         seconds: float = SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
+        super().__init__("webhooks", pause_seconds, at_once=True, grace=_CLOSE_SECONDS)
         self._fetcher = Fetcher(permitted=permitted, seconds=seconds, largest=_MAX_RESPONSE_BYTES)
-        self._pause_seconds = pause_seconds
         self._busy: set[tuple[str, str]] = set()
         self._lock = Lock()
-        self._wake, self._closing = Event(), Event()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="webhook")
-        self._thread = Thread(target=self._run, name="webhooks", daemon=True)
-
-    def warm_up(self) -> None:
-        """Begin to send."""
-        self._thread.start()
 
     def close(self) -> None:
         """Begin no further delivery. One in work that does not end in time is made again by the next process."""
-        self._closing.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(_CLOSE_SECONDS)
+        super().close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def deliver(self, delivery: Delivery) -> None:
@@ -84,16 +76,8 @@ class WebhookDelivery:
                 fault = error.code
             outbox.settle(delivery, fault=fault)
 
-    def _run(self) -> None:
-        while not self._closing.is_set():
-            self._wake.clear()
-            try:
-                begun = self._start_due()
-            except Exception as error:
-                log.error("webhooks: %s", trail(error))
-                begun = 0
-            if not begun:
-                self._wake.wait(self._pause_seconds)
+    def work(self) -> float | None:
+        return 0.0 if self._start_due() else None
 
     def _start_due(self) -> int:
         """Begin what is due for receivers that nothing is being sent to."""
@@ -115,7 +99,7 @@ class WebhookDelivery:
         finally:
             with self._lock:
                 self._busy.discard((delivery.tenant_id, delivery.webhook_id))
-            self._wake.set()
+            self.wake.set()
 
 
 def signed(delivery: Delivery, secrets: Sequence[str], now: float | None = None) -> Mapping[str, str]:

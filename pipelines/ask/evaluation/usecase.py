@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict
 from datetime import UTC, datetime, time, timedelta
-from threading import Event, Lock, Thread
+from threading import Lock
 from time import monotonic
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -24,6 +24,7 @@ from pipelines.ask.evaluation.comparison import Loss, difference
 from pipelines.ask.evaluation.report import AnsweredQuestion, Report
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask, begin
+from pipelines.worker import Worker
 from tenants.access import spending
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
@@ -61,7 +62,7 @@ def _unobserved(done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-class Evaluation:
+class Evaluation(Worker):
     """Runs the evaluation of the tenant in context, and at night of every tenant. Thread-safe.
 
     :param ask: answers the questions.
@@ -69,23 +70,16 @@ class Evaluation:
     """
 
     def __init__(self, ask: Ask, runner: Runner | None = None) -> None:
+        super().__init__("evaluation-clock", _TICK_SECONDS, grace=None)
         self._ask = ask
         self._runner = runner
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="evaluation")
-        self._clock = Thread(target=self._wait_for_nights, name="evaluation-clock", daemon=True)
-        self._closing = Event()
         self._queued: set[str] = set()
         self._lock = Lock()
 
-    def warm_up(self) -> None:
-        """Begin to wait for the tenants' hours."""
-        self._clock.start()
-
     def close(self) -> None:
         """Stop after the questions in work; a night's run that is cut short is made again."""
-        self._closing.set()
-        if self._clock.is_alive():
-            self._clock.join()
+        super().close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def start(self) -> None:
@@ -206,7 +200,7 @@ class Evaluation:
         return ""
 
     def _stop_reason(self) -> str:
-        if self._closing.is_set():
+        if self.closing.is_set():
             return "shutdown"
         return "budget_spent" if budget_is_used() else ""
 
@@ -214,7 +208,7 @@ class Evaluation:
         """Wait until no customer's question is in work here, for `PATIENCE_SECONDS` at most."""
         until = monotonic() + PATIENCE_SECONDS
         while self._runner is not None and self._runner.waiting and monotonic() < until:
-            self._closing.wait(_POLL_SECONDS)
+            self.closing.wait(_POLL_SECONDS)
 
     def _asked(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
         """Ask a question, again where the service was busy. Raises `TryAgain` when it stays so."""
@@ -226,7 +220,7 @@ class Evaluation:
             except TryAgain as failed:
                 if failed.code == _SHUTTING_DOWN:
                     raise
-                self._closing.wait(attempt)
+                self.closing.wait(attempt)
         return self._ask_once(one)
 
     def _ask_once(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
@@ -238,13 +232,8 @@ class Evaluation:
 
         return self._runner.in_background(work) if self._runner is not None else work()
 
-    def _wait_for_nights(self) -> None:
-        while not self._closing.wait(_TICK_SECONDS):
-            try:
-                self.start_due()
-            except Exception as error:
-                # The database may be away; the next minute is another chance.
-                log.error("nightly evaluation: %s", trail(error))
+    def work(self) -> None:
+        self.start_due()
 
 
 def last_due(rules: Policy, now: datetime) -> datetime | None:

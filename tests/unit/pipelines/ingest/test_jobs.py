@@ -46,7 +46,7 @@ def upload(*names: str) -> Job:
 
 def take_turns(runner: JobRunner, until: Callable[[], bool]) -> None:
     while not until():
-        runner._turn()
+        runner.work()
 
 
 def ended(*waited: Job) -> Callable[[], bool]:
@@ -236,7 +236,7 @@ def test_a_tenant_ingested_by_another_process_waits(ingest: Ingest) -> None:
 def test_the_thread_processes_all_jobs_and_stops_on_close() -> None:
     job = upload("a.md")
     runner = JobRunner()
-    runner.start()
+    runner.warm_up()
     while not jobs.get(job.job_id).finished:
         jobs.arrived.wait(0.01)
     runner.close()
@@ -305,5 +305,5 @@ def test_files_that_no_job_owns_are_found_and_those_still_arriving_are_not() -> 
     cancel(open_job.job_id)
     arriving.close(keep=False)
     assert uploads.abandoned() == ("dead",)
-    JobRunner()._turn()
+    JobRunner().work()
     assert uploads.abandoned() == ()

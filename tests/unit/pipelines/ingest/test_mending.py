@@ -70,7 +70,7 @@ def library(tenant: Tenant, ingest: Ingest) -> Library:
 def test_a_look_for_damage_ends_whenever_the_service_closes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     class Noticed(Event):
         def clear(self) -> None:
-            mender._closing.set()
+            mender.closing.set()
             self.set()
             super().clear()
 
