@@ -72,7 +72,7 @@ async def complete(
     if request.stream:
         return _chunks(await runner.stream(question, key, history))
     turn_id = str(uuid4())
-    answer = TurnAnswer.model_validate_json(await runner.answer(question, turn_id, key, history))
+    answer = await runner.answer(question, turn_id, key, history)
     result = answer.model_dump(mode="json")
     return ChatCompletion(
         **_envelope(turn_id),

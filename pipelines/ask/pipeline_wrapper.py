@@ -107,13 +107,13 @@ class PipelineWrapper(BasePipelineWrapper):
             return problems.response(problems.from_validation(error))
         turn_id = str(uuid4())
         try:
-            body = await self.runner.answer(request, turn_id, (headers or Headers()).get("idempotency-key"))
+            answer = await self.runner.answer(request, turn_id, (headers or Headers()).get("idempotency-key"))
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
         except Exception as error:
             log.error("turn %s: %s", turn_id, trail(error))
             return problems.response(InternalFault(), turn_id=turn_id)
-        return problems.TextResponse(body, media_type="application/json")
+        return problems.TextResponse(answer.encoded, media_type="application/json")
 
     async def run_chat_completion_async(  # type: ignore[override]
         self,

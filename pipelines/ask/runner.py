@@ -24,7 +24,7 @@ from pipelines.ask.steps import Step, Watch
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
-from pipelines.event_ids import is_event_number
+from pipelines.sse import is_event_number
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.core import context, fairness
@@ -83,8 +83,8 @@ class Runner:
 
     async def answer(
         self, request: AskRequest, turn_id: str, key: str | None, history: tuple[Exchange, ...] | None = None
-    ) -> bytes:
-        """Return the `turn.v1` object as JSON.
+    ) -> TurnAnswer:
+        """Answer a question.
 
         :param key: the client's `Idempotency-Key`.
         :param history: the conversation before, when the client keeps it; ours when None.
@@ -92,7 +92,7 @@ class Runner:
         """
         with self._queue_slot():
             await self._admit()
-            return await self._result(self._submit(_Question(request, turn_id, key, history)))
+            return await self._result(self._submit(TurnJob(request, turn_id, key, history)))
 
     async def rehearse(
         self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None
@@ -253,18 +253,18 @@ class Runner:
             for event, data in narrator.piece(piece, provisional=provisional):
                 stream.publish(event, data)
 
-        work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token, settle))
-        stream.when_abandoned(work.abandon)
-        narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, work, slot))
+        job = self._submit(TurnJob(request, stream.turn_id, key, history, watch, on_token, settle))
+        stream.when_abandoned(job.abandon)
+        narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, job, slot))
         self._narrations.add(narration)
         narration.add_done_callback(self._narrations.discard)
 
-    async def _narrate(self, stream: Stream, narrator: Narrator, work: "_Work", slot: ExitStack) -> None:
+    async def _narrate(self, stream: Stream, narrator: Narrator, job: "TurnJob", slot: ExitStack) -> None:
         """Follow a streamed turn to its end, whether or not a client reads it."""
         try:
             with slot:
-                body = await self._result(work)
-            for event, data in narrator.end(TurnAnswer.model_validate_json(body)):
+                answer = await self._result(job)
+            for event, data in narrator.end(answer):
                 stream.publish(event, data)
             stream.publish("done", {})
         except OporaError as error:
@@ -294,70 +294,63 @@ class Runner:
         if self.limiter is not None:
             await self.limiter.admit()
 
-    def _submit(self, question: "_Question") -> "_Work":
-        attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
-        work = partial(self._work, question, attempt, deadline)
-        return _Work(question, attempt, self._seats.submit(work))
+    def _submit(self, job: "TurnJob") -> "TurnJob":
+        deadline = monotonic() + for_models(self.budget)
+        job.future = self._seats.submit(partial(self._work, job, deadline))
+        return job
 
-    async def _result(self, work: "_Work") -> bytes:
+    async def _result(self, job: "TurnJob") -> TurnAnswer:
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(work.future), self.budget)
+            return await asyncio.wait_for(asyncio.wrap_future(job.future), self.budget)
         except TimeoutError:
-            if work.future.cancelled():
+            if job.future.cancelled():
                 # The turn never began, so there is nothing to report.
                 raise TimedOut from None
-            has_ended = not work.attempt.give_up()
-            recorded = asyncio.wrap_future(work.future) if has_ended else asyncio.to_thread(self._give_up, work)
+            has_ended = not job.attempt.give_up()
+            recorded = asyncio.wrap_future(job.future) if has_ended else asyncio.to_thread(self._give_up, job)
             try:
                 return await asyncio.wait_for(recorded, _RECORDING_SECONDS)
             except TimeoutError:
                 # The disk hangs: no answer without its record.
                 raise TimedOut from None
 
-    def _give_up(self, work: "_Work") -> bytes:
-        question, spent = work.question, (perf_counter() - work.submitted) * 1_000
-        answer = self.ask.give_up(
-            question.request, "timeout", turn_id=question.turn_id, latency_ms=spent, settle=question.settle
-        )
-        return _encode(answer)
+    def _give_up(self, job: "TurnJob") -> TurnAnswer:
+        spent = (perf_counter() - job.submitted) * 1_000
+        return self.ask.give_up(job.request, "timeout", turn_id=job.turn_id, latency_ms=spent, settle=job.settle)
 
-    def _work(self, question: "_Question", attempt: Attempt, deadline: float) -> bytes:
-        with collect_calls(deadline, attempt.stop), token_sink(question.on_token):
-            return self._answer_once(question, attempt)
+    def _work(self, job: "TurnJob", deadline: float) -> TurnAnswer:
+        with collect_calls(deadline, job.attempt.stop), token_sink(job.on_token):
+            return self._answer(job) if job.key is None else self._answer_once(job, job.key)
 
-    def _answer_once(self, question: "_Question", attempt: Attempt) -> bytes:
-        key = question.key
-        if key is None:
-            return _encode(self._answer(question, attempt))
+    def _answer_once(self, job: "TurnJob", key: str) -> TurnAnswer:
         # Requests of earlier versions had neither field; those under way keep their digest.
-        later = {name for name in ("context", "contact") if getattr(question.request, name) is None}
-        asked = question.request.model_dump_json(exclude=later)
-        if question.history is not None:
-            asked += f"\n{question.history!r}"
+        later = {name for name in ("context", "contact") if getattr(job.request, name) is None}
+        asked = job.request.model_dump_json(exclude=later)
+        if job.history is not None:
+            asked += f"\n{job.history!r}"
         earlier = idempotency.begin(key, sha256(asked.encode("utf-8", "surrogatepass")).hexdigest())
         if earlier is not None:
-            return earlier.encode()
+            return TurnAnswer.model_validate_json(earlier)
         try:
-            answer = self._answer(question, attempt)
+            answer = self._answer(job)
         except BaseException:
             idempotency.abandon(key)
             raise
-        body = _encode(answer)
-        if answer.outcome == "failed" or attempt.settle() != "awaited":
+        if answer.outcome == "failed" or job.attempt.settle() != "awaited":
             # The client should retry with the same request, so its key must not block that.
             idempotency.abandon(key)
         else:
-            idempotency.finish(key, body.decode())
-        return body
+            idempotency.finish(key, answer.encoded)
+        return answer
 
-    def _answer(self, question: "_Question", attempt: Attempt) -> TurnAnswer:
+    def _answer(self, job: "TurnJob") -> TurnAnswer:
         return self.ask.answer(
-            question.request,
-            turn_id=question.turn_id,
-            watch=question.watch,
-            history=question.history,
-            attempt=attempt,
-            settle=question.settle,
+            job.request,
+            turn_id=job.turn_id,
+            watch=job.watch,
+            history=job.history,
+            attempt=job.attempt,
+            settle=job.settle,
         )
 
 
@@ -366,9 +359,9 @@ def for_models(budget: float) -> float:
     return budget - max(budget * _WITHOUT_MODELS, min(_WITHOUT_MODELS_SECONDS, budget / 4))
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A question of a connection, with its watcher."""
+@dataclass(slots=True)
+class TurnJob:
+    """A question of a connection, queued or running, with its watchers."""
 
     request: AskRequest
     turn_id: str
@@ -377,25 +370,14 @@ class _Question:
     watch: Watch | None = None
     on_token: TokenSink | None = None
     settle: Settle | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A turn that is queued or running."""
-
-    question: _Question
-    attempt: Attempt
-    future: "Future[bytes]"
+    attempt: Attempt = field(default_factory=Attempt)
+    future: "Future[TurnAnswer]" = field(init=False)
     submitted: float = field(default_factory=perf_counter)
 
     def abandon(self) -> None:
         """Cancel the turn before it begins, or end it without effects: no client will read the answer."""
         self.future.cancel()
         self.attempt.abandon()
-
-
-def _encode(answer: TurnAnswer) -> bytes:
-    return answer.encoded.encode()
 
 
 def _as_event(error: OporaError) -> dict[str, object]:

@@ -12,7 +12,7 @@ from threading import Lock
 from time import monotonic
 
 from pipelines.ask.events import LAST, Event, EventName
-from pipelines.event_ids import is_event_number
+from pipelines.sse import is_event_number
 from tenants.core import context
 from tenants.core.errors import NotFound
 

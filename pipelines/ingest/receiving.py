@@ -15,7 +15,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pipelines.ingest.jobs import as_json
+from pipelines.ingest.jobs import JobJson, as_json
 from pipelines.problems import UnreadableFields
 from tenants.core.errors import Invalid, Malformed
 from tenants.work import idempotency, jobs
@@ -26,11 +26,12 @@ _MULTIPART = b"multipart/form-data"
 
 async def receive(request: Request) -> Response:
     """Take files and answer 202 with the job that will ingest them, once they and it are on disk."""
-    return Response(await take(request), HTTPStatus.ACCEPTED, media_type="application/json")
+    body = json.dumps(await take(request), ensure_ascii=False)
+    return Response(body, HTTPStatus.ACCEPTED, media_type="application/json")
 
 
-async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> bytes:
-    """Take files; the job that will ingest them as JSON.
+async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> JobJson:
+    """Take files; return the job that will ingest them.
 
     :param fields: fields of a page's form, which are passed over, as is a file that was not chosen.
     """
@@ -74,7 +75,7 @@ class _Inbox:
             self._file.close()
             self._file = None
 
-    def accept(self, key: str | None) -> bytes:
+    def accept(self, key: str | None) -> JobJson:
         """Make the files a job; it is on disk when this returns. With the key of an earlier request: that one's job."""
         if not self._upload.names:
             raise UnreadableFields((("files", "field_missing"),))
@@ -82,14 +83,15 @@ class _Inbox:
             return self._add()
         earlier = idempotency.begin(key, self._digest.hexdigest())
         if earlier is not None:
-            return earlier.encode()
+            known: JobJson = json.loads(earlier)
+            return known
         try:
-            body = self._add()
+            job = self._add()
         except BaseException:
             idempotency.abandon(key)
             raise
-        idempotency.finish(key, body.decode())
-        return body
+        idempotency.finish(key, json.dumps(job, ensure_ascii=False))
+        return job
 
     def close(self) -> None:
         """Remove all of it, unless it was accepted."""
@@ -97,11 +99,11 @@ class _Inbox:
             self._file.abandon()
         self._upload.close(keep=self._accepted)
 
-    def _add(self) -> bytes:
+    def _add(self) -> JobJson:
         self._upload.settle()
         job = jobs.add(self._job_id, "upload", self._upload.names, size=self._upload.size)
         self._accepted = True
-        return json.dumps(as_json(job), ensure_ascii=False).encode()
+        return as_json(job)
 
 
 class _Body(Protocol):

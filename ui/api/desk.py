@@ -1,7 +1,7 @@
 """`/desk` over HTTP, for operators: the tenant's chats and every operator action in them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Header, Query, Response
@@ -12,10 +12,9 @@ from pipelines.ask.chats import presence, suggestions
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
-from pipelines.ask.chats.events import EVENT_HEADERS
 from pipelines.ask.runner import Runner
-from pipelines.event_ids import is_event_number
 from pipelines.routes import OpenRouter, opens
+from pipelines.sse import EVENT_HEADERS, described, last_number
 from tenants.chats import store, undo
 from tenants.chats.records import MAX_SEQ, Chat, Posted
 from tenants.chats.transitions import State
@@ -26,6 +25,7 @@ REPLY_LIMIT = 10_000
 _CHATS = "/desk/chats"
 _ONE = "/desk/chats/{chat_id}"
 _BODY_BYTES = 100_000
+_WHAT = "What happens."
 
 _Text: TypeAlias = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REPLY_LIMIT, pattern=r"^[^\x00]*$")
@@ -98,11 +98,6 @@ class DeskPostedAnswer(BaseModel):
     message: MessagePart
 
 
-def _events(names: Sequence[str]) -> dict[int | str, dict[str, object]]:
-    item = {"properties": {"event": {"enum": [*names]}}}
-    return {200: {"description": "What happens.", "content": {"text/event-stream": {"itemSchema": item}}}}
-
-
 def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
     endpoints = OpenRouter(SCOPE, limit=_BODY_BYTES, desk=True, tags=["desk"])
@@ -159,13 +154,13 @@ def router(conversations: Conversations) -> OpenRouter:
         after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
         last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
     ) -> DeskChatEvents:
-        # A dependency, because errors must be answered before the response begins.
         await asyncio.to_thread(store.get, chat_id)
         response.headers.update(EVENT_HEADERS)
-        seen = int(last_event_id) if is_event_number(last_event_id) else 0
-        return DeskChatEvents(chat_id, max(after, seen), name)
+        return DeskChatEvents(chat_id, max(after, last_number(last_event_id)), name)
 
-    @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_events(DESK_CHAT_EVENT_NAMES))
+    @endpoints.get(
+        f"{_ONE}/events", response_class=EventSourceResponse, responses=described(_WHAT, DESK_CHAT_EVENT_NAMES)
+    )
     @opens(desk=False)
     async def follow_desk_chat(
         events: Annotated[DeskChatEvents, Depends(chat_reader)],
@@ -174,7 +169,7 @@ def router(conversations: Conversations) -> OpenRouter:
         async for event in events.read():
             yield event
 
-    @endpoints.get("/desk/events", response_class=EventSourceResponse, responses=_events(DESK_EVENT_NAMES))
+    @endpoints.get("/desk/events", response_class=EventSourceResponse, responses=described(_WHAT, DESK_EVENT_NAMES))
     @opens(desk=False)
     async def follow_desk(response: Response) -> AsyncIterator[ServerSentEvent]:
         """Stream the events of all the tenant's chats: `ready`, then `state` for each change, `typing`, `presence`."""

@@ -1,6 +1,5 @@
 """`/jobs`: status and live progress of accepted files, and cancelling."""
 
-import json
 from asyncio import sleep, to_thread
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator
@@ -12,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from pipelines import shutdown
-from pipelines.event_ids import is_event_number
 from pipelines.ingest.jobs import add_site, as_json, cancel
 from pipelines.ingest.receiving import receive
 from pipelines.routes import OpenRouter, opens
+from pipelines.sse import described, json_event, last_number
 from settings import Settings
 from tenants.core.context import current
 from tenants.core.errors import RateLimited
@@ -33,12 +32,6 @@ _SITE_BYTES = 10_000
 _LIST = "/jobs"
 _JOB = "/jobs/{job_id}"
 _EVENTS = "/jobs/{job_id}/events"
-_STREAM: dict[int | str, dict[str, object]] = {
-    200: {
-        "description": "The job as it goes on.",
-        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": ["progress", "done"]}}}}},
-    }
-}
 _FILE_BODY = {
     "requestBody": {
         "required": True,
@@ -112,7 +105,6 @@ def router(settings: Settings) -> OpenRouter:
     followers: Counter[str] = Counter()
 
     async def requested(job_id: str) -> AsyncIterator[Job]:
-        # A dependency, because errors must be answered before the response begins.
         tenant_id = current().tenant_id
         if followers[tenant_id] >= MOST_FOLLOWED:
             raise RateLimited(jobs.RETRY_SECONDS)
@@ -122,7 +114,9 @@ def router(settings: Settings) -> OpenRouter:
         finally:
             followers[tenant_id] -= 1
 
-    @endpoints.get(_EVENTS, response_class=EventSourceResponse, responses=_STREAM)
+    @endpoints.get(
+        _EVENTS, response_class=EventSourceResponse, responses=described("The job as it goes on.", ("progress", "done"))
+    )
     @opens(desk=True)
     async def follow_job(
         job: Annotated[Job, Depends(requested)],
@@ -132,20 +126,16 @@ def router(settings: Settings) -> OpenRouter:
 
         Event ids are the job's revisions, so a reconnecting client misses only superseded states.
         """
-        revision = int(last_event_id) if is_event_number(last_event_id) else 0
+        revision = last_number(last_event_id)
         while not job.finished:
             if job.revision > revision:
                 revision = job.revision
-                yield _event("progress", job)
+                yield json_event("progress", as_json(job), job.revision)
             await sleep(_POLL_SECONDS)
             if shutdown.requested():
                 # The client reconnects to the next process with the id of its last event.
                 return
             job = await to_thread(jobs.get, job.job_id)
-        yield _event("done", job)
+        yield json_event("done", as_json(job), job.revision)
 
     return endpoints
-
-
-def _event(name: str, job: Job) -> ServerSentEvent:
-    return ServerSentEvent(raw_data=json.dumps(as_json(job), ensure_ascii=False), event=name, id=str(job.revision))

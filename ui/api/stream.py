@@ -3,7 +3,6 @@
 FastAPI encodes the events and sends a keep-alive comment after 15 seconds of silence.
 """
 
-import json
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, get_args
@@ -17,16 +16,10 @@ from pipelines.ask.events import Event, EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import GRACE_SECONDS, Stream
 from pipelines.routes import OpenRouter
+from pipelines.sse import described, json_event
 from settings import Settings
 
 _PATH = "/ask/stream"
-_EVENTS: dict[int | str, dict[str, object]] = {
-    200: {
-        "description": "The turn as it goes on.",
-        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*get_args(EventName)]}}}}},
-    }
-}
-"""Names of the events, added to FastAPI's description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +39,18 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
         last_event_id: Annotated[str, Header(description="Resume behind this event.")] = "",
         idempotency_key: Annotated[str | None, Header()] = None,
     ) -> _Reading:
-        # A dependency, so that errors are answered before the response begins.
         if last_event_id:
             return _Reading(*await runner.resume(last_event_id, request, idempotency_key))
         return _Reading(await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0)
 
-    @endpoints.post(_PATH, response_class=EventSourceResponse, responses=_EVENTS)
+    @endpoints.post(
+        _PATH, response_class=EventSourceResponse, responses=described("The turn as it goes on.", get_args(EventName))
+    )
     async def stream_turn(reading: Annotated[_Reading, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
         """Stream the answer to a question; `Last-Event-ID` resumes a stream."""
         turn_id = reading.stream.turn_id
         async for event in until_shutdown(reading.stream, reading.after):
-            data = json.dumps({"turn_id": turn_id, **event.data}, ensure_ascii=False)
-            yield ServerSentEvent(raw_data=data, event=event.name, id=f"{turn_id}:{event.number}")
+            yield json_event(event.name, {"turn_id": turn_id, **event.data}, f"{turn_id}:{event.number}")
 
     return endpoints
 

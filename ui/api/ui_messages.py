@@ -5,7 +5,6 @@ Source parts with what the answer cites come first, then text parts with the not
 `data-iteration` (the figures of each retrieval pass) are transient: `onData` gets them, no message keeps them.
 """
 
-import json
 from collections.abc import AsyncIterable, Iterator, Mapping
 from typing import Annotated, Literal
 
@@ -19,6 +18,7 @@ from pipelines.ask.openai_chat import ChatRequest, Message, parse, text_of
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from pipelines.routes import OpenRouter
+from pipelines.sse import json_event
 from settings import Settings
 from ui.api.stream import until_shutdown
 
@@ -63,7 +63,6 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
     async def begun(
         request: UiRequest, response: Response, idempotency_key: Annotated[str | None, Header()] = None
     ) -> Stream:
-        # A dependency, so that errors are answered before the response begins.
         messages = (
             Message(role=message.role, content="\n".join(part.text for part in message.parts if part.type == "text"))
             for message in request.messages
@@ -113,4 +112,4 @@ def _text(event: Event) -> Iterator[ServerSentEvent]:
 
 
 def _part(kind: str, **fields: object) -> ServerSentEvent:
-    return ServerSentEvent(raw_data=json.dumps({"type": kind, **fields}, ensure_ascii=False))
+    return json_event(None, {"type": kind, **fields})

@@ -20,12 +20,12 @@ from pipelines.ask.chats.contract import (
     thread_answer,
 )
 from pipelines.ask.chats.conversations import Conversations
-from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents
+from pipelines.ask.chats.events import EVENT_NAMES, ChatEvents
 from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.connections import address_of
-from pipelines.event_ids import is_event_number
 from pipelines.routes import OpenRouter, opens
+from pipelines.sse import EVENT_HEADERS, described, last_number
 from tenants.accounts import policy
 from tenants.chats import consents, mail, sites, store
 from tenants.chats.records import MAX_SEQ, Chat
@@ -38,12 +38,6 @@ _BODY_BYTES, _SMALL = 50_000, 16_000
 COMMENT_LIMIT = 1_000
 
 ClientId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{1,100}$")]
-_EVENTS: dict[int | str, dict[str, object]] = {
-    200: {
-        "description": "The chat as it goes on.",
-        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*EVENT_NAMES]}}}}},
-    }
-}
 
 
 class _Body(BaseModel):
@@ -207,13 +201,15 @@ def router(conversations: Conversations) -> OpenRouter:
         after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
         last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
     ) -> ChatEvents:
-        # A dependency, because errors must be answered before the response begins.
         await _own(chat_id)
         response.headers.update(EVENT_HEADERS)
-        seen = int(last_event_id) if is_event_number(last_event_id) else 0
-        return ChatEvents(conversations, chat_id, max(after, seen))
+        return ChatEvents(conversations, chat_id, max(after, last_number(last_event_id)))
 
-    @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_EVENTS)
+    @endpoints.get(
+        f"{_ONE}/events",
+        response_class=EventSourceResponse,
+        responses=described("The chat as it goes on.", EVENT_NAMES),
+    )
     @opens(per_minute=120)
     async def follow(events: Annotated[ChatEvents, Depends(reader)]) -> AsyncIterator[ServerSentEvent]:
         """Stream the chat's events: first a `snapshot` after number `after`, then live events."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from pipelines import pages, problems
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.connections import public_url
 from pipelines.routes import OpenRouter, opens
@@ -102,7 +102,7 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
         """Ask as a customer would, and see the sources of the answer."""
         try:
             asked = AskRequest(question=question)
-            turn = TurnAnswer.model_validate_json(await runner.answer(asked, str(uuid4()), None))
+            turn = await runner.answer(asked, str(uuid4()), None)
         except ValidationError as unfit:
             fault = problems.detail(problems.from_validation(unfit))
             return await asyncio.to_thread(steps, request, 422, asked=question, turn=None, ask_fault=fault)

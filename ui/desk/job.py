@@ -1,7 +1,6 @@
 """Ingestion pages: files and websites from the browser, and the status of each."""
 
 import asyncio
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
@@ -83,12 +82,12 @@ def router(desk: Desk, settings: Settings) -> OpenRouter:
     @opens(limit=settings.max_files_bytes, files=True)
     async def upload(request: Request, then: _Then = "job") -> Response:
         try:
-            taken = json.loads(await take(request, fields=_FIELDS))
+            taken = await take(request, fields=_FIELDS)
         except TooLarge:
             raise
         except OporaError as refused:
             return await asyncio.to_thread(adding, refused.status, fault=_why_not(refused))
-        return _go_on(str(taken["job_id"]), then)
+        return _go_on(taken["job_id"], then)
 
     @endpoints.post(_SITE)
     def load_site(url: Annotated[str, Form(max_length=2_000)] = "", then: _Then = "job") -> Response:

@@ -14,9 +14,10 @@ from fastapi import Form, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS, json_event
+from pipelines.ask.chats.events import SILENCE_SECONDS
 from pipelines.ask.chats.presence import Attendances, Signal, announce_soon
 from pipelines.routes import OpenRouter
+from pipelines.sse import EVENT_HEADERS, json_event
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
 from tenants.core import context

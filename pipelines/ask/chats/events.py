@@ -6,7 +6,6 @@ because a person has taken the chat over or the customer has stopped it.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -19,6 +18,7 @@ from pipelines.ask.chats.contract import ChatPart, MessagePart, chat_part, messa
 from pipelines.ask.chats.conversations import Conversations, LiveTurn
 from pipelines.ask.chats.presence import Presence, for_customers
 from pipelines.ask.events import LAST, Event, EventName
+from pipelines.sse import json_event
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Chat, Message
@@ -30,8 +30,6 @@ SILENCE_SECONDS = 5.0
 """Interval at which an idle reader checks presence and whether the service is shutting down."""
 POLL_SECONDS = 15.0
 """Interval of checks for changes that were not announced, such as those by the command line."""
-
-EVENT_HEADERS: Mapping[str, str] = {"Cache-Control": "no-cache, no-transform"}
 
 News: TypeAlias = tuple[frozenset[str], tuple[Announcement, ...]]
 
@@ -178,9 +176,3 @@ def _chat(chat: Chat) -> dict[str, object]:
 def _message(message: Message) -> dict[str, object]:
     part: MessagePart = message_part(message)
     return part.model_dump(mode="json")
-
-
-def json_event(name: str, data: object, seq: int | None = None) -> ServerSentEvent:
-    """Return an event; `seq` is its id, from which a reader goes on."""
-    text = json.dumps(data, ensure_ascii=False)
-    return ServerSentEvent(raw_data=text, event=name, id=str(seq) if seq is not None else None)

@@ -44,4 +44,6 @@ def test_a_wake_ends_the_pause() -> None:
 
 
 def test_a_worker_that_never_began_can_be_closed() -> None:
-    Counting([]).close()
+    worker = Counting([])
+    worker.close()
+    assert (worker.rounds, worker.finished) == (0, False)

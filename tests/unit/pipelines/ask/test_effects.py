@@ -1,7 +1,6 @@
 """Effects of a turn, and their absence after the client has given up."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
@@ -80,8 +79,8 @@ async def test_a_turn_out_of_time_is_recorded_once_and_opens_no_ticket() -> None
 
     ask = Ask(FakeEngine(stall))
     runner = Runner(ask, workers=1, budget=0.05)
-    body = json.loads(await runner.answer(TALK, "t-1", "k-1"))
-    assert (body["outcome"], body["refusal_reason"]) == ("failed", "timeout")
+    answer = await runner.answer(TALK, "t-1", "k-1")
+    assert (answer.outcome, answer.refusal_reason) == ("failed", "timeout")
     release.set()
     await asyncio.to_thread(runner.close)
     (record,) = await asyncio.to_thread(recorded, ask)
@@ -90,7 +89,7 @@ async def test_a_turn_out_of_time_is_recorded_once_and_opens_no_ticket() -> None
     assert not conversations.recall("s-1")
     # The late answer is discarded: the key is free for another try.
     again = Runner(Ask(FakeEngine(handed_over)), workers=1, budget=30)
-    assert json.loads(await again.answer(TALK, "t-3", "k-1"))["turn_id"] == "t-3"
+    assert (await again.answer(TALK, "t-3", "k-1")).turn_id == "t-3"
     again.close()
 
 
