@@ -9,7 +9,7 @@ log = logging.getLogger("opora.worker")
 
 
 class Worker:
-    """Works in rounds in a thread of its own until it is closed. A round that fails is logged, and the next follows:
+    """A thread that works in rounds until it is closed. A round that fails is logged, and the next one follows:
     the database may be away for a while.
 
     :param name: of the thread, also in the log.
