@@ -9,7 +9,6 @@ import sys
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from ipaddress import ip_network
 from socket import socket
 from types import FrameType
 from typing import Protocol, runtime_checkable
@@ -36,7 +35,7 @@ from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.chats.mailbox import Mailbox
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
-from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, address_of, raise_file_limit
+from pipelines.connections import HEAD_BYTES, SeldomFilter, address_of, bounded, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Shares
 from pipelines.ingest.article import ArticleIngest
@@ -106,7 +105,7 @@ class RouteProvider(Protocol):
     open_routes: tuple[Route, ...]
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> FastAPI:
     """Return the service as an ASGI application. Raises if any pipeline fails to load, instead of serving only some."""
     settings = settings or get_settings()
     host.configure(settings)
@@ -128,10 +127,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         articles=Articles(ArticleIngest(ingest), runner.ask),
         evaluations=Evaluation(runner.ask, runner),
     )
-    desk = Desk(desk_assets.Templates())
+    desk = Desk(desk_assets.Templates(), settings)
     mcp = host.offer_ask(app)
     app.state.open_routes = _add_routes(app, services, desk)
-    _add_gate(app, services, desk)
+    _add_gate(app, services, desk, most_open)
     app.add_exception_handler(problems.ProblemException, _problem)
     app.add_exception_handler(RequestValidationError, _unreadable)
     checks = Mender(library), NightlyCheck(library, settings.check_hour)
@@ -162,7 +161,7 @@ def _add_routes(app: FastAPI, services: Services, desk: Desk) -> list[Route]:
     return opened
 
 
-def _add_gate(app: FastAPI, services: Services, desk: Desk) -> None:
+def _add_gate(app: FastAPI, services: Services, desk: Desk, most_open: int) -> None:
     # Added last: the gate runs inside CORS (which answers preflights and must add headers to rejections) and request
     # ids, and outside everything that does any work.
     app.user_middleware.append(
@@ -174,7 +173,7 @@ def _add_gate(app: FastAPI, services: Services, desk: Desk) -> None:
             tenant_locale=_tenant_locale,
             locale=services.settings.default_locale,
             page_error=desk.error,
-            most_open=min(MOST_OPEN, BoundedConnection.at_most or MOST_OPEN),
+            most_open=most_open,
             limiter=services.limiter,
             shares=_shares(services.settings),
             refusals_per_minute=services.settings.rate_limit_per_minute,
@@ -241,14 +240,12 @@ def serve(settings: Settings | None = None, on_started: Callable[[], None] | Non
     # Uvicorn re-raises the signal after shutdown; by then it should mean a clean exit.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _exit_cleanly)
-    BoundedConnection.per_address = settings.connections_per_address
-    BoundedConnection.proxies = [ip_network(one) for one in filter(None, settings.trusted_proxies.split(","))]
-    BoundedConnection.at_most = raise_file_limit()
+    most_connections = raise_file_limit()
     logging.getLogger("uvicorn.error").addFilter(SeldomFilter())
     server = _Server(
         uvicorn.Config(
-            create_app(settings),
-            http=BoundedConnection,
+            create_app(settings, most_open=min(MOST_OPEN, most_connections or MOST_OPEN)),
+            http=bounded(settings, most_connections),
             h11_max_incomplete_event_size=HEAD_BYTES,
             host=settings.host,
             port=settings.port,

@@ -10,14 +10,14 @@ import logging
 import resource
 from collections import Counter
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import ClassVar
 
 import h11
 from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from settings import get_settings
+from settings import Settings, get_settings
 
 HEAD_BYTES = 65_536
 """Maximum size of a request line with its headers."""
@@ -105,6 +105,21 @@ class BoundedConnection(H11Protocol):
             return False
         arrives = self.conn.their_state in _RECEIVING
         return arrives and now - self._began > GRACE_SECONDS + self._received / LEAST_RATE
+
+
+def bounded(settings: Settings, most: int) -> type[BoundedConnection]:
+    """Return the connections of a service.
+
+    :param most: connections at once; 0: no limit.
+    """
+
+    class Bounded(BoundedConnection):
+        per_address = settings.connections_per_address
+        proxies = tuple(ip_network(one) for one in filter(None, settings.trusted_proxies.split(",")))
+        at_most = most
+        _open: ClassVar[Counter[str]] = Counter()
+
+    return Bounded
 
 
 class SeldomFilter(logging.Filter):

@@ -11,7 +11,6 @@ from pipelines import pages, problems
 from pipelines.connections import address_of
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
-from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
@@ -52,7 +51,7 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, has
     async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
         address = address_of(request)
         try:
-            await _admit(limiter, login, address)
+            await _admit(limiter, desk.settings.sign_ins_per_minute, login, address)
             operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
         except (Unauthenticated, RateLimited, Busy) as refused:
             _, detail = problems.explained(refused)
@@ -93,7 +92,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
         operator = sessions.current().operator
         address = address_of(request)
         # Someone who has taken over a session must not be able to guess the password here.
-        await _admit(limiter, operator.login, address)
+        await _admit(limiter, desk.settings.sign_ins_per_minute, operator.login, address)
 
         def change() -> Response:
             try:
@@ -172,8 +171,7 @@ def _set_password(operator: Operator, password: str) -> None:
         operators.set_password(operator.login, password)
 
 
-async def _admit(limiter: RateLimiter, login: str, address: str) -> None:
-    most = get_settings().sign_ins_per_minute
+async def _admit(limiter: RateLimiter, most: int, login: str, address: str) -> None:
     with acting_as(_NO_TENANT):
         await limiter.admit_each(
             {

@@ -15,7 +15,7 @@ def routers(desk: Desk, services: Services) -> Iterator[OpenRouter]:
     yield account.router(desk, services.limiter)
     yield chat.router(desk, services.conversations)
     yield document.router(desk, services.library)
-    yield job.router(desk, services.settings)
+    yield job.router(desk)
     yield live.router
     yield first_run.router(desk, services.runner)
     yield gap.router(desk, services.articles)

@@ -18,7 +18,6 @@ from pipelines.ask.articles import from_chat
 from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.routes import OpenRouter, opens
-from settings import get_settings
 from tenants.audit import search
 from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ, Chat
@@ -102,7 +101,7 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
         record = search.get(turn_id)
         content = record.content or {}
         turn = conversation.parsed_turn(content.get("answer"))
-        phoenix = get_settings().phoenix_url.rstrip("/")
+        phoenix = desk.settings.phoenix_url.rstrip("/")
         return desk.page(
             "turn.html",
             section="inbox",

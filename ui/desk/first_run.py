@@ -14,7 +14,6 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.connections import public_url
 from pipelines.routes import OpenRouter, opens
-from settings import get_settings
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import sites
@@ -87,7 +86,7 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
             measured=any(one.state == "done" for one in evaluation_results.latest()),
             people=len(operators.all()),
             address=public_url(request),
-            limit=get_settings().max_files_bytes,
+            limit=desk.settings.max_files_bytes,
             passages=conversation.passages,
             **{**shown, **values},
         )

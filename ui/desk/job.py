@@ -14,7 +14,6 @@ from pipelines.ingest import jobs as loading
 from pipelines.ingest.receiving import take
 from pipelines.pages import CSRF_FIELD
 from pipelines.routes import OpenRouter, opens
-from settings import Settings
 from tenants.core.errors import OporaError, TooLarge
 from tenants.knowledge import documents
 from tenants.work import jobs
@@ -66,12 +65,12 @@ class JobView:
     why: str
 
 
-def router(desk: Desk, settings: Settings) -> OpenRouter:
+def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
     endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     def adding(status: int = 200, **values: object) -> Response:
-        given = {"fault": "", "url": "", "limit": settings.max_files_bytes}
+        given = {"fault": "", "url": "", "limit": desk.settings.max_files_bytes}
         return desk.page("documents/add.html", status, section="documents", **{**given, **values})
 
     @endpoints.get(_ADD)
@@ -79,7 +78,7 @@ def router(desk: Desk, settings: Settings) -> OpenRouter:
         return adding()
 
     @endpoints.post(_UPLOAD)
-    @opens(limit=settings.max_files_bytes, files=True)
+    @opens(limit=desk.settings.max_files_bytes, files=True)
     async def upload(request: Request, then: _Then = "job") -> Response:
         try:
             taken = await take(request, fields=_FIELDS)

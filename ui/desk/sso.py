@@ -10,7 +10,6 @@ from pipelines import pages
 from pipelines.connections import public_url
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter
-from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
@@ -70,7 +69,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
     async def admit(request: Request) -> None:
         address = request.client.host if request.client else ""
-        most = get_settings().sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
+        most = desk.settings.sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
         with acting_as(_NOBODY):
             await limiter.admit_each({f"single sign-ons from {address}": most})
 

@@ -13,7 +13,6 @@ from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.connections import public_url
 from pipelines.routes import OpenRouter, opens
-from settings import get_settings
 from tenants.access import quotas
 from tenants.accounts import policy, registry
 from tenants.accounts.registry import Registry
@@ -56,7 +55,7 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
             nothing=TenantSize(),
             state_of=totals.state,
             locales=LOCALES,
-            given=given or {"locale": get_settings().default_locale},
+            given=given or {"locale": desk.settings.default_locale},
             fault=fault,
             done=done,
         )
@@ -135,7 +134,7 @@ def _one(
 ) -> Response:
     tenant = Registry().get(tenant_id)
     rules = policy.of(tenant)
-    per_minute, per_day = quotas.limits(rules, get_settings())
+    per_minute, per_day = quotas.limits(rules, desk.settings)
     return desk.page(
         "tenants/one.html",
         status,

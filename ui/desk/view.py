@@ -12,6 +12,7 @@ from components.language.figures import number, percent
 from components.language.texts import day as written_day
 from components.language.texts import text
 from pipelines import pages, problems
+from settings import Settings
 from tenants.accounts import registry
 from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import sessions
@@ -79,10 +80,14 @@ def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Call
 
 
 class Desk:
-    """Renders the pages."""
+    """Renders the pages.
 
-    def __init__(self, templates: pages.Renderer) -> None:
+    :param settings: of the installation, for pages that show them.
+    """
+
+    def __init__(self, templates: pages.Renderer, settings: Settings) -> None:
         self._templates = templates
+        self.settings = settings
 
     def public(self, template: str, status: int = 200, **values: object) -> Response:
         """Render a page for a visitor who is not signed in."""

@@ -13,7 +13,6 @@ from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
 from pipelines.ask.runner import Runner
 from pipelines.routes import OpenRouter
-from settings import get_settings
 from tenants.chats import store
 from tenants.chats.records import MAX_SEQ
 from tenants.core.errors import Invalid, OporaError
@@ -80,7 +79,7 @@ def _page(
         packed=_HISTORY.dump_json(history).decode(),
         asked=asked,
         tried=[(one, conversation.passages(one.answer)) for one in tried],
-        profiles=get_settings().profiles,
+        profiles=desk.settings.profiles,
         qualities=tuple(PASSES),
         sides=_SIDES,
         thresholds=_THRESHOLDS,
