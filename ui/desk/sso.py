@@ -69,9 +69,9 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
     async def admit(request: Request) -> None:
         address = request.client.host if request.client else ""
-        most = desk.settings.sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
+        per_minute = desk.settings.sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
         with acting_as(_NOBODY):
-            await limiter.admit_each({f"single sign-ons from {address}": most})
+            await limiter.admit_each({f"single sign-ons from {address}": per_minute})
 
     def send_there(request: Request, tenant_id: str, next: str) -> Response:
         provider = provider_of(tenant_id)
