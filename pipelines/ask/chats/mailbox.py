@@ -9,12 +9,12 @@ import logging
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Thread
 
 from components.language.texts import text
 from pipelines.ask.chats import incoming
 from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
 from pipelines.ask.staffing import sentence
+from pipelines.worker import Worker
 from settings import Settings, get_settings
 from tenants.accounts import policy, registry
 from tenants.chats import mailed, sites, store
@@ -34,13 +34,12 @@ AT_ONCE = 50
 _GRACE_SECONDS = 5.0
 
 
-class Mailbox:
+class Mailbox(Worker):
     """Looks into the mailbox of the settings; without one it does nothing."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
-        self._closing = Event()
-        self._thread = Thread(target=self._run, name="mailbox", daemon=True)
+        super().__init__("mailbox", self._settings.imap_seconds, grace=_GRACE_SECONDS)
         # The last e-mail looked at, of the mailbox in this state; UIDs start anew in another one.
         self._validity, self._last = b"", 0
         self._attempts = 0
@@ -48,13 +47,7 @@ class Mailbox:
     def warm_up(self) -> None:
         """Begin to look."""
         if self._settings.imap_host:
-            self._thread.start()
-
-    def close(self) -> None:
-        """Finish the e-mail in work."""
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join(_GRACE_SECONDS)
+            super().warm_up()
 
     def look(self) -> int:
         """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat."""
@@ -62,7 +55,7 @@ class Mailbox:
         with _opened(self._settings) as box:
             self._begin(box)
             for uid in self._unread(box)[:AT_ONCE]:
-                if self._closing.is_set():
+                if self.closing.is_set():
                     break
                 taken += self._take(box, uid)
                 self._last, self._attempts = uid, 0
@@ -81,13 +74,8 @@ class Mailbox:
             log.error("an e-mail is left in the mailbox: %s", trail(error))
         return False
 
-    def _run(self) -> None:
-        while not self._closing.wait(self._settings.imap_seconds):
-            try:
-                self.look()
-            except Exception as error:
-                # The server or the database may be away; there is another chance soon.
-                log.error("mailbox: %s", trail(error))
+    def work(self) -> None:
+        self.look()
 
     def _begin(self, box: imaplib.IMAP4) -> None:
         status, _ = box.select(f'"{self._settings.imap_folder}"')
