@@ -68,8 +68,7 @@ def test_a_server_that_grants_few_connections_is_shared(postgres_url: str, tmp_p
             connection.execute(text("CREATE ROLE limited LOGIN PASSWORD 'limited' CONNECTION LIMIT 3"))
             connection.execute(text("GRANT ALL ON SCHEMA public TO limited"))
         limited = url.set(username="limited", password="limited").render_as_string(hide_password=False)
-        given = {"database_url": limited, "data_dir": tmp_path, "database_statement_seconds": 1}
-        settings = Settings.model_validate(given)
+        settings = Settings.model_validate({"database_url": limited, "data_dir": tmp_path})
 
         def work(number: int) -> int:
             with database.reading(settings) as session:
@@ -78,6 +77,8 @@ def test_a_server_that_grants_few_connections_is_shared(postgres_url: str, tmp_p
 
         with ThreadPoolExecutor(12) as pool:
             assert list(pool.map(work, range(60))) == list(range(60))
+        database.close_all()
+        settings = settings.model_copy(update={"database_statement_seconds": 1})
         with ExitStack() as held:
             for _ in range(3):
                 held.enter_context(database.engine(settings).connect())
