@@ -1,7 +1,6 @@
 """Connection pool for a server that grants fewer connections than a process may use."""
 
 from itertools import count
-from random import uniform
 from time import monotonic
 
 import psycopg
@@ -9,6 +8,8 @@ from psycopg.errors import ConnectionTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from sqlalchemy.util.queue import Empty
 
+_PAUSE_SECONDS = 0.05
+"""Pause after the first attempt; it grows with each further one."""
 _ATTEMPTS = 5
 """Attempts while no connection is in use: a server that is starting or down refuses all of them."""
 
@@ -27,9 +28,8 @@ class SharingPool(QueuePool):
                 # Several threads that connect at once may all be refused, because the server counts each of them.
                 if monotonic() >= ends_at or (attempt >= _ATTEMPTS and not self.checkedout()):
                     raise
-            pause = uniform(0.5, 1.0) if self.checkedout() else uniform(0.02, 0.1)
             try:
-                return self._pool.get(block=True, timeout=pause)
+                return self._pool.get(block=True, timeout=_PAUSE_SECONDS * attempt)
             except Empty:
                 continue
         raise AssertionError
