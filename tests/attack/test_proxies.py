@@ -79,6 +79,13 @@ def test_customers_behind_the_proxy_have_a_limit_each(behind: tuple[Server, Sett
     assert sessions(server, OTHER, ["198.51.100.9"] * 2 + ["198.51.100.10"] * 2) == [200] * PER_ADDRESS + [429]
 
 
+def test_addresses_of_one_ipv6_network_share_a_limit(behind: tuple[Server, Settings]) -> None:
+    server, _ = behind
+    forwarded = [f"2001:db8:1:1::{number:x}" for number in range(1, PER_ADDRESS + 2)]
+    assert sessions(server, PROXY, forwarded) == [200] * PER_ADDRESS + [429]
+    assert sessions(server, PROXY, ["2001:db8:1:2::1", "::ffff:198.51.100.77", "::ffff:198.51.100.78"]) == [200] * 3
+
+
 def test_the_proxy_has_as_many_connections_as_it_needs(behind: tuple[Server, Settings]) -> None:
     server, _ = behind
 
