@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from alembic import context, op
 from sqlalchemy import TextClause
@@ -24,7 +25,7 @@ class Indexing:
             return False
         return True
 
-    def create(self, name: str, table: str, columns: Sequence[str | TextClause], **options: object) -> None:
+    def create(self, name: str, table: str, columns: Sequence[str | TextClause], **options: Any) -> None:  # noqa: ANN401 - as Alembic takes them
         """Create an index."""
         if self._concurrently:
             # An interrupted attempt leaves an invalid index.

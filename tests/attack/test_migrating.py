@@ -17,7 +17,7 @@ from tests.service.serving import in_force
 
 BEFORE_INDEXES = "0013"
 TABLE = "LOCK TABLE audit_contents IN ROW EXCLUSIVE MODE"
-"""What every writer of turns does."""
+"""Lock that every writer of turns takes."""
 
 
 @pytest.fixture
