@@ -50,20 +50,21 @@ class BoundedConnection(H11Protocol):
         """Begin, or close at once when there are too many."""
         super().connection_made(transport)
         self._address = self.client[0] if self.client else ""
-        self._open[self._address] += 1
+        self._counted_as = counted_as(self._address)
+        self._open[self._counted_as] += 1
         self._unsent_since: float | None = None
         self._expect_request()
         self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
-        too_many = 0 < self.per_address < self._open[self._address] and not self._is_proxy()
+        too_many = 0 < self.per_address < self._open[self._counted_as] and not self._is_proxy()
         if too_many or 0 < self.at_most < self._open.total():
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count it no longer."""
         self._look.cancel()
-        self._open[self._address] -= 1
-        if not self._open[self._address]:
-            del self._open[self._address]
+        self._open[self._counted_as] -= 1
+        if not self._open[self._counted_as]:
+            del self._open[self._counted_as]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -150,6 +151,25 @@ class SeldomFilter(logging.Filter):
 def address_of(request: Request) -> str:
     """Return the address of the client; empty if unknown."""
     return request.client.host if request.client else ""
+
+
+def limited_as(request: Request) -> str:
+    """Return the name under which limits count the client of a request."""
+    return counted_as(address_of(request))
+
+
+def counted_as(address: str) -> str:
+    """Return the name under which limits count an address: the /64 network of an IPv6 address.
+
+    One machine may use all addresses of such a network (RFC 6177).
+    """
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address
+    if known.version == 4:
+        return address
+    return str(known.ipv4_mapped or IPv6Network((int(known) >> 64 << 64, 64)))
 
 
 def public_url(request: Request) -> str:

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"\d+")
 # Marks end a sentence if a full stop precedes or follows them, or a capital follows. A line break ends one too.
 _END = re.compile(
     rf"(?:[.!?…][»\"”)*_]*(?:\s*{_MARK})+|(?:\s*{_MARK})+[.!?…;]+|(?:\s*{_MARK})+(?=\s+[A-ZА-ЯЁ]))(?=\s+[^\s\[])"
-    r"|\s*\n\s*(?=[^\s\[])"
+    r"|(?<!\s)[^\S\n]*+\n\s*+(?=[^\s\[])"
 )
 _FENCED = re.compile(rf"\s*({FENCE}).*?\n\s*\1[^\n]*(?:\s*{_MARK})*\s*(?=[^\s\[])", re.DOTALL)
 _OPEN_FENCE = re.compile(rf"\s*{FENCE}")

@@ -38,6 +38,12 @@ class Breaker:
         """Return whether calls are refused, except for a trial."""
         return self._opened_at is not None
 
+    @property
+    def is_resting(self) -> bool:
+        """Return whether every call is refused now."""
+        with self._lock:
+            return self._rests()
+
     @contextmanager
     def call(self) -> Iterator[None]:
         """Surround one call of the provider and count its result.
@@ -59,10 +65,13 @@ class Breaker:
         with self._lock:
             if self._opened_at is None:
                 return False
-            if self._on_trial or self.clock() - self._opened_at < self.pause:
+            if self._rests():
                 raise ModelFailed("open_circuit")
             self._on_trial = True
             return True
+
+    def _rests(self) -> bool:
+        return self._opened_at is not None and (self._on_trial or self.clock() - self._opened_at < self.pause)
 
     def _settle(self, success: bool | None, *, is_trial: bool) -> None:
         with self._lock:

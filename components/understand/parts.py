@@ -22,7 +22,8 @@ _ASKING = frozenset(
 )
 _AUXILIARY = frozenset("can could does do did is are will would should".split())
 """Words that form a question only at the beginning of a clause."""
-_SIDE = r"[\s«\"“]*(?P<{}>[^?!.;]+?)[\s»\"”]*"
+# A side begins and ends at a fixed place among quotation marks: otherwise, marks alone take cubic time.
+_SIDE = r"[\s«\"“]*+(?P<{}>[^?!.;]*?[^?!.;\s»\"”])[\s»\"”]*"
 _COMPARISONS = tuple(
     re.compile(pattern.format(a=_SIDE.format("a"), b=_SIDE.format("b")), re.IGNORECASE)
     for pattern in (

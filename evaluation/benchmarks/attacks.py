@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
@@ -70,20 +70,62 @@ class Target:
 
     def stranger(self, number: int = 0) -> httpx.Client:
         """Return a client without a token, from a separate address."""
-        address = f"127.0.{1 + number // 250}.{1 + number % 250}"
-        transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=None))
-        return httpx.Client(base_url=self.url, transport=transport, timeout=120)
+        return client_from(self.url, f"127.0.{1 + number // 250}.{1 + number % 250}")
 
     def visitor(self, number: int) -> httpx.Client:
         """Return a client of a new visitor of the attacker's site, from a separate address."""
-        with self.stranger(number) as client:
-            session = client.post("/widget/sessions", json={"site": SITE}, headers={"Origin": SHOP}).raise_for_status()
         client = self.stranger(number)
-        client.headers["Authorization"] = f"Bearer {session.json()['token']}"
+        become_visitor(client, SITE)
         return client
 
 
 Attack = Callable[[Target], AbstractContextManager[None]]
+
+
+def client_from(url: str, address: str) -> httpx.Client:
+    """Return a client of a service that connects from a loopback address."""
+    transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=None))
+    return httpx.Client(base_url=url, transport=transport, timeout=120)
+
+
+def become_visitor(client: httpx.Client, site: str) -> None:
+    """Give a client the token of a new visitor of a site that `SHOP` may show."""
+    session = client.post("/widget/sessions", json={"site": site}, headers={"Origin": SHOP}).raise_for_status()
+    client.headers["Authorization"] = f"Bearer {session.json()['token']}"
+
+
+@dataclass
+class SilentServer:
+    """A server that accepts connections and stays silent."""
+
+    port: int
+    accepted: list[socket.socket] = field(default_factory=list)
+
+    def hang_up(self) -> None:
+        """Close the connections that it has accepted."""
+        while self.accepted:
+            self.accepted.pop().close()
+
+
+@contextmanager
+def silent_server(port: int = 0) -> Iterator[SilentServer]:
+    """Run a silent server until the block ends."""
+    with closing(socket.create_server(("127.0.0.1", port), backlog=200)) as listening:
+        server = SilentServer(listening.getsockname()[1])
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    server.accepted.append(listening.accept()[0])
+
+        thread = Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.hang_up()
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 @contextmanager
@@ -194,29 +236,15 @@ def tool_tests(target: Target) -> Iterator[None]:
 @contextmanager
 def providers_that_hang(target: Target) -> Iterator[None]:
     """Attack with sign-ins by a provider that accepts connections and stays silent."""
-    accepted: list[socket.socket] = []
-    with closing(socket.create_server(("127.0.0.1", target.provider_port), backlog=200)) as listening:
-
-        def accept() -> None:
-            with suppress(OSError):
-                while True:
-                    accepted.append(listening.accept()[0])
-
-        thread = Thread(target=accept, daemon=True)
-        thread.start()
-        begin = _repeating(
-            target,
-            lambda client, _: client.get(f"/desk/sso/{ATTACKER}"),
-            _SINGLE_SIGN_ONS,
-            _PATIENCE_SECONDS,
-            target.stranger,
-        )
-        with begin:
-            yield
-            listening.shutdown(socket.SHUT_RDWR)
-            for one in accepted:
-                one.close()
-        thread.join()
+    begin = _repeating(
+        target,
+        lambda client, _: client.get(f"/desk/sso/{ATTACKER}"),
+        _SINGLE_SIGN_ONS,
+        _PATIENCE_SECONDS,
+        target.stranger,
+    )
+    with begin, silent_server(target.provider_port):
+        yield
 
 
 @contextmanager

@@ -98,23 +98,30 @@ def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object]
     )
 
 
-def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] = frozenset()) -> tuple[Delivery, ...]:
-    """Claim due deliveries of all tenants, longest due first, with a lease of `LEASE`.
+def claim(
+    limit: int,
+    now: datetime | None = None,
+    *,
+    webhooks: Set[tuple[str, str]] = frozenset(),
+    tenants: Set[str] = frozenset(),
+) -> tuple[Delivery, ...]:
+    """Claim due deliveries, longest due first, at most one of each tenant, with a lease of `LEASE`.
 
-    At most one per webhook, so that a webhook that hangs does not delay the others.
-
-    :param but: webhooks to exclude, as (tenant, webhook), because a request to them is running.
+    :param webhooks: webhooks to exclude, as (tenant, webhook).
+    :param tenants: tenants to exclude.
     """
     now = now or datetime.now(UTC)
     due = select(OutboxRow).where(OutboxRow.state == "pending", OutboxRow.next_at <= now)
-    if but:
-        due = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.webhook_id).not_in(but))
+    if webhooks:
+        due = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.webhook_id).not_in(webhooks))
+    if tenants:
+        due = due.where(OutboxRow.tenant_id.not_in(tenants))
     first = due.with_only_columns(
         OutboxRow.tenant_id,
         OutboxRow.delivery_id,
         func.row_number()
         .over(
-            partition_by=(OutboxRow.tenant_id, OutboxRow.webhook_id),
+            partition_by=OutboxRow.tenant_id,
             order_by=(OutboxRow.next_at, OutboxRow.created_at, OutboxRow.delivery_id),
         )
         .label("place"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_bytes, token_hex
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from tenants.accounts import changes
 from tenants.chats.outbox import EVENT_NAMES, MAIL, EventName
@@ -14,6 +14,8 @@ from tenants.chats.tables import WebhookRow
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 
+MAX_WEBHOOKS = 20
+"""Receivers of a tenant. Each one gets a row in the outbox for every message of a chat."""
 OVERLAP = timedelta(hours=24)
 """Time for which the previous secret keeps signing after a rotation."""
 
@@ -33,7 +35,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
     """Add a receiver of the tenant in context.
 
     :param events: the names of those that it gets; all when empty.
-    :raises Invalid: `event_unknown` with the name.
+    :raises Invalid: `event_unknown` with the name, `webhooks_too_many`.
     """
     row = WebhookRow(
         webhook_id=token_hex(8),
@@ -42,7 +44,10 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
         secrets=[_secret(datetime.now(UTC))],
         created_at=datetime.now(UTC),
     )
+    count = select(func.count()).select_from(WebhookRow)
     with database.writing() as session:
+        if (session.scalar(count) or 0) >= MAX_WEBHOOKS:
+            raise Invalid("webhooks_too_many", limit=MAX_WEBHOOKS)
         session.add(row)
         changes.note(session, "webhook", "added", row.webhook_id, after={"url": row.url, "events": row.events})
     return _webhook(row)

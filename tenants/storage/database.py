@@ -25,6 +25,7 @@ from settings import Settings, get_settings
 from tenants.core import context
 from tenants.core.errors import CallerError, InternalFault, TryAgain
 from tenants.storage.bounded_connection import BoundedConnection, patient
+from tenants.storage.pool import SharingPool
 from tenants.storage.sessions import TenantSession, tell_server
 
 if TYPE_CHECKING:
@@ -333,7 +334,14 @@ def _server(url: URL, settings: Settings) -> Engine:
     """
     workers, seconds = settings.workers + _REQUEST_THREADS, settings.database_statement_seconds
     limited = _limited(url, settings)
-    opened = create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
+    opened = create_engine(
+        limited,
+        poolclass=SharingPool,
+        pool_pre_ping=True,
+        pool_timeout=seconds,
+        pool_size=workers,
+        max_overflow=workers,
+    )
 
     @event.listens_for(opened, "do_connect")
     def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, Any]) -> BoundedConnection:
@@ -396,19 +404,38 @@ def _upgrade(target: Engine, *, existing: bool) -> str | None:
             raise CallerError("database_newer", found=before, known=HEAD)
         if before is not None and not existing:
             raise CallerError("database_older", found=before, known=HEAD)
-        _migrate(connection, "head")
+        if before is None or connection.dialect.name == "sqlite":
+            _migrate(connection, "head")
+        else:
+            _migrate_in_use(target.url)
         return before
+
+
+def _migrate_in_use(url: URL) -> None:
+    """Migrate a server that replicas use: in a transaction for each revision, so that locks are short."""
+    unlimited = f"{url.query.get('options', '')} -c statement_timeout=0 -c opora.across=on"
+    target = create_engine(url.update_query_dict({"options": unlimited}))
+    try:
+        with target.connect() as connection:
+            _migrate(connection, "head", in_use=True)
+    finally:
+        target.dispose()
 
 
 def _begin_migration(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         # A migration takes as long as it takes, another replica's included.
-        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            connection.execute(text(f"SET LOCAL {limit} = 0"))
         tell_server(connection, None)
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
 
 
-def _migrate(connection: Connection, revision: str) -> None:
+def _migrate(connection: Connection, revision: str, *, in_use: bool = False) -> None:
+    """Migrate to a revision, in the connection's transaction.
+
+    :param in_use: others read and write meanwhile; the connection has no transaction.
+    """
     # Alembic takes a quarter of a second to import, and is not needed on most starts.
     from alembic import command
     from alembic.config import Config
@@ -416,7 +443,7 @@ def _migrate(connection: Connection, revision: str) -> None:
     config = Config()
     config.set_main_option("script_location", "tenants:migrations")
     config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
+    config.attributes.update(connection=connection, in_use=in_use)
     command.upgrade(config, revision)
     if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
         raise InternalFault("migration_broke_references")

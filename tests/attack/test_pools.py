@@ -1,16 +1,14 @@
 """Silent servers of third parties, and deliberately heavy work: neither delays other tenants."""
 
-import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
-from threading import Thread
+from contextlib import contextmanager
 from time import perf_counter
 
 import httpx
 import pytest
 
+from evaluation.benchmarks.attacks import SilentServer, client_from, silent_server
 from pipelines import pages
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
@@ -24,43 +22,14 @@ MOST_SECONDS = 2.0
 """For a request of another tenant meanwhile. Before, it was 10 seconds and more."""
 
 
-@dataclass
-class Silent:
-    """A server that accepts connections and stays silent."""
-
-    port: int
-    accepted: list[socket.socket] = field(default_factory=list)
-
-    def hang_up(self) -> None:
-        while self.accepted:
-            self.accepted.pop().close()
-
-
 @pytest.fixture
-def silent() -> Iterator[Silent]:
-    with closing(socket.create_server(("127.0.0.1", 0), backlog=200)) as listening:
-        server = Silent(listening.getsockname()[1])
-
-        def accept() -> None:
-            with suppress(OSError):
-                while True:
-                    server.accepted.append(listening.accept()[0])
-
-        thread = Thread(target=accept, daemon=True)
-        thread.start()
-        yield server
-        server.hang_up()
-        listening.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
-@pytest.fixture
-def provider(installation: Settings, silent: Silent) -> Silent:
+def provider(installation: Settings) -> Iterator[SilentServer]:
     """The attacker's identity provider."""
-    given = {"issuer": f"http://127.0.0.1:{silent.port}", "client_id": "desk", "client_secret": "hush"}
-    with in_force(installation), acting_as(Tenant(ATTACKER, "admin")):
-        providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
-    return silent
+    with silent_server() as silent:
+        given = {"issuer": f"http://127.0.0.1:{silent.port}", "client_id": "desk", "client_secret": "hush"}
+        with in_force(installation), acting_as(Tenant(ATTACKER, "admin")):
+            providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+        yield silent
 
 
 @contextmanager
@@ -86,7 +55,7 @@ def slowest(*clients: httpx.Client) -> float:
 
 
 def test_a_silent_identity_provider_holds_up_nobody(
-    server: Server, victim: httpx.Client, attacker: httpx.Client, provider: Silent, answered: Callable[[], bool]
+    server: Server, victim: httpx.Client, attacker: httpx.Client, provider: SilentServer, answered: Callable[[], bool]
 ) -> None:
     def begin(_: int) -> int:
         return httpx.get(f"{server.url}/desk/sso/{ATTACKER}", timeout=60).status_code
@@ -101,7 +70,7 @@ def test_a_silent_identity_provider_holds_up_nobody(
     assert set(codes) == {503}
 
 
-def test_a_provider_that_fails_is_left_alone(server: Server, attacker: httpx.Client, provider: Silent) -> None:
+def test_a_provider_that_fails_is_left_alone(server: Server, attacker: httpx.Client, provider: SilentServer) -> None:
     def begin() -> int:
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(httpx.get, f"{server.url}/desk/sso/{ATTACKER}", timeout=60)
@@ -139,8 +108,7 @@ def test_a_flood_of_passwords_holds_up_nobody(
     server: Server, victim: httpx.Client, answered: Callable[[], bool]
 ) -> None:
     def sign_in(number: int) -> int:
-        transport = httpx.HTTPTransport(local_address=f"127.0.1.{number + 1}")
-        with httpx.Client(base_url=server.url, transport=transport, timeout=60) as client:
+        with client_from(server.url, f"127.0.1.{number + 1}") as client:
             form = {"login": f"nobody-{number}", "password": "river of snow"}
             return client.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code
 

@@ -7,13 +7,14 @@ from threading import Thread
 import httpx
 import pytest
 
+from evaluation.benchmarks.attacks import SHOP
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import providers
 from tenants.storage import database
 from tests.attack.attacking import ATTACKER, VICTIM
-from tests.attack.visiting import SHOP, add_site
+from tests.attack.visiting import add_site
 from tests.provider import CLIENT, SECRET, providing
 from tests.service.serving import Server, environment, in_force, problem, serving
 from ui.doctor.proxy import check_proxy
@@ -76,6 +77,13 @@ def test_customers_behind_the_proxy_have_a_limit_each(behind: tuple[Server, Sett
         forwarded = [f"203.0.113.{number}, {customer}" for number in range(PER_ADDRESS + 1)]
         assert sessions(server, PROXY, forwarded) == [200] * PER_ADDRESS + [429]
     assert sessions(server, OTHER, ["198.51.100.9"] * 2 + ["198.51.100.10"] * 2) == [200] * PER_ADDRESS + [429]
+
+
+def test_addresses_of_one_ipv6_network_share_a_limit(behind: tuple[Server, Settings]) -> None:
+    server, _ = behind
+    forwarded = [f"2001:db8:1:1::{number:x}" for number in range(1, PER_ADDRESS + 2)]
+    assert sessions(server, PROXY, forwarded) == [200] * PER_ADDRESS + [429]
+    assert sessions(server, PROXY, ["2001:db8:1:2::1", "::ffff:198.51.100.77", "::ffff:198.51.100.78"]) == [200] * 3
 
 
 def test_the_proxy_has_as_many_connections_as_it_needs(behind: tuple[Server, Settings]) -> None:

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from sqlalchemy import event
 
 from components.ingest.fetch import is_public
+from evaluation.benchmarks.attacks import SHOP
 from settings import Settings
 from tenants.access import installation as secrets
 from tenants.access.keys import signing_key
@@ -29,7 +30,6 @@ from tenants.work import claims, idempotency
 from tenants.work.claims_postgres import PostgresClaims
 from tests import servers
 from tests.attack.attacking import ATTACKER, VICTIM
-from tests.attack.visiting import SHOP
 from tests.service.serving import Server, in_force, problem
 from ui.api import records
 

@@ -192,7 +192,7 @@ def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None
         config = Config()
         config.set_main_option("script_location", "tenants:migrations")
         config.set_main_option("path_separator", "os")
-        config.attributes["connection"] = connection
+        config.attributes.update(connection=connection, in_use=False)
         command.upgrade(config, "0001")
         connection.execute(
             text(

@@ -10,7 +10,7 @@ from pipelines.ask.chats.limits import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import Staffing, staffing
-from pipelines.connections import address_of
+from pipelines.connections import limited_as
 from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.accounts import policy, registry
@@ -79,7 +79,7 @@ def router(runner: Runner, visitors: Visitors) -> OpenRouter:
         """Start or renew a visitor's session. Needs no token, but an `Origin` that the site lists."""
         site = await sites.load(body.site)
         check_origin(site, request.headers.get("origin", ""), request.headers.get("host", ""))
-        await _admit(runner, site, address_of(request))
+        await _admit(runner, site, limited_as(request))
         with acting_as(Tenant(site.tenant_id, "")):
             await registry.admitted()
             site = await sites.renewed(site)

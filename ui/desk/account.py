@@ -8,7 +8,7 @@ from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from pipelines import pages, problems
-from pipelines.connections import address_of
+from pipelines.connections import limited_as
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
 from tenants.access.quotas import RateLimiter
@@ -49,7 +49,7 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, has
     @endpoints.post(pages.SIGN_IN)
     @opens(scope=None)
     async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
-        address = address_of(request)
+        address = limited_as(request)
         try:
             await _admit(limiter, desk.settings.sign_ins_per_minute, login, address)
             operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
@@ -90,7 +90,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
     @opens(scope=pages.SIGNED_IN)
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
         operator = sessions.current().operator
-        address = address_of(request)
+        address = limited_as(request)
         # Someone who has taken over a session must not be able to guess the password here.
         await _admit(limiter, desk.settings.sign_ins_per_minute, operator.login, address)
 

@@ -7,7 +7,7 @@ from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines import pages
-from pipelines.connections import public_url
+from pipelines.connections import limited_as, public_url
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter
 from tenants.access.quotas import RateLimiter
@@ -68,7 +68,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
         return response
 
     async def admit(request: Request) -> None:
-        address = request.client.host if request.client else ""
+        address = limited_as(request)
         per_minute = desk.settings.sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
         with acting_as(_NOBODY):
             await limiter.admit_each({f"single sign-ons from {address}": per_minute})

@@ -23,7 +23,7 @@ from components.language.texts import day, text
 from pipelines import problems
 from pipelines.ask.help_centre import Group, HelpCentre
 from pipelines.ask.help_links import article_key, path_of
-from pipelines.connections import address_of
+from pipelines.connections import limited_as
 from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
@@ -98,7 +98,7 @@ def router(limiter: RateLimiter) -> OpenRouter:
     async def vote(
         request: Request, site: str, article: str, helpful: Annotated[Literal["yes", "no"], Form()]
     ) -> Response:
-        address = address_of(request)
+        address = limited_as(request)
         limit = min(VOTES_PER_MINUTE, get_settings().visitor_sessions_per_minute)
         limits = {f"help votes of {address}": limit, f"help votes of {address} on {article}": min(1, limit)}
         return await pages.shown(request, site, partial(pages.vote, article, helpful=helpful == "yes"), limits)
@@ -135,7 +135,7 @@ class _Pages:
             if not site.has_help_centre:
                 raise NotFound("site_unknown")
             with acting_as(Tenant(site.tenant_id, "")):
-                await self._limiter.admit_each(_reading_limits(site, address_of(request)) | dict(limits or {}))
+                await self._limiter.admit_each(_reading_limits(site, limited_as(request)) | dict(limits or {}))
                 await registry.admitted()
                 return await to_thread(view, site)
         except OporaError as error:

@@ -1,7 +1,8 @@
 """Delivery of the outbox: chat events to the tenants' webhooks, signed by Standard Webhooks
 (https://www.standardwebhooks.com), and e-mails (`outgoing`).
 
-Deliveries to one receiver are sequential, to different receivers parallel: a hanging receiver delays only itself. A
+Deliveries to one receiver are sequential, to different receivers parallel: a hanging receiver delays only itself. After
+three requests in a row without an answer, it gets none for a minute. A tenant has a share of the threads. A
 failed delivery is retried under the same id for more than a day, then marked dead until an operator resends it. A
 receiver in the internal network is reached only if `OPORA_TOOL_NETWORKS` lists the network.
 """
@@ -9,6 +10,7 @@ receiver in the internal network is reached only if `OPORA_TOOL_NETWORKS` lists 
 import hmac
 import logging
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -16,6 +18,7 @@ from threading import Lock
 from time import time
 
 from components.ingest.fetch import Fetcher, is_permitted
+from components.models.breaker import Breaker
 from pipelines.ask.chats import outgoing
 from pipelines.worker import Worker
 from tenants.chats import outbox, webhooks
@@ -29,6 +32,8 @@ SECONDS = 15.0
 """Time limit of one delivery, from the connection to the end of the answer."""
 
 WORKERS = 16
+TENANT_WORKERS = 4
+FAILURES, REST_SECONDS = 3, 60.0
 PAUSE_SECONDS = 1.0
 _MAX_RESPONSE_BYTES = 64_000
 _CLOSE_SECONDS = 2.0
@@ -46,10 +51,13 @@ class WebhookDelivery(Worker):
         permitted: Callable[[str], bool] = is_permitted,
         seconds: float = SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
+        rest_seconds: float = REST_SECONDS,
     ) -> None:
         super().__init__("webhooks", pause_seconds, at_once=True, grace=_CLOSE_SECONDS)
         self._fetcher = Fetcher(permitted=permitted, seconds=seconds, largest=_MAX_RESPONSE_BYTES)
+        self._rest_seconds = rest_seconds
         self._busy: set[tuple[str, str]] = set()
+        self._breakers: dict[tuple[str, str], Breaker] = {}
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="webhook")
 
@@ -64,13 +72,19 @@ class WebhookDelivery(Worker):
             if delivery.webhook_id == outbox.MAIL:
                 outgoing.deliver(delivery)
                 return
+            key = (delivery.tenant_id, delivery.webhook_id)
             try:
                 webhook = webhooks.get(delivery.webhook_id)
             except NotFound:
+                with self._lock:
+                    self._breakers.pop(key, None)
                 return
             headers = signed(delivery, webhook.secrets)
+            with self._lock:
+                breaker = self._breakers.setdefault(key, Breaker(FAILURES, self._rest_seconds))
             try:
-                answer = self._fetcher.post(webhook.url, delivery.body.encode(), headers)
+                with breaker.call():
+                    answer = self._fetcher.post(webhook.url, delivery.body.encode(), headers)
                 fault = "" if 200 <= answer.status < 300 else f"status {answer.status}"
             except OporaError as error:
                 fault = error.code
@@ -83,7 +97,10 @@ class WebhookDelivery(Worker):
         """Begin what is due for receivers that nothing is being sent to."""
         with self._lock:
             busy = frozenset(self._busy)
-        due = outbox.claim(WORKERS - len(busy), but=busy) if len(busy) < WORKERS else ()
+            resting = {key for key, breaker in self._breakers.items() if breaker.is_resting}
+        full = {tenant_id for tenant_id, count in Counter(key[0] for key in busy).items() if count >= TENANT_WORKERS}
+        free = WORKERS - len(busy)
+        due = outbox.claim(free, webhooks=busy | resting, tenants=full) if free else ()
         for delivery in due:
             with self._lock:
                 self._busy.add((delivery.tenant_id, delivery.webhook_id))

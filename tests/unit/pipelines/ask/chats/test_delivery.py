@@ -8,12 +8,12 @@ import pytest
 from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
-from pipelines.ask.chats.delivery import WebhookDelivery, signed
+from pipelines.ask.chats.delivery import FAILURES, TENANT_WORKERS, WebhookDelivery, signed
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.chats import outbox, store, webhooks
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import NotFound
+from tenants.core.errors import Invalid, NotFound
 from tests.webhooks import SECONDS, receiving, wait_until
 
 
@@ -102,6 +102,63 @@ def test_a_receiver_that_hangs_delays_nobody_else() -> None:
         sender.close()
     order = [body for _, body in quick.requests]
     assert len(set(order)) == 20
+
+
+def test_tenant_with_many_hanging_receivers_delays_nobody() -> None:
+    Registry().add("other")
+    release = Event()
+    with receiving(release=release) as hanging, receiving() as quick:
+        for _ in range(webhooks.MAX_WEBHOOKS):
+            webhooks.add(hanging.url)
+        store.start()
+        sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS, pause_seconds=0.01)
+        sender.warm_up()
+        wait_until(lambda: len(hanging.requests) == TENANT_WORKERS)
+        with acting_as(Tenant("other", "boris")):
+            webhooks.add(quick.url)
+            store.start()
+        wait_until(lambda: len(quick.requests) == 1)
+        assert len(hanging.requests) == TENANT_WORKERS
+        release.set()
+        wait_until(lambda: len(hanging.requests) == webhooks.MAX_WEBHOOKS)
+        sender.close()
+
+
+def test_receiver_that_does_not_answer_is_left_alone() -> None:
+    release = Event()
+    with receiving(release=release) as hanging, receiving() as quick:
+        webhooks.add(hanging.url)
+        webhooks.add(quick.url)
+        sender = WebhookDelivery(permitted=anywhere, seconds=0.1, pause_seconds=0.01, rest_seconds=SECONDS)
+        sender.warm_up()
+        for _ in range(FAILURES + 5):
+            store.start()
+        wait_until(lambda: len(quick.requests) == FAILURES + 5)
+        wait_until(lambda: len([one for one in outbox.latest() if one.fault]) == FAILURES)
+        Event().wait(0.3)
+        assert len(hanging.requests) == FAILURES
+        sender.close()
+
+
+def test_receiver_is_tried_again_after_its_rest() -> None:
+    release = Event()
+    with receiving(release=release) as received:
+        webhooks.add(received.url)
+        sender = WebhookDelivery(permitted=anywhere, seconds=0.1, pause_seconds=0.01, rest_seconds=0.2)
+        sender.warm_up()
+        for _ in range(FAILURES + 5):
+            store.start()
+        wait_until(lambda: len(received.requests) == FAILURES)
+        release.set()
+        wait_until(lambda: len([one for one in outbox.latest() if one.state == "delivered"]) == 5)
+        sender.close()
+
+
+def test_tenant_has_so_many_webhooks() -> None:
+    for _ in range(webhooks.MAX_WEBHOOKS):
+        webhooks.add("https://shop.example/hook")
+    with pytest.raises(Invalid, match="webhooks_too_many"):
+        webhooks.add("https://shop.example/hook")
 
 
 def test_somebody_elses_webhook_is_a_missing_one() -> None:
