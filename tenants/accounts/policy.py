@@ -72,7 +72,7 @@ class Policy(BaseModel):
         "hours in which people answer.",
     )
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
-        2, description="Questions in a row that a chat may leave unanswered before a person is called; 0: any number."
+        2, description="Questions in a row without an answer or an article before a person is called; 0: any number."
     )
     hours: Hours | None = Field(
         None, description="When people answer, unless a site has hours of its own; `opora chat hours` shows an example."

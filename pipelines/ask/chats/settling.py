@@ -12,7 +12,7 @@ from tenants.chats.handoffs import Ticket
 from tenants.chats.records import Body, BotReply, Chat, HandoffRequest
 
 FAILED: frozenset[Outcome] = frozenset({"refused", "cannot_answer", "failed"})
-"""Outcomes that leave the customer without an answer; some in a row are a reason to call a person."""
+"""Outcomes that leave the customer without an answer; some in a row, without articles to read, call a person."""
 
 REPEATED_FAILURES = "repeated_failures"
 
@@ -23,7 +23,8 @@ def settle(chat: Chat, pending: PendingQuestion, ended: EndedTurn) -> EndedTurn 
     :param chat: state at the beginning of the turn.
     """
     turn = ended.turn
-    failed = turn.outcome in FAILED
+    # A customer with articles to read chooses: read, ask again, or ask for a person.
+    failed = turn.outcome in FAILED and not turn.reply.articles
     limit = policy.current().failures_to_person
     failed_too_often = failed and 0 < limit <= chat.failures + 1
     if turn.outcome in HANDED_OVER or failed_too_often:

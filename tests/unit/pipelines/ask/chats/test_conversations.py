@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from components.turn import Reply, Turn
+from components.turn import Article, Passage, Reply, Turn
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
@@ -51,6 +51,13 @@ async def talking(finish: Callable[[Turn], Turn], budget: float = SECONDS) -> As
 
 def refused(turn: Turn) -> Turn:
     return replace(turn, outcome="refused", reason="no_relevant_context", reply=Reply(text="Не нашлось."))
+
+
+def with_article(turn: Turn) -> Turn:
+    found = Passage("c", "d", "Возврат", "", "Вернуть товар можно.", ())
+    return replace(
+        refused(turn), reply=Reply(text="Не нашлось.", articles=(Article(found, "Вернуть товар можно.", 0.1),))
+    )
 
 
 def handed_over(turn: Turn) -> Turn:
@@ -275,6 +282,15 @@ async def test_an_answer_is_written_anew_and_a_question_put_in_other_words() -> 
     ]
     assert edited.message.body == {"replaces": asked.message.message_id}
     assert histories == [0, 0, 0]
+
+
+async def test_questions_that_lead_to_articles_call_nobody() -> None:
+    chat = store.start()
+    async with talking(with_article) as chats:
+        for question in ("Первый вопрос?", "Второй вопрос?", "Третий вопрос?"):
+            await chats.post(chat.chat_id, question)
+            await chats.idle()
+    assert store.get(chat.chat_id).state == "bot"
 
 
 async def test_an_answer_out_of_time_is_stored_as_a_failure() -> None:
