@@ -24,9 +24,10 @@ class DocGrader:
     """Grade every document YES or NO, and say how far the accepted ones answer together.
 
     The local judge says YES from `threshold` upwards, by the probability that the ranker left in `meta["relevance"]`;
-    adequacy is the highest of these. If any document is accepted, so is the best one. For the qualities in
-    `model_for` a model grades what the local judge accepted, all in one call; documents that it has graded in an
-    earlier pass keep their grade. If the model fails, the local grades apply and the turn is degraded (`grader`).
+    adequacy is the highest of these. A document about a code that the query names is accepted, too. If any document is
+    accepted, so is the best one. For the qualities in `model_for` a model grades what the local judge accepted, all in
+    one call; documents that it has graded in an earlier pass keep their grade. If the model fails, the local grades
+    apply and the turn is degraded (`grader`).
 
     Identifiers are exact: if the query names codes and no accepted document holds any of them, adequacy is 0.
 
@@ -73,7 +74,7 @@ class DocGrader:
             this pass; `graded`: all documents with `meta["graded"]`.
         """
         read = read_query(query)
-        accepted = [document for document in documents if relevance(document) >= self.threshold]
+        accepted = [one for one in documents if relevance(one) >= self.threshold or holds_code(read, to_passage(one))]
         if accepted and documents[0] not in accepted:
             accepted.append(documents[0])
         accepted = accepted[: self.depth]
@@ -98,10 +99,14 @@ class DocGrader:
         return {"documents": accepted, "adequacy": adequacy, "missing": missing, "grew": grew, "graded": graded}
 
 
+def holds_code(query: Query, passage: Passage) -> bool:
+    """Return whether a passage is about one of the few codes that the query names."""
+    return 0 < len(query.codes) <= STRICT_CODES and not analyse(passage).codes.isdisjoint(query.codes)
+
+
 def lacks_codes(query: Query, passages: Sequence[Passage]) -> bool:
     """Return whether the query names codes, and the passages hold none of them."""
-    held = frozenset().union(*(analyse(passage).codes for passage in passages))
-    return 0 < len(query.codes) <= STRICT_CODES and not held & frozenset(query.codes)
+    return 0 < len(query.codes) <= STRICT_CODES and not any(holds_code(query, passage) for passage in passages)
 
 
 def open_words(query: Query, passages: Sequence[Passage]) -> list[str]:

@@ -53,6 +53,12 @@ def test_the_best_hit_is_accepted_if_another_one_is() -> None:
     assert set(ids(graded(ranked_by(0.4, 0.6))["documents"])) == {"c0", "c1"}
 
 
+def test_a_document_about_the_code_is_never_called_missing() -> None:
+    about = document("Ошибка E20: вода не сливается.", "c1", relevance=0.05)
+    outputs = graded([document("Текст.", "c0", relevance=0.1), about], "что значит ошибка e20")
+    assert ("c1" in ids(outputs["documents"]), "E20" in outputs["missing"]) == (True, False)
+
+
 def test_no_more_than_depth_is_accepted() -> None:
     assert len(graded(ranked_by(*[0.9] * 6))["documents"]) == 4
 
