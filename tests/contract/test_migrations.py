@@ -35,7 +35,14 @@ STORED = Path(__file__).with_name("databases")
 """SQL dumps of a tenant written by earlier versions."""
 VERSIONS = Path(migrations.__file__).with_name("versions")
 ANNA = Tenant("acme", "anna")
-BREAKING: Mapping[str, list[str]] = {"0002": ["tickets.chat_id is required"]}
+BREAKING: Mapping[str, list[str]] = {
+    "0002": ["tickets.chat_id is required"],
+    "0027": [
+        "operator_sessions.login is gone",
+        "operator_sessions.operator_id is required",
+        "operators.operator_id is required",
+    ],
+}
 """Changes of migrations that break replicas of the previous version: they must stop for such an upgrade, as
 docs/operate/deploy.md says."""
 
@@ -104,6 +111,32 @@ def test_an_installation_without_a_desk_gets_one_and_keeps_its_chats(old: Settin
         assert len(store.of_caller()) == 1
 
 
+def test_operators_and_their_sessions_survive_the_upgrade(tmp_path: Path) -> None:
+    target = create_engine(f"sqlite:///{tmp_path / 'opora.db'}")
+    rows = (
+        "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation, relations,"
+        " created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, '2026-01-01 00:00:00.000000')",
+        "INSERT INTO operators VALUES ('anna', 'acme', 'admin', 'Анна', 'hashed', '2026-01-02 03:04:05.000000')",
+        "INSERT INTO operators VALUES ('root', NULL, 'installation', 'Root', 'hashed', '2026-01-02 03:04:05.000000')",
+        "INSERT INTO operator_sessions VALUES ('d', 'anna', '::1', 'Firefox', '2026-01-03 00:00:00.000000',"
+        " '2026-01-04 00:00:00.000000')",
+    )
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        database._migrate(connection, "0026")
+        for row in rows:
+            connection.exec_driver_sql(row)
+        database._migrate(connection, "0027")
+        joined = (
+            "SELECT login, tenant_id, role, operators.created_at, digest, seen_at FROM operators"
+            " LEFT JOIN operator_sessions USING (operator_id) ORDER BY login"
+        )
+        assert connection.exec_driver_sql(joined).fetchall() == [
+            ("anna", "acme", "admin", "2026-01-02 03:04:05.000000", "d", "2026-01-04 00:00:00.000000"),
+            ("root", None, "installation", "2026-01-02 03:04:05.000000", None, None),
+        ]
+    target.dispose()
+
+
 def test_what_older_versions_kept_readable_is_encrypted(old: Settings) -> None:
     database.migrate(old)
     with database.engine(old).connect() as connection:
@@ -156,7 +189,7 @@ def test_a_migration_leaves_what_replicas_of_the_version_before_need(tmp_path: P
                 table: {column["name"]: column for column in inspect(connection).get_columns(table)}
                 for table in inspect(connection).get_table_names()
             }
-        if faults := list(_breaks(before, now)):
+        if faults := sorted(_breaks(before, now)):
             broken[revision] = faults
         before = now
     target.dispose()
