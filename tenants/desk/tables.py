@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import uuid4
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, column
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedJson, SealedText
@@ -23,8 +23,8 @@ class OperatorRow(TenantOwned, Base):
             "ix_operators_installation",
             "login",
             unique=True,
-            sqlite_where=text("tenant_id IS NULL"),
-            postgresql_where=text("tenant_id IS NULL"),
+            sqlite_where=column("tenant_id").is_(None),
+            postgresql_where=column("tenant_id").is_(None),
         ),
     )
 
