@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.chats import consents, conversations, files, handoffs, outbox, sites, store
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import CallerError, Forbidden
-from tenants.desk import feedback, operators, providers
+from tenants.core.errors import CallerError, Forbidden, Unauthenticated
+from tenants.desk import feedback, operators, providers, sessions
 from tenants.knowledge import documents
 from tenants.storage import database
 from tenants.tables import Base
@@ -111,32 +112,6 @@ def test_an_installation_without_a_desk_gets_one_and_keeps_its_chats(old: Settin
         assert len(store.of_caller()) == 1
 
 
-def test_operators_and_their_sessions_survive_the_upgrade(tmp_path: Path) -> None:
-    target = create_engine(f"sqlite:///{tmp_path / 'opora.db'}")
-    rows = (
-        "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation, relations,"
-        " created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, '2026-01-01 00:00:00.000000')",
-        "INSERT INTO operators VALUES ('anna', 'acme', 'admin', 'Анна', 'hashed', '2026-01-02 03:04:05.000000')",
-        "INSERT INTO operators VALUES ('root', NULL, 'installation', 'Root', 'hashed', '2026-01-02 03:04:05.000000')",
-        "INSERT INTO operator_sessions VALUES ('d', 'anna', '::1', 'Firefox', '2026-01-03 00:00:00.000000',"
-        " '2026-01-04 00:00:00.000000')",
-    )
-    with database._without_foreign_keys(target) as connection, connection.begin():
-        database._migrate(connection, "0026")
-        for row in rows:
-            connection.exec_driver_sql(row)
-        database._migrate(connection, "0027")
-        joined = (
-            "SELECT login, tenant_id, role, operators.created_at, digest, seen_at FROM operators"
-            " LEFT JOIN operator_sessions USING (operator_id) ORDER BY login"
-        )
-        assert connection.exec_driver_sql(joined).fetchall() == [
-            ("anna", "acme", "admin", "2026-01-02 03:04:05.000000", "d", "2026-01-04 00:00:00.000000"),
-            ("root", None, "installation", "2026-01-02 03:04:05.000000", None, None),
-        ]
-    target.dispose()
-
-
 def test_what_older_versions_kept_readable_is_encrypted(old: Settings) -> None:
     database.migrate(old)
     with database.engine(old).connect() as connection:
@@ -216,6 +191,57 @@ def empty_server(installation: Settings, postgres_url: str, monkeypatch: pytest.
         get_settings.cache_clear()
         yield get_settings()
         database.close_all()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(
+    request: pytest.FixtureRequest, installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Settings]:
+    """The installation, its records in a database without tables."""
+    if request.param == "postgresql":
+        yield request.getfixturevalue("empty_server")
+        return
+    monkeypatch.setenv("OPORA_DATABASE_URL", f"sqlite:///{tmp_path / 'empty.db'}")
+    get_settings.cache_clear()
+    yield get_settings()
+    database.close_all()
+
+
+def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> None:
+    password, now = "снег идёт над рекой", datetime.now(UTC).replace(tzinfo=None).isoformat(" ")
+    hashed = operators._hash(password)
+    target = database._open(empty)
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        database._begin_migration(connection)
+        database._migrate(connection, "0026")
+        connection.execute(
+            text(
+                "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"
+                " relations, created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, :now)"
+            ),
+            {"now": now},
+        )
+        for login, tenant_id, role in (("anna", "acme", "admin"), ("root", None, "installation")):
+            connection.execute(
+                text("INSERT INTO operators VALUES (:login, :tenant_id, :role, 'Анна', :hashed, :now)"),
+                {"login": login, "tenant_id": tenant_id, "role": role, "hashed": hashed, "now": now},
+            )
+            connection.execute(
+                text("INSERT INTO operator_sessions VALUES (:digest, :login, '::1', 'Firefox', :now, :now)"),
+                {"digest": sessions.digest_of(f"secret of {login}"), "login": login, "now": now},
+            )
+    target.dispose()
+    assert database.migrate(empty) == ("0026", database.HEAD)
+    assert differences(empty) == []
+    for login, tenant_id in (("anna", "acme"), ("root", None)):
+        operator = operators.authenticate(login, password)
+        assert (operator.login, operator.tenant_id, operator.name) == (login, tenant_id, "Анна")
+        assert sessions.verify(f"secret of {login}").operator == operator
+    with acting_as(ANNA):
+        assert [one.login for one in operators.all()] == ["anna"]
+        operators.remove("anna")
+    with pytest.raises(Unauthenticated, match="session_ended"):
+        sessions.verify("secret of anna")
 
 
 def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None:
