@@ -49,6 +49,7 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
         "\n" + say("demo.done", matched=matched, total=total),
         say("demo.more", tenant=tenant),
         say("demo.desk", address=f"{address}/desk", login=tenant, password=password),
+        *([say("demo.company", tenant=tenant)] if operators.has_several_tenants() else []),
         say("demo.chat", address=f"{address}/demo"),
     ):
         terminal_console().print(line, highlight=False)

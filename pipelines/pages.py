@@ -13,7 +13,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from typing import Protocol
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
@@ -27,6 +27,9 @@ from tenants.desk.operators import Operator
 from tenants.desk.sessions import LONGEST, SignedIn
 
 COOKIE = "__Host-opora-desk"
+COMPANY = "__Host-opora-company"
+"""The cookie with the tenant that this browser has signed in to."""
+_COMPANY_SECONDS = 365 * 86_400
 SIGN_IN = "/desk/sign-in"
 CSRF_FIELD = "csrf"
 MAX_FIELDS = 100
@@ -115,7 +118,17 @@ def signed_in(response: Response, request: Request, operator: Operator) -> Respo
     secret = sessions.begin(operator, address=address_of(request), browser=request.headers.get("user-agent", ""))
     seconds = int(LONGEST.total_seconds())
     response.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
+    if operator.tenant_id is not None:
+        company = quote(operator.tenant_id, safe="")
+        response.set_cookie(
+            COMPANY, company, max_age=_COMPANY_SECONDS, path="/", secure=True, httponly=True, samesite="lax"
+        )
     return response
+
+
+def company_of(headers: Headers) -> str:
+    """Return the tenant that this browser last signed in to; empty if unknown."""
+    return unquote(cookie_parser(headers.get("cookie", "")).get(COMPANY, ""))
 
 
 def without_session(response: Response) -> Response:

@@ -113,7 +113,7 @@ def _people() -> None:
     who = operator()
     sessions.begin(who, address=WORST, browser=WORST)
     with database.across_tenants(write=True) as session:
-        row = session.get(OperatorRow, who.login)
+        row = session.get(OperatorRow, who.operator_id)
         assert row is not None
         row.name = WORST
         now = datetime.now(UTC)

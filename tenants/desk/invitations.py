@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 from tenants.accounts.registry import Registry, TenantRecord
 from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, Invalid, NotFound
+from tenants.core.errors import Conflict, NotFound, OporaError
 from tenants.desk import operators
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import digest_of
@@ -74,8 +74,8 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
                 raise NotFound("link_used")
         try:
             return operators.add(login, password, role="admin", name=name)
-        except Invalid:
-            # The login belongs to a user of another tenant: keep the link usable.
+        except OporaError:
+            # Too many passwords to hash, for example: keep the link usable.
             with database.writing() as session:
                 session.add(InvitationRow(digest=digest_of(secret), created_at=begun))
             raise

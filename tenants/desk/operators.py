@@ -9,7 +9,7 @@ priority, from a short queue).
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -56,6 +56,7 @@ _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAA
 class Operator:
     """A user of the desk. `tenant_id` is None for an admin of the installation. `name` is shown to customers."""
 
+    operator_id: str
     login: str
     tenant_id: str | None
     role: Role
@@ -132,14 +133,14 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
 
     :param role: the role according to the provider; None if it gives none.
     :param default_role: the role of a new operator; None refuses people who were not added before.
-    :raises Invalid: `login_invalid`, `login_taken` (by a user of another tenant), `operator_unknown`.
+    :raises Invalid: `login_invalid`, `login_taken` (by the same person at the same moment), `operator_unknown`.
     """
     login = normal_login(login)
     if not _LOGIN.fullmatch(login):
         raise Invalid("login_invalid")
     try:
         with database.writing() as session:
-            row = session.find(OperatorRow, login, lock=True)
+            row = session.scalar(select(OperatorRow).where(OperatorRow.login == login).with_for_update(key_share=True))
             if row is None:
                 if default_role is None:
                     raise Invalid("operator_unknown")
@@ -151,6 +152,7 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
                     created_at=datetime.now(UTC),
                 )
                 session.add(row)
+                session.flush()  # gives the operator an id
                 changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
             elif role is not None and role != row.role:
                 changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
@@ -207,20 +209,33 @@ def set_password_of_installation_admin(login: str, password: str) -> None:
     _set_password(database.across_tenants(write=True), login, password)
 
 
-def authenticate(login: str, password: str) -> Operator:
+def authenticate(login: str, password: str, company: str = "") -> Operator:
     """Return the operator with this login and password. An unknown login takes the same time.
 
+    :param company: the tenant. If empty: the only tenant with operators, or the installation.
     :raises Unauthenticated: `sign_in_failed`, whatever the reason.
     """
-    login = normal_login(login)
-    row = None
-    if _LOGIN.fullmatch(login):
-        with database.across_tenants() as session:
-            row = session.get(OperatorRow, login)
-    matches = _verify((row.password if row is not None else "") or _NOBODYS, password)
-    if row is None or not matches:
+    login, matching = normal_login(login), None
+    # The places to look in do not depend on the login, so neither does the number of passwords to hash.
+    for tenant_id in _places(company):
+        row = _find(login, tenant_id)
+        if _verify((row.password if row is not None else "") or _NOBODYS, password):
+            matching = matching or row
+    if matching is None:
         raise Unauthenticated("sign_in_failed")
-    return operator_of(row)
+    return operator_of(matching)
+
+
+def check_password(operator: Operator, password: str) -> None:
+    """Raise `Unauthenticated`, `sign_in_failed`, unless this is the operator's password."""
+    row = _find(operator.login, operator.tenant_id)
+    if not _verify((row.password if row is not None else "") or _NOBODYS, password):
+        raise Unauthenticated("sign_in_failed")
+
+
+def has_several_tenants() -> bool:
+    """Return whether operators of several tenants sign in here, and so have to name theirs."""
+    return len(_staffed() - {None}) > 1
 
 
 def operator_of(row: OperatorRow) -> Operator:
@@ -231,6 +246,30 @@ def operator_of(row: OperatorRow) -> Operator:
 def normal_login(login: str) -> str:
     """Normalise a login, so that different spellings of one name are the same login."""
     return unicodedata.normalize("NFKC", login).strip().casefold()
+
+
+def _staffed() -> set[str | None]:
+    """Return up to three tenants with operators; None for the installation."""
+    with database.across_tenants() as session:
+        return set(session.scalars(select(OperatorRow.tenant_id).distinct().limit(3)))
+
+
+def _places(company: str) -> Sequence[str | None]:
+    """Return the tenants, or None for the installation, in which an account may be."""
+    if company:
+        return (company,)
+    staffed = _staffed()
+    if not staffed or len(staffed - {None}) > 1:
+        return (None,)
+    return sorted(staffed, key=lambda tenant_id: tenant_id is None)
+
+
+def _find(login: str, tenant_id: str | None) -> OperatorRow | None:
+    if not _LOGIN.fullmatch(login) or "\0" in (tenant_id or ""):
+        return None
+    query = select(OperatorRow).where(OperatorRow.login == login, OperatorRow.tenant_id == tenant_id)
+    with database.across_tenants() as session:
+        return session.scalar(query)
 
 
 def _add(opening: AbstractContextManager[TenantSession], login: str, password: str, role: Role, name: str) -> Operator:
@@ -258,16 +297,18 @@ def _set_password(opening: AbstractContextManager[TenantSession], login: str, pa
     check_new(login, password)
     hashed = _hash(password)
     with opening as session:
-        _existing(session, login).password = hashed
-        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.login == login))
+        row = _existing(session, login)
+        row.password = hashed
+        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.operator_id == row.operator_id))
         if not session.across:
             changes.note(session, "person", "rotated", login)
 
 
 def _existing(session: TenantSession, login: str) -> OperatorRow:
     """Return an operator of the tenant, or an admin of the installation if the session is of all tenants."""
-    row = session.get(OperatorRow, normal_login(login))
-    if row is None or (session.across and row.tenant_id is not None):
+    query = select(OperatorRow).where(OperatorRow.login == normal_login(login))
+    row = session.scalar(query.where(OperatorRow.tenant_id.is_(None)) if session.across else query)
+    if row is None:
         raise NotFound("operator_unknown")
     return row
 

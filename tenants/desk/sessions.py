@@ -73,7 +73,7 @@ def begin(operator: Operator, *, address: str, browser: str) -> str:
     secret, now = token_urlsafe(32), datetime.now(UTC)
     row = OperatorSessionRow(
         digest=digest_of(secret),
-        login=operator.login,
+        operator_id=operator.operator_id,
         address=address[:64],
         browser=browser[:200],
         created_at=now,
@@ -101,7 +101,7 @@ def is_alive(signed_in: SignedIn) -> bool:
 
 def of(operator: Operator) -> tuple[OperatorSession, ...]:
     """Return the sessions of an operator, the last used first."""
-    query = select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)
+    query = select(OperatorSessionRow).where(OperatorSessionRow.operator_id == operator.operator_id)
     now = datetime.now(UTC)
     with database.reading() as session:
         rows = session.scalars(query.order_by(OperatorSessionRow.seen_at.desc()))
@@ -115,7 +115,7 @@ def of(operator: Operator) -> tuple[OperatorSession, ...]:
 def end(operator: Operator, session_id: str) -> None:
     """End one session of an operator. Raises `NotFound`: `session_unknown`."""
     with database.writing() as session:
-        query = select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)
+        query = select(OperatorSessionRow).where(OperatorSessionRow.operator_id == operator.operator_id)
         rows = [row for row in session.scalars(query) if row.digest[:_ID_LENGTH] == session_id]
         if not rows:
             raise NotFound("session_unknown")
@@ -126,7 +126,9 @@ def end(operator: Operator, session_id: str) -> None:
 def end_all(operator: Operator) -> int:
     """End every session of an operator; how many there were."""
     with database.writing() as session:
-        rows = session.scalars(select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)).all()
+        rows = session.scalars(
+            select(OperatorSessionRow).where(OperatorSessionRow.operator_id == operator.operator_id)
+        ).all()
         for row in rows:
             session.delete(row)
         return len(rows)
@@ -142,7 +144,7 @@ def _find(secret: str) -> SignedIn | None:
     digest, now = digest_of(secret), datetime.now(UTC)
     query = (
         select(OperatorSessionRow, OperatorRow)
-        .join(OperatorRow, OperatorRow.login == OperatorSessionRow.login)
+        .join(OperatorRow, OperatorRow.operator_id == OperatorSessionRow.operator_id)
         .where(OperatorSessionRow.digest == digest)
     )
     with database.across_tenants() as session:

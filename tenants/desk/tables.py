@@ -1,8 +1,9 @@
 """Database tables of the desk: operators, sessions, one-time links, canned replies, articles, evaluations."""
 
 from datetime import datetime
+from uuid import uuid4
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, column
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedJson, SealedText
@@ -10,15 +11,25 @@ from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantKeyed, Ten
 
 
 class OperatorRow(TenantOwned, Base):
-    """A user of the desk. `login` is unique in the installation, so it identifies the tenant.
+    """A user of the desk. `login` is unique within a tenant.
 
     `tenant_id` is None for an admin of the installation.
     """
 
     __tablename__ = "operators"
-    __table_args__ = (Index("ix_operators_tenant", "tenant_id"),)
+    __table_args__ = (
+        Index("ix_operators_login", "tenant_id", "login", unique=True),
+        Index(
+            "ix_operators_installation",
+            "login",
+            unique=True,
+            sqlite_where=column("tenant_id").is_(None),
+            postgresql_where=column("tenant_id").is_(None),
+        ),
+    )
 
-    login: Mapped[str] = mapped_column(String(100), primary_key=True)
+    operator_id: Mapped[str] = mapped_column(String(32), primary_key=True, default=lambda: uuid4().hex)
+    login: Mapped[str] = mapped_column(String(100))
     tenant_id: Mapped[str | None] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id))  # type: ignore[assignment]
     role: Mapped[str] = mapped_column(String(16))
     name: Mapped[str] = mapped_column(String(100))
@@ -30,11 +41,11 @@ class OperatorSessionRow(Base):
     """A browser in which an operator is signed in. The cookie holds a secret, this row only its digest."""
 
     __tablename__ = "operator_sessions"
-    __table_args__ = (Index("ix_operator_sessions_login", "login"),)
+    __table_args__ = (Index("ix_operator_sessions_operator", "operator_id"),)
 
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
-    login: Mapped[str] = mapped_column(
-        String(100), ForeignKey(OperatorRow.login, ondelete="CASCADE", name="fk_session_operator")
+    operator_id: Mapped[str] = mapped_column(
+        String(32), ForeignKey(OperatorRow.operator_id, ondelete="CASCADE", name="fk_session_operator")
     )
     address: Mapped[str] = mapped_column(String(64))
     browser: Mapped[str] = mapped_column(String(200))

@@ -95,7 +95,7 @@ def _remove_rows() -> dict[str, int]:
             if table.name not in INSTALLATION:
                 removal = delete(kinds[table.name]).execution_options(synchronize_session=False)
                 if table.name == OperatorSessionRow.__tablename__:
-                    removal = removal.where(OperatorSessionRow.login.in_(select(OperatorRow.login)))
+                    removal = removal.where(OperatorSessionRow.operator_id.in_(select(OperatorRow.operator_id)))
                 count = session.execute(removal).rowcount  # type: ignore[attr-defined]
                 if count:
                     removed[table.name] = count

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.chats import consents, conversations, files, handoffs, outbox, sites, store
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import CallerError, Forbidden
-from tenants.desk import feedback, operators, providers
+from tenants.core.errors import CallerError, Forbidden, Unauthenticated
+from tenants.desk import feedback, operators, providers, sessions
 from tenants.knowledge import documents
 from tenants.storage import database
 from tenants.tables import Base
@@ -35,7 +36,14 @@ STORED = Path(__file__).with_name("databases")
 """SQL dumps of a tenant written by earlier versions."""
 VERSIONS = Path(migrations.__file__).with_name("versions")
 ANNA = Tenant("acme", "anna")
-BREAKING: Mapping[str, list[str]] = {"0002": ["tickets.chat_id is required"]}
+BREAKING: Mapping[str, list[str]] = {
+    "0002": ["tickets.chat_id is required"],
+    "0027": [
+        "operator_sessions.login is gone",
+        "operator_sessions.operator_id is required",
+        "operators.operator_id is required",
+    ],
+}
 """Changes of migrations that break replicas of the previous version: they must stop for such an upgrade, as
 docs/operate/deploy.md says."""
 
@@ -156,7 +164,7 @@ def test_a_migration_leaves_what_replicas_of_the_version_before_need(tmp_path: P
                 table: {column["name"]: column for column in inspect(connection).get_columns(table)}
                 for table in inspect(connection).get_table_names()
             }
-        if faults := list(_breaks(before, now)):
+        if faults := sorted(_breaks(before, now)):
             broken[revision] = faults
         before = now
     target.dispose()
@@ -183,6 +191,57 @@ def empty_server(installation: Settings, postgres_url: str, monkeypatch: pytest.
         get_settings.cache_clear()
         yield get_settings()
         database.close_all()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(
+    request: pytest.FixtureRequest, installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Settings]:
+    """The installation, its records in a database without tables."""
+    if request.param == "postgresql":
+        yield request.getfixturevalue("empty_server")
+        return
+    monkeypatch.setenv("OPORA_DATABASE_URL", f"sqlite:///{tmp_path / 'empty.db'}")
+    get_settings.cache_clear()
+    yield get_settings()
+    database.close_all()
+
+
+def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> None:
+    password, now = "снег идёт над рекой", datetime.now(UTC).replace(tzinfo=None).isoformat(" ")
+    hashed = operators._hash(password)
+    target = database._open(empty)
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        database._begin_migration(connection)
+        database._migrate(connection, "0026")
+        connection.execute(
+            text(
+                "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"
+                " relations, created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, :now)"
+            ),
+            {"now": now},
+        )
+        for login, tenant_id, role in (("anna", "acme", "admin"), ("root", None, "installation")):
+            connection.execute(
+                text("INSERT INTO operators VALUES (:login, :tenant_id, :role, 'Анна', :hashed, :now)"),
+                {"login": login, "tenant_id": tenant_id, "role": role, "hashed": hashed, "now": now},
+            )
+            connection.execute(
+                text("INSERT INTO operator_sessions VALUES (:digest, :login, '::1', 'Firefox', :now, :now)"),
+                {"digest": sessions.digest_of(f"secret of {login}"), "login": login, "now": now},
+            )
+    target.dispose()
+    assert database.migrate(empty) == ("0026", database.HEAD)
+    assert differences(empty) == []
+    for login, tenant_id in (("anna", "acme"), ("root", None)):
+        operator = operators.authenticate(login, password)
+        assert (operator.login, operator.tenant_id, operator.name) == (login, tenant_id, "Анна")
+        assert sessions.verify(f"secret of {login}").operator == operator
+    with acting_as(ANNA):
+        assert [one.login for one in operators.all()] == ["anna"]
+        operators.remove("anna")
+    with pytest.raises(Unauthenticated, match="session_ended"):
+        sessions.verify("secret of anna")
 
 
 def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None:

@@ -48,7 +48,7 @@ def test_an_operator_is_stored_under_one_spelling_with_a_hashed_password(anna: O
     assert operators.all() == (anna,)
     assert operators.authenticate("ANNA@shop.example", PASSWORD) == anna
     with database.reading() as session:
-        row = session.get(OperatorRow, anna.login)
+        row = session.get(OperatorRow, anna.operator_id)
         assert row is not None
         assert row.password.startswith("$argon2id$")
 
@@ -97,11 +97,65 @@ def test_no_tenant_may_make_an_admin_of_the_installation(acme: None) -> None:
         operators.add("boris", PASSWORD, role="installation")
 
 
-def test_a_login_belongs_to_one_tenant_and_others_cannot_reach_it(anna: Operator) -> None:
+def test_login_is_unique_within_tenant_only(anna: Operator) -> None:
     with acting_as(GLOBEX):
         assert operators.all() == ()
+        theirs = operators.add(anna.login, "дождь шёл всю ночь", role="admin")
         with pytest.raises(Invalid, match="login_taken"):
             operators.add(anna.login, PASSWORD, role="admin")
+        secret = sessions.begin(theirs, address="", browser="")
+    root = operators.add_installation_admin(anna.login, PASSWORD)
+    assert operators.authenticate(anna.login, PASSWORD, "acme") == anna
+    assert operators.authenticate(anna.login, "дождь шёл всю ночь", "globex") == theirs
+    assert operators.authenticate(anna.login, PASSWORD) == root
+    with pytest.raises(Unauthenticated, match="sign_in_failed"):
+        operators.authenticate(anna.login, PASSWORD, "globex")
+    operators.set_password(anna.login, "ветер стих к утру")
+    assert sessions.verify(secret).operator == theirs
+    with pytest.raises(Invalid, match="login_taken"):
+        operators.add_installation_admin(anna.login, PASSWORD)
+
+
+def test_sign_in_without_company_finds_only_tenant_or_installation(anna: Operator) -> None:
+    root = operators.add_installation_admin("root", PASSWORD)
+    assert not operators.has_several_tenants()
+    assert operators.authenticate(anna.login, PASSWORD) == anna
+    assert operators.authenticate("root", PASSWORD) == root
+    with acting_as(GLOBEX):
+        operators.add("boris", PASSWORD, role="admin")
+    assert operators.has_several_tenants()
+    assert operators.authenticate("root", PASSWORD) == root
+    for login in (anna.login, "boris"):
+        with pytest.raises(Unauthenticated, match="sign_in_failed"):
+            operators.authenticate(login, PASSWORD)
+
+
+@pytest.mark.parametrize("company", ["", "acme", "globex", "nobody"])
+def test_sign_in_hashes_as_often_for_unknown_login(
+    anna: Operator, company: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operators.add_installation_admin("root", PASSWORD)
+    with acting_as(GLOBEX):
+        operators.add("boris", PASSWORD, role="admin")
+        operators.add(anna.login, PASSWORD, role="admin")
+    hashed: list[str] = []
+
+    def verify(stored: str, _password: str) -> bool:
+        hashed.append(stored)
+        return False
+
+    monkeypatch.setattr(operators, "_verify", verify)
+    spent = []
+    for login in (anna.login, "boris", "root", "nobody"):
+        with pytest.raises(Unauthenticated):
+            operators.authenticate(login, "wrong", company)
+        spent.append(len(hashed))
+        hashed.clear()
+    assert len(set(spent)) == 1
+
+
+def test_operators_of_other_tenants_are_out_of_reach(anna: Operator) -> None:
+    with acting_as(GLOBEX):
         for reach in (operators.get, operators.remove, lambda login: operators.set_password(login, PASSWORD)):
             with pytest.raises(NotFound, match="operator_unknown"):
                 reach(anna.login)

@@ -17,7 +17,7 @@ from tests.service.serving import Server, environment, in_force, serving
 
 TENANT = "demo-ru"
 SIGN_IN: dict[str, str] = {}
-"""Login and password that `opora demo` printed."""
+"""Organisation, login and password that `opora demo` printed."""
 MAX_TABS = 60
 _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 
@@ -28,16 +28,19 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
     english = _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
     assert "6 of 6" in english
+    assert "also asks for the organisation" not in english
     assert _missing("README.md", english) == []
     printed = _set_up(settings, {"LC_ALL": "C.UTF-8"}, "--locale", "ru")
     assert "6 из 6" in printed
     assert _missing("README.ru.md", printed) == []
     assert printed.rstrip().endswith("/demo")
     found = re.search(r"Логин (\S+), пароль (\S+)", printed)
+    company = re.search(r"понадобится и организация: (\S+)", printed)
     assert found is not None
+    assert company is not None
     with in_force(settings):
         assert all(Registry().get(f"demo-{locale}").policy["trace_content"] for locale in ("ru", "en"))
-    SIGN_IN.update(login=found[1], password=found[2])
+    SIGN_IN.update(company=company[1], login=found[1], password=found[2])
     return settings
 
 
@@ -90,6 +93,7 @@ def move_to(page: Page, target: Locator, key: str = "Tab") -> None:
 def test_start_page_leads_to_the_desk_of_the_demo(page: Page, shop: Server) -> None:
     page.goto(shop.url)
     page.get_by_role("link", name="Рабочее место").click()
+    page.locator("[name=company]").fill(SIGN_IN["company"])
     page.locator("[name=login]").fill(SIGN_IN["login"])
     page.locator("[name=password]").fill(SIGN_IN["password"])
     page.keyboard.press("Enter")

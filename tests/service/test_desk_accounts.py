@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlencode
 import httpx
 import pytest
 from lxml import html
+from sqlalchemy import select
 
 import app
 from pipelines import pages
@@ -80,15 +81,17 @@ def signed_in(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[st
 
         def sign_in(role: str) -> Browser:
             with database.across_tenants() as session:
-                row = session.get(OperatorRow, staff[role])
-                assert row is not None
+                row = session.scalars(select(OperatorRow).where(OperatorRow.login == staff[role])).one()
             return Browser(client, sessions.begin(operators.operator_of(row), address="", browser="test"))
 
         yield sign_in
 
 
-def _sign_in(client: httpx.Client, login: str, password: str, **headers: str) -> httpx.Response:
-    return client.post(pages.SIGN_IN, data={"login": login, "password": password}, headers={**SAME_ORIGIN, **headers})
+def _sign_in(
+    client: httpx.Client, login: str, password: str, *, company: str = "acme", **headers: str
+) -> httpx.Response:
+    form = {"login": login, "password": password, "company": company}
+    return client.post(pages.SIGN_IN, data=form, headers={**SAME_ORIGIN, **headers})
 
 
 def _secret(response: httpx.Response) -> str:
@@ -231,6 +234,58 @@ def test_signing_in_takes_no_session_that_somebody_has_planted(
     assert (secret := _secret(response)) != planted
     assert sessions.verify(secret).operator.login == staff["operator"]
     assert Browser(victim.client, planted).get("/desk/account").status_code == 303
+
+
+def test_two_tenants_use_one_login(server: Server, staff: Mapping[str, str]) -> None:
+    login = staff["operator"]
+    with acting_as(Tenant("globex", "admin")):
+        added = operators.add(login, "дождь шёл всю ночь", role="admin")
+    try:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            assert 'name="company"' in client.get(pages.SIGN_IN).text
+            assert 'value="globex"' in client.get(pages.SIGN_IN, params={"company": "globex"}).text
+            ours, theirs = (
+                _sign_in(client, login, password, company=company)
+                for company, password in (("acme", PASSWORD), (" globex", "дождь шёл всю ночь"))
+            )
+            assert [sessions.verify(_secret(one)).operator.tenant_id for one in (ours, theirs)] == ["acme", "globex"]
+            (remembered,) = (one for one in theirs.headers.get_list("set-cookie") if pages.COMPANY in one)
+            page = client.get(pages.SIGN_IN, headers={"Cookie": remembered.partition(";")[0]})
+            assert 'value="globex"' in page.text
+            # Without the organisation, and with another one's password, it is as wrong as any other.
+            for company in ("", "globex", "nobody", "x\0"):
+                assert _sign_in(client, login, PASSWORD, company=company).status_code == 401
+            people = Browser(client, _secret(theirs)).get("/desk/people").text
+            assert "/desk/sign-in?company=globex" in people
+    finally:
+        with acting_as(Tenant("globex", "admin")):
+            operators.remove(added.login)
+
+
+def test_login_of_another_tenant_is_not_revealed(
+    server: Server, staff: Mapping[str, str], signed_in: Callable[[str], Browser]
+) -> None:
+    theirs = "only.at.globex"
+    with acting_as(Tenant("globex", "admin")):
+        operators.add(theirs, PASSWORD, role="admin")
+    try:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            for company in ("", "acme", "nobody"):
+                known, unknown = (_sign_in(client, one, PASSWORD, company=company) for one in (theirs, "at.nobody"))
+                assert (known.status_code, unknown.status_code) == (401, 401)
+                assert known.text.replace(theirs, "") == unknown.text.replace("at.nobody", "")
+        admin = signed_in("admin")
+        form = {"password": PASSWORD, "role": "operator"}
+        added = [admin.post("/desk/people/add", {**form, "login": one}) for one in (theirs, "at.nobody")]
+        assert {(one.status_code, one.headers["location"]) for one in added} == {(303, "/desk/people")}
+        again = admin.post("/desk/people/add", {**form, "login": staff["operator"]})
+        assert again.status_code == 422
+        with acting_as(Tenant("acme", "admin")):
+            operators.remove(theirs)
+            operators.remove("at.nobody")
+    finally:
+        with acting_as(Tenant("globex", "admin")):
+            operators.remove(theirs)
 
 
 def test_guessing_is_slow_and_says_nothing(anybody: httpx.Client) -> None:

@@ -97,6 +97,7 @@ def test_a_customer_calls_a_person_who_replies_and_hands_back(
         shop, page = outside.new_page(), inside.new_page()
         page.goto(f"{server.url}/desk")
         expect(page).to_have_url(f"{server.url}/desk/sign-in?next=%2Fdesk")
+        page.get_by_label("Организация").fill("acme")
         page.get_by_label("Имя для входа").fill(staff["Анна"].login)
         page.keyboard.press("Tab")
         page.keyboard.type(desk.PASSWORD)

@@ -61,7 +61,7 @@ def list_operators() -> list[OperatorPart]:
 
 @router.post(_ALL, status_code=201)
 def add_operator(body: NewOperator) -> OperatorPart:
-    """Create an account. Logins are unique in the whole installation."""
+    """Create an account. Logins are unique within a tenant."""
     return OperatorPart.model_validate(operators.add(body.login, body.password, role=body.role, name=body.name))
 
 

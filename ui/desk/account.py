@@ -3,15 +3,17 @@
 import asyncio
 from functools import partial
 from typing import Annotated, TypeAlias
+from urllib.parse import quote
 
 from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from pipelines import pages, problems
-from pipelines.connections import limited_as
+from pipelines.connections import limited_as, public_url
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
 from tenants.access.quotas import RateLimiter
+from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
 from tenants.desk import operators, sessions
@@ -26,6 +28,7 @@ _HASHED_AT_ONCE = 4
 """Attempts per address, as a multiple of those per login: a whole office may share one address."""
 
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
+_Company: TypeAlias = Annotated[str, Form(max_length=255)]
 _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
 
 
@@ -41,21 +44,35 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
 
 def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+    def form(company: str, next: str, status: int = 200, **values: object) -> Response:
+        asks = operators.has_several_tenants()
+        return desk.public(
+            "sign_in.html", status, company=company, asks_company=asks, next=pages.local(next, ""), **values
+        )
+
     @endpoints.get(pages.SIGN_IN)
     @opens(scope=None)
-    def show_sign_in(next: Annotated[str, Query(max_length=500)] = "") -> Response:
-        return desk.public("sign_in.html", next=pages.local(next, ""))
+    def show_sign_in(
+        request: Request,
+        company: Annotated[str, Query(max_length=255)] = "",
+        next: Annotated[str, Query(max_length=500)] = "",
+    ) -> Response:
+        return form(company or pages.company_of(request.headers), next)
 
     @endpoints.post(pages.SIGN_IN)
     @opens(scope=None)
-    async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
-        address = limited_as(request)
+    async def sign_in(
+        request: Request, login: _Short = "", password: _Password = "", company: _Company = "", next: _Short = ""
+    ) -> Response:
+        address, company = limited_as(request), company.strip()
         try:
-            await _admit(limiter, desk.settings.sign_ins_per_minute, login, address)
-            operator = await hashing.run({address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password))
+            await _admit(limiter, desk.settings.sign_ins_per_minute, login, address, company)
+            operator = await hashing.run(
+                {address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password, company)
+            )
         except (Unauthenticated, RateLimited, Busy) as refused:
             _, detail = problems.explained(refused)
-            page = desk.public("sign_in.html", refused.status, next=pages.local(next, ""), login=login, fault=detail)
+            page = await asyncio.to_thread(form, company, next, refused.status, login=login, fault=detail)
             if isinstance(refused, RateLimited):
                 page.headers["Retry-After"] = str(refused.retry_after)
             return page
@@ -92,11 +109,11 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
         operator = sessions.current().operator
         address = limited_as(request)
         # Someone who has taken over a session must not be able to guess the password here.
-        await _admit(limiter, desk.settings.sign_ins_per_minute, operator.login, address)
+        await _admit(limiter, desk.settings.sign_ins_per_minute, operator.login, address, operator.tenant_id or "")
 
         def change() -> Response:
             try:
-                operators.authenticate(operator.login, password)
+                operators.check_password(operator, password)
                 _set_password(operator, new_password)
             except CallerError as refused:
                 return account(problems.detail(refused), 422)
@@ -119,29 +136,44 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
 
 
 def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
-    def people(fault: str = "", status: int = 200) -> Response:
+    def people(request: Request, fault: str = "", status: int = 200) -> Response:
         return desk.page(
-            "people.html", status, section="people", people=operators.all(), roles=TENANT_ROLES, fault=fault
+            "people.html",
+            status,
+            section="people",
+            people=operators.all(),
+            roles=TENANT_ROLES,
+            address=_sign_in_address(request),
+            fault=fault,
         )
 
     @endpoints.get("/desk/people")
-    def show_people() -> Response:
-        return people()
+    def show_people(request: Request) -> Response:
+        return people(request)
 
-    def refused_people(refused: OporaError, **_: object) -> Response:
-        return people(problems.detail(refused), refused.status)
+    def refused_people(refused: OporaError, request: Request, **_: object) -> Response:
+        return people(request, problems.detail(refused), refused.status)
 
     @endpoints.post("/desk/people/add")
     @or_again(refused_people, Invalid)
     def add_person(
-        login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
+        request: Request,  # noqa: ARG001 - for `refused_people`
+        login: _Short = "",
+        password: _Password = "",
+        role: _Short = "operator",
+        name: _Short = "",
     ) -> Response:
         operators.add(login, password, role=operators.checked_role(role), name=name)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/change")
     @or_again(refused_people, Invalid)
-    def change_person(login: _Short, role: _Short = "", name: _Short = "") -> Response:
+    def change_person(
+        request: Request,  # noqa: ARG001 - for `refused_people`
+        login: _Short,
+        role: _Short = "",
+        name: _Short = "",
+    ) -> Response:
         operators.change(login, role=role, name=name)
         return back_to("/desk/people")
 
@@ -151,17 +183,29 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/remove")
-    def remove_person(login: _Short) -> Response:
+    def remove_person(request: Request, login: _Short) -> Response:
         if login == sessions.current().operator.login:
-            return people(problems.detail(Invalid("operator_oneself")), 422)
+            return people(request, problems.detail(Invalid("operator_oneself")), 422)
         operators.remove(login)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/password")
     @or_again(refused_people, Invalid)
-    def set_password(login: _Short, password: _Password = "") -> Response:
+    def set_password(
+        request: Request,  # noqa: ARG001 - for `refused_people`
+        login: _Short,
+        password: _Password = "",
+    ) -> Response:
         operators.set_password(login, password)
         return back_to("/desk/people")
+
+
+def _sign_in_address(request: Request) -> str:
+    """Return the address at which the people of the tenant in context sign in."""
+    address = f"{public_url(request)}{pages.SIGN_IN}"
+    if not operators.has_several_tenants():
+        return address
+    return f"{address}?company={quote(context.current().tenant_id, safe='')}"
 
 
 def _set_password(operator: Operator, password: str) -> None:
@@ -171,11 +215,11 @@ def _set_password(operator: Operator, password: str) -> None:
         operators.set_password(operator.login, password)
 
 
-async def _admit(limiter: RateLimiter, most: int, login: str, address: str) -> None:
+async def _admit(limiter: RateLimiter, most: int, login: str, address: str, company: str) -> None:
     with acting_as(_NO_TENANT):
         await limiter.admit_each(
             {
-                f"sign-in as {operators.normal_login(login)}": most,
+                f"sign-in as {operators.normal_login(login)} of {company}": most,
                 f"sign-ins from {address}": most * _ATTEMPTS_OF_ADDRESS,
             }
         )

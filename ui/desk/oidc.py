@@ -5,7 +5,7 @@ Threats and defences:
 - a callback started by an attacker: state in an encrypted cookie of this browser, valid for ten minutes, and PKCE;
 - a token for another client or time: signature by the provider's own keys, `iss`, `aud`, `azp`, `exp`, `nonce`;
 - someone else's e-mail address: it must be verified, and of an allowed domain or added in advance;
-- a login of another tenant: rejected;
+- a login of another tenant: accounts of different tenants never share anything;
 - a provider in our own network: every address is checked like those of tools;
 - a provider that names another provider's endpoints: the issuer must be the configured one;
 - a server that does not respond: a circuit breaker per address.
