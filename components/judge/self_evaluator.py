@@ -27,9 +27,9 @@ class SelfEvaluator:
     """Score an answer against the question: how far it answers, its relevance, its quality, and what it leaves open.
 
     A model reads the question and the answer, never the passages: whether the claims are true is `FactVerifier`'s
-    question. A quotation is worth as much as the judge's probability that its section answers. Below `quote_threshold` it
-    answers nothing; above, it leaves open the codes and the names in quotation marks that it does not hold. If the
-    model fails, the answer counts as not evaluated and the turn is degraded (`self_evaluator`).
+    question. A quotation is worth as much as the judge's probability that its section answers. Below
+    `quote_threshold` it answers nothing; above, it leaves open the codes and the names in quotation marks that it does
+    not hold. If the model fails, the answer counts as not evaluated and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
