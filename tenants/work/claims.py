@@ -256,7 +256,7 @@ class ServicePlace:
 
 
 def service_place(settings: Settings) -> ServicePlace | None:
-    """Return the place of the service that has the embedded index of the data folder; None if there is none."""
+    """Return the place of the service that has the embedded index of the data folder, or None."""
     if not index_is_held(settings):
         return None
     try:
