@@ -121,8 +121,8 @@ def up(
     from ui.cli.model import fetch_encoder
 
     settings = _overridden(OPORA_PORT=port, OPORA_HOST=host)
-    if claims.index_is_held(settings):
-        raise CallerError("service_running", address=settings.browsed_at)
+    if (running := claims.service_place(settings)) is not None:
+        raise CallerError("service_running", address=running.browsed_at)
     _check_start(settings)
     tenant_id = first_tenant(tenant)
     fetch_encoder()

@@ -121,6 +121,10 @@ class OutcomeComposer:
         :param answers: the accepted answer; `verdict` is that of its gates.
         """
         answer = next(iter(curated or answers or ()), best)
+        draft = to_draft(answer) if answer else None
+        if draft is not None and draft.quoted and draft.claims and draft.answerability == "cannot":
+            # The evidence is too weak to quote, as if the retrieval evaluator had refused it.
+            draft = None
         if curated:
             graded, adequacy = curated[0].documents, 1.0
         evidence = _evidence(graded or [], looked_up or [], adequacy, absent or missing or [])
@@ -141,7 +145,7 @@ class OutcomeComposer:
                 conflicts=tuple(conflicts or ()),
                 cached=cached,
             ),
-            draft=to_draft(answer) if answer else None,
+            draft=draft,
             verdict=_verdict(absent, refused, exhausted, verdict, has_answer=answer is not None),
             passes=attempt,
         )

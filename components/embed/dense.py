@@ -34,7 +34,10 @@ _QUESTIONS: TenantLruCache[Dense] = TenantLruCache(512)
 
 
 class EmbeddingFailed(TryAgain):
-    """No vectors available: the server is unreachable or model files are missing. Nothing was stored."""
+    """No vectors available: the server is unreachable or model files are missing. Nothing was stored.
+
+    Code `embedding_differs`: the vectors have another length than the settings say.
+    """
 
     code = "embedding_unavailable"
 
@@ -61,6 +64,10 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
             fairness.yield_to_questions()
             batch = texts[start : start + _AT_ONCE]
             vectors.extend(_checked(embedder.passages(batch), len(batch), settings))
+    except EmbeddingFailed as unfit:
+        lengths = unfit.params["dimensions"], unfit.params["declared"]
+        log.error("passages cannot be embedded by %s: %s numbers instead of %s", settings.space, *lengths)
+        raise
     except Exception as fault:
         log.error("passages cannot be embedded by %s: %s", settings.space, type(fault).__name__)
         raise EmbeddingFailed from fault
@@ -114,7 +121,8 @@ def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> S
         raise ValueError(f"{len(vectors)} vectors for {count} texts")
     for vector in vectors:
         if len(vector) != settings.dimensions:
-            raise ValueError(f"a vector of {len(vector)} numbers where {settings.dimensions} were declared")
+            lengths = {"dimensions": len(vector), "declared": settings.dimensions}
+            raise EmbeddingFailed("embedding_differs", model=settings.space, **lengths)
         if not isfinite(sum(vector)):
             raise ValueError("a vector that is not finite")
     return vectors

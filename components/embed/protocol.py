@@ -6,6 +6,19 @@ from typing import Protocol
 from tenants.core.json import Json
 from tenants.index import Dense
 
+_DIMENSIONS: Mapping[str, int] = {
+    "all-minilm": 384,
+    "bge-m3": 1024,
+    "mxbai-embed-large": 1024,
+    "nomic-embed-text": 768,
+}
+"""Lengths of the vectors of embedding models in Ollama's library, from their model cards."""
+
+
+def known_dimensions(model: str) -> int:
+    """Return the length of the vectors of a model, named with or without a tag; 0 for an unknown model."""
+    return _DIMENSIONS.get(model.partition(":")[0], 0)
+
 
 class Embedder(Protocol):
     """A model that reads passages and questions into one space. Thread-safe. Named in YAML as a nested component.

@@ -27,9 +27,9 @@ class SelfEvaluator:
     """Score an answer against the question: how far it answers, its relevance, its quality, and what it leaves open.
 
     A model reads the question and the answer, never the passages: whether the claims are true is `FactVerifier`'s
-    question. A quotation is worth as much as the judge's probability that its section answers. It leaves open the codes
-    and the names in quotation marks that it does not hold. If the model fails, the answer counts as not evaluated and
-    the turn is degraded (`self_evaluator`).
+    question. A quotation is worth as much as the judge's probability that its section answers. Below
+    `quote_threshold` it answers nothing; above, it leaves open the codes and the names in quotation marks that it does
+    not hold. If the model fails, the answer counts as not evaluated and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
@@ -71,15 +71,14 @@ class SelfEvaluator:
     def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
+        if adequacy < self.quote_threshold:
+            return SelfEvaluation(50, "cannot", adequacy, adequacy)
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
         titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
         said = frozenset(stems(f"{draft.text} {titles}"))
         missing += tuple(name for name in _QUOTED.findall(query) if not said.issuperset(stems(name)))
-        answers = adequacy >= self.quote_threshold
-        return SelfEvaluation(
-            100 if answers else 50, "partially" if missing else "fully", adequacy, adequacy, missing if answers else ()
-        )
+        return SelfEvaluation(100, "partially" if missing else "fully", adequacy, adequacy, missing)
 
 
 def _about(passage: Passage) -> tuple[str, ...]:

@@ -5,18 +5,32 @@ import signal
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.server import Simulator
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command()
 def main(
     host: Annotated[str, typer.Option()] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 11434,
-    knobs: Annotated[str, typer.Option(help='JSON, such as {"first_token_ms": 200, "tokens_per_second": 50}.')] = "{}",
+    knobs: Annotated[
+        str, typer.Option(help=f'JSON, such as {{"tokens_per_second": 50}}. Knobs: {", ".join(Knobs.model_fields)}.')
+    ] = "{}",
 ) -> None:
     """Serve Ollama's protocol and OpenAI's (under /v1) without a model."""
-    asyncio.run(_serve(host, port, Knobs.model_validate_json(knobs)))
+    try:
+        chosen = Knobs.model_validate_json(knobs)
+    except ValidationError as unfit:
+        first = unfit.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "JSON"
+        known = ", ".join(Knobs.model_fields)
+        typer.echo(f"--knobs: {place}: {first['msg']}. Knobs: {known}", err=True)
+        raise typer.Exit(2) from None
+    asyncio.run(_serve(host, port, chosen))
 
 
 async def _serve(host: str, port: int, knobs: Knobs) -> None:
@@ -32,4 +46,4 @@ async def _serve(host: str, port: int, knobs: Knobs) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from components.embed.protocol import known_dimensions
 from evaluation.simulator.embedding import DIMENSIONS
 
 Task = Literal[
@@ -61,6 +62,13 @@ the prompt's example turn instead of answering.
 """
 
 
+SERVED = (
+    *("simulated", "simulated-strong", "simulated-fallback", "simulated-embed"),
+    *("qwen3:4b-instruct", "qwen3:30b-instruct", "bge-m3"),
+)
+"""Models of the tests, then those of the profile `ollama`."""
+
+
 class Fault(BaseModel):
     """A kind of failure, and the calls that fail.
 
@@ -89,7 +97,7 @@ class Knobs(BaseModel):
     :param loading_ms: time to load a model, which its first call starts. As in Ollama, the load is aborted when no
         caller waits for it any more.
     :param models: names of the served models.
-    :param dimensions: numbers of a vector.
+    :param dimensions: numbers of a vector; 0: as many as the model of that name has, 384 for an unknown name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -100,5 +108,16 @@ class Knobs(BaseModel):
     embed_ms: float = Field(default=0.0, ge=0, le=600_000)
     loading_ms: float = Field(default=0.0, ge=0, le=600_000)
     faults: tuple[Fault, ...] = ()
-    models: tuple[str, ...] = ("simulated", "simulated-strong", "simulated-fallback", "simulated-embed")
-    dimensions: int = Field(default=DIMENSIONS, ge=DIMENSIONS, le=65_536)
+    models: tuple[str, ...] = SERVED
+    dimensions: int = Field(default=0, ge=0, le=65_536)
+
+    @field_validator("dimensions")
+    @classmethod
+    def _check_dimensions(cls, value: int) -> int:
+        if 0 < value < DIMENSIONS:
+            raise ValueError(f"at least {DIMENSIONS}, or 0")
+        return value
+
+    def dimensions_of(self, model: str) -> int:
+        """Return the length of the vectors of a model."""
+        return self.dimensions or known_dimensions(model) or DIMENSIONS

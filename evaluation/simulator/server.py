@@ -285,7 +285,7 @@ class Simulator:
             _faulty_embeddings(fault, reply, len(texts))
             return None
         call.outcome = "ok"
-        longer = (0.0,) * (self.knobs.dimensions - DIMENSIONS)
+        longer = (0.0,) * (self.knobs.dimensions_of(call.model) - DIMENSIONS)
         return call, [embed(text) + longer for text in texts]
 
     async def _ollama_embed(self, body: _Body, reply: Reply) -> None:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
+from components.embed.protocol import known_dimensions
 from components.language.figures import number
 from components.language.texts import text
 from components.models.attempts import attempt
@@ -27,7 +28,11 @@ from pipelines.ask import model_servers
 from pipelines.ask.model_servers import Lack
 from pipelines.ask.named_models import Kind, NamedModel, Profile
 
-Fault: TypeAlias = CallOutcome | Lack | Literal["schema_ignored", "dimensions_differ", "files_missing"]
+Fault: TypeAlias = (
+    CallOutcome
+    | Lack
+    | Literal["schema_ignored", "dimensions_differ", "dimensions_misdeclared", "dimensions_foreign", "files_missing"]
+)
 
 CHECK_SECONDS = 60.0
 """Time limit of a test while a person waits at the desk; most models are loaded within it."""
@@ -110,6 +115,7 @@ def fault_params(result: ModelResult) -> Mapping[str, str | int]:
         "variable": " / ".join(model_servers.variables(model)),
         "file": model.file,
         "dimensions": result.dimensions,
+        "declared": model.description.get("init_parameters", {}).get("dimensions", 0),
     }
 
 
@@ -205,8 +211,16 @@ def _embed(model: NamedModel, seconds: float) -> Mapping[str, float]:
         raise _CheckFailed("files_missing")
     vector = attempt("embedder", Upstream(1, 0, 1), lambda: embedder.question(f"test {token_hex(4)}"), seconds)
     if len(vector) != embedder.dimensions:
-        raise _CheckFailed("dimensions_differ", len(vector))
+        raise _CheckFailed(_difference(model.name, len(vector), embedder.dimensions), len(vector))
     return {"dimensions": len(vector)}
+
+
+def _difference(model: str, dimensions: int, declared: int) -> Fault:
+    """Return which side is wrong, as far as the model is known: the file, or the server."""
+    known = known_dimensions(model)
+    if known == dimensions:
+        return "dimensions_misdeclared"
+    return "dimensions_foreign" if known == declared else "dimensions_differ"
 
 
 def _rank(model: NamedModel, seconds: float) -> Mapping[str, float]:

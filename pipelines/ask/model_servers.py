@@ -36,7 +36,7 @@ def lack(model: NamedModel, seconds: float) -> Lack | None:
         names = set(_names(response.raise_for_status().json()))
     except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return None if _tagged(model) in names else "model_missing"
+    return None if _tagged(model.name, model) in {_tagged(name, model) for name in names} else "model_missing"
 
 
 def server(model: NamedModel) -> str:
@@ -78,5 +78,6 @@ def _names(listed: Mapping[str, Any]) -> Iterable[str]:
     return [one["name"] for one in listed["models"]] if "models" in listed else [one["id"] for one in listed["data"]]
 
 
-def _tagged(model: NamedModel) -> str:
-    return f"{model.name}:latest" if model.provider == "ollama" and ":" not in model.name else model.name
+def _tagged(name: str, model: NamedModel) -> str:
+    """Return a name as the server of the model reads it: for Ollama, no tag means `latest`."""
+    return f"{name}:latest" if model.provider == "ollama" and ":" not in name else name

@@ -101,12 +101,14 @@ class Rebuild:
         """
         started = perf_counter()
         with session.run(self._rewrite, patience) as now:
+            now.writes = False
             number = generations.begin(self._settings.json_form, self._settings.dimensions)
             try:
                 done, total = 0, index.open_collection().count()
                 for written in transfer(index.open_collection(), index.open_collection(create=True, generation=number)):
                     done += written
                     yield Rebuilding(done, total)
+                now.writes = True
                 with writing.alone():
                     now.check()
                     chunks = _switch(number, later_than=number - 1)

@@ -39,12 +39,14 @@ class Session:
 
     :param healed: an earlier session was interrupted and has been repaired first.
     :param harmed: a change failed while the run went on, so what it left behind has to be put right in the end.
+    :param writes: whether the run changes what is in force; if not, a failure of it leaves nothing to repair.
     """
 
     claim: Claim
     rewrite: Rewrite
     healed: bool = False
     harmed: bool = False
+    writes: bool = True
 
     def check(self) -> None:
         """Raise `Busy` (`ingest_busy`) when another process has taken over meanwhile."""
@@ -69,11 +71,11 @@ def run(rewrite: Rewrite, patience: float | None = None) -> Iterator[Session]:
             _RUNS[_key()] = session
         try:
             yield session
-        except GeneratorExit:
-            _close(session)
-            raise
-        except BaseException:
-            del _RUNS[_key()]
+        except BaseException as error:
+            if isinstance(error, GeneratorExit) or not session.writes:
+                _close(session)
+            else:
+                del _RUNS[_key()]
             raise
         _close(session)
 

@@ -11,6 +11,7 @@ records' database.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from tenants.storage import database
 _LOOKS, _LOOK_SECONDS = 8, 0.5
 _POLL_SECONDS = 0.05
 
+_FOLDER = "claims"
 _SERVICE = "~service"
 _PROCESS = "~process-"
 _CHAT = "~chat-"
@@ -232,13 +234,36 @@ def hold_index(settings: Settings) -> None:
     Raises `Busy` with the code `data_in_use` while another service has it. A Qdrant server is for any number of them.
     """
     claims = _of_folder(settings.data_dir)
-    if not settings.qdrant_url and not claims.holds(_SERVICE) and not claims.take(_SERVICE):
+    if settings.qdrant_url or claims.holds(_SERVICE):
+        return
+    if not claims.take(_SERVICE):
         raise Busy("data_in_use")
+    _service_file(settings).write_text(json.dumps([settings.host, settings.port, settings.browsed_at]))
 
 
 def index_is_held(settings: Settings) -> bool:
     """Whether a service has the embedded index of the data folder."""
     return not settings.qdrant_url and _of_folder(settings.data_dir).is_held(_SERVICE)
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlace:
+    """Where a service listens, and its address for browsers. Its port may be an option of its command line."""
+
+    host: str
+    port: int
+    browsed_at: str
+
+
+def service_place(settings: Settings) -> ServicePlace | None:
+    """Return the place of the service that has the embedded index of the data folder, or None."""
+    if not index_is_held(settings):
+        return None
+    try:
+        host, port, browsed_at = json.loads(_service_file(settings).read_text())
+    except (OSError, ValueError):
+        return ServicePlace(settings.host, settings.port, settings.browsed_at)
+    return ServicePlace(host, port, browsed_at)
 
 
 def close_all() -> None:
@@ -288,6 +313,11 @@ def _new_process(settings: Settings) -> _Process:
     return _Process(name, claims)
 
 
+def _service_file(settings: Settings) -> Path:
+    """Return the lock file of the service. Its text, the service's place, counts only while the lock is held."""
+    return settings.data_dir / _FOLDER / _SERVICE
+
+
 def _of_folder(data_dir: Path) -> FileClaims:
     with _MAKING:
-        return _FOLDERS.setdefault(data_dir, FileClaims(data_dir / "claims"))
+        return _FOLDERS.setdefault(data_dir, FileClaims(data_dir / _FOLDER))

@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
+from components.language.figures import number
+from components.language.texts import terminal_locale
 from components.turn import Quality
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.usecase import Ask
@@ -69,7 +71,7 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
     say = texts("cli", locale)
     outcome = say(f"outcome.{answer.outcome}")
     reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
-    spent = say("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
+    spent = say("turn.milliseconds", value=number(answer.meta.latency_ms, locale=locale or terminal_locale()))
     colour = "green" if answer.outcome == "answered" else "yellow"
     console.print(f"\n[bold]{escape(question)}[/]")
     console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)

@@ -6,6 +6,8 @@ import typer
 from rich.progress import Progress
 
 from components.ingest.reconcile import Findings
+from components.language.figures import number
+from components.language.texts import terminal_locale
 from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import GenerationsJson, OnRebuilding, RebuiltJson, generations_json
 from pipelines.ingest.usecase import Ingest
@@ -42,7 +44,7 @@ def check(
 
 def _print_rebuilt(done: RebuiltJson) -> None:
     figures = {"generation": done["generation"], "chunks": done["chunks"]}
-    typer.echo(message("rebuild.done", **figures, seconds=f"{done['seconds']:.1f}"))
+    typer.echo(message("rebuild.done", **figures, seconds=number(done["seconds"], 1, locale=terminal_locale())))
 
 
 @group.tenant_command("rebuild", show=_print_rebuilt)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from components.language.figures import number
+from components.language.texts import terminal_locale
 from pipelines.ingest.folder import FolderChange, FolderScanner
 from pipelines.ingest.jobs import as_json as job_as_json
 from pipelines.ingest.jobs import cancel
@@ -180,7 +182,7 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
             written=report.chunks_written,
             kept=report.chunks_kept,
             gone=report.chunks_removed,
-            seconds=f"{report.seconds:.1f}",
+            seconds=number(report.seconds, 1, locale=terminal_locale()),
         )
     )
     if report.healed:

@@ -10,6 +10,7 @@ from ipaddress import ip_address, ip_network
 import httpx
 
 from settings import Settings
+from tenants.work import claims
 from ui.doctor.finding import SECONDS, Finding, ok, problem, warning
 
 _FORGED = "192.0.2.1"
@@ -26,19 +27,24 @@ _COMMANDS = {
 
 
 def check_service(settings: Settings) -> Iterator[Finding]:
-    """Check the service on its port; that it does not run is no problem."""
-    host = _EVERYWHERE.get(settings.host, settings.host)
-    address = f"http://{host}:{settings.port}"
+    """Check the service of the data folder, or on its port; that it does not run is no problem."""
+    running = claims.service_place(settings)
+    place = running or settings
+    host, port = _EVERYWHERE.get(place.host, place.host), place.port
+    address = f"http://{host}:{port}"
     try:
         ready = httpx.get(f"{address}/readyz", timeout=SECONDS, trust_env=False)
         known = "status" in ready.json()
     except httpx.ConnectError:
-        yield ok("service", "service_stopped", address=address)
+        if running is None:
+            yield ok("service", "service_stopped", address=address)
+        else:
+            yield warning("service", "service_silent", address=address)
         return
     except (httpx.HTTPError, ValueError, TypeError):
         known = False
     if not known:
-        yield problem("service", "port_taken", f"opora serve --port {settings.port + 1}", port=settings.port)
+        yield problem("service", "port_taken", f"opora serve --port {port + 1}", port=port)
     elif ready.is_success:
         yield ok("service", "service", address=address)
     else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tenants.core.json import Json
 
 Markup = Literal["markdown", "plain", "faq"]
-FileFlag = Literal["hidden_text", "scanned_pages", "hidden_sheets", "faq_incomplete"]
+FileFlag = Literal["hidden_text", "scanned_pages", "hidden_sheets", "faq_incomplete", "rows_overlong"]
 """Warnings about a file, shown to operators."""
 
 

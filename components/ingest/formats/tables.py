@@ -32,11 +32,20 @@ _FAILED = frozenset({"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", 
 
 
 def read_csv(data: bytes) -> Parsed:
-    """Read delimited text in any encoding that office programs write.
+    """Read delimited text in any encoding that office programs write. Rows longer than the header are flagged.
 
     Codes: `file_undecodable`, `table_invalid`, `cells_too_many`.
     """
-    return _document([("", [row for _, row in _csv_rows(data)])], "", {})
+    rows = [row for _, row in _csv_rows(data)]
+    parsed = _document([("", rows)], "", {})
+    return replace(parsed, flags=("rows_overlong", *parsed.flags)) if _has_overlong(rows) else parsed
+
+
+def _has_overlong(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a row has more cells than the header, the first row of several: a delimiter without quotes."""
+    widths = [max((at for at, cell in enumerate(row, 1) if cell.strip()), default=0) for row in rows]
+    header = next((width for width in widths if width > 1), 0)
+    return any(width > header for width in widths) and header > 0
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:

@@ -24,6 +24,7 @@ from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database, disk
+from tenants.work import claims
 from tests import servers
 from ui.doctor import CHECKS, examine, machine, models, proxy, stores
 from ui.doctor.finding import Finding
@@ -243,12 +244,12 @@ def test_embedders_that_do_not_fit_their_index_are_named(
     with acting_as(Tenant("acme", "admin")):
         Ingest().run([SourceDocument("a", "Возврат", "Возврат товара возможен в течение 14 дней.", "a.md")])
     assert codes(models.check_encoder(get_settings())) == [("warning", "encoder_missing")]
-    with simulator_thread(Knobs(models=("bge-m3:latest",))) as (_, url):
+    with simulator_thread(Knobs(models=("bge-m3:latest",), dimensions=384)) as (_, url):
         monkeypatch.setenv("OPORA_OLLAMA_URL", url)
         monkeypatch.setenv("OPORA_PROFILE", "ollama")
         get_settings.cache_clear()
         size, due = models.check_encoder(get_settings())
-    assert (size.status, size.code, size.params["dimensions"]) == ("problem", "dimensions_differ", 384)
+    assert (size.status, size.code, size.params["dimensions"]) == ("problem", "dimensions_foreign", 384)
     assert (due.code, due.command) == ("rebuild_due", "opora index rebuild --tenant acme")
 
 
@@ -261,6 +262,16 @@ def test_a_port_of_another_program_is_a_problem(installation: Settings, nowhere:
     with simulator_thread() as (_, url):
         port = int(url.rpartition(":")[2])
         assert codes(proxy.check_service(changed(installation, port=port))) == [("problem", "port_taken")]
+
+
+def test_the_service_of_the_data_folder_is_found_on_another_port(installation: Settings, nowhere: str) -> None:
+    port = int(nowhere.rpartition(":")[2])
+    claims.hold_index(changed(installation, port=port))
+    try:
+        (finding,) = proxy.check_service(installation)
+    finally:
+        claims.close_all()
+    assert (finding.code, str(finding.params["address"]).rpartition(":")[2]) == ("service_silent", str(port))
 
 
 def test_an_open_address_without_a_public_url_is_a_warning(installation: Settings) -> None:

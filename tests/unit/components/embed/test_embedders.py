@@ -110,7 +110,7 @@ def stock(passages: list[float], question: list[float], dimensions: int = 2) -> 
 @pytest.mark.parametrize("vector", [[1.0], [1.0, 0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0]])
 def test_vectors_that_no_index_could_hold_are_a_failure(vector: list[float]) -> None:
     # Written by hand: a vector that is not finite has no place in JSON.
-    with pytest.raises(ValueError, match="vector"):
+    with pytest.raises((ValueError, EmbeddingFailed), match=r"vector|embedding_differs"):
         dense._checked([vector], 1, stock([1.0, 0.0], [1.0, 0.0]))
     if len(vector) != 2:
         with pytest.raises(EmbeddingFailed):

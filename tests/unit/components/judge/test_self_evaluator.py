@@ -32,8 +32,10 @@ def test_a_quotation_is_worth_its_evidence() -> None:
     assert (found.answerability, found.relevance, found.confidence, found.quality) == ("fully", 0.7, 0.7, 100)
 
 
-def test_a_quotation_of_weak_evidence_is_poor() -> None:
-    assert evaluated(None, quoted=True, adequacy=0.3).quality == 50
+@pytest.mark.parametrize("judge", [None, FixedJudge()])
+def test_a_quotation_of_weak_evidence_answers_nothing(judge: FixedJudge | None) -> None:
+    found = evaluated(judge, quoted=True, adequacy=0.3)
+    assert (found.answerability, found.quality) == ("cannot", 50)
 
 
 def test_a_code_that_the_quotation_lacks_is_missing() -> None:

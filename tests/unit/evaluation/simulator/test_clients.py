@@ -8,10 +8,12 @@ import httpx
 import ollama
 import openai
 import pytest
+from typer.testing import CliRunner
 
 from components.answer.generative import AnswerForm, SentenceForm
 from components.models.structured import parsed
 from components.understand.condenser import CondensedForm
+from evaluation.simulator.__main__ import app
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
@@ -69,6 +71,21 @@ def chat_text(client: ollama.Client, text: str, schema: dict[str, object] | None
 def listed(name: str, **properties: object) -> dict[str, object]:
     items = {"type": "object", "properties": properties}
     return {"type": "object", "properties": {name: {"type": "array", "items": items}}}
+
+
+@pytest.mark.parametrize(("model", "dimensions"), [("bge-m3", 1024), ("bge-m3:latest", 1024), ("simulated-embed", 384)])
+def test_vectors_are_as_long_as_those_of_the_model(
+    simulator: Simulator, native: ollama.Client, model: str, dimensions: int
+) -> None:
+    assert len(native.embed(model, "pump").embeddings[0]) == dimensions
+
+
+def test_unknown_knobs_are_refused_in_one_line() -> None:
+    shown = CliRunner().invoke(app, ["--knobs", '{"bogus": 1}'])
+    assert shown.exit_code == 2
+    assert shown.stderr.count("\n") == 1
+    assert "bogus" in shown.stderr
+    assert "tokens_per_second" in shown.stderr
 
 
 def test_it_quotes_the_sentence_that_answers(simulator: Simulator, native: ollama.Client) -> None:

@@ -143,7 +143,9 @@ def test_a_cross_encoder_orders_what_is_graded(shop: Tenant, built: Callable[[st
     known = f"{{model: {CROSS_ENCODER}, file: {FILE}, cache_dir: {tmp_path}}}"
     question = "Насос, пароль, доставка: пароль"
     assert AskEngine().run(Turn("t", question)).evidence.passages[0].doc_id == "delivery"
-    turn, steps = built(profile("reader").replace("{model: BAAI/bge-reranker-v2-m3-int8}", known))(question)
+    turn, steps = built(profile("reader").replace("{model: BAAI/bge-reranker-v2-m3-int8, offline: false}", known))(
+        question
+    )
     assert steps[steps.index("rank") : steps.index("curated")] == ["rank", "rerank", "expand"]
     assert turn.evidence.passages[0].doc_id == "password"
 

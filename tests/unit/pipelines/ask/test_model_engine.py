@@ -90,6 +90,13 @@ def test_a_question_that_the_documents_do_not_answer_takes_one_call(deployed: De
     assert (turn.outcome, turn.reason, steps(made)) == ("refused", "llm_self_refusal", ["answer"])
 
 
+@pytest.mark.parametrize(("asked", "outcome"), [(E20, "answered"), (ABSENT, "refused")])
+def test_without_models_the_threshold_of_quotations_decides(deployed: Deployed, asked: Turn, outcome: str) -> None:
+    turn, _ = ask(deployed, asked, Fault(kind="500"))
+    assert (turn.outcome, turn.degraded) == (outcome, ("answer",))
+    assert (turn.draft is not None and turn.draft.quoted) is (outcome == "answered")
+
+
 def test_an_unknown_code_is_refused_without_a_call(deployed: Deployed) -> None:
     turn, made = ask(deployed, Turn("t", "Что означает ошибка E401 на стиральной машине?"))
     assert (turn.outcome, made) == ("refused", ())

@@ -40,7 +40,10 @@ def acme(installation: Settings) -> Iterator[Tenant]:
 @pytest.fixture
 def ollama(monkeypatch: pytest.MonkeyPatch, acme: Tenant) -> Iterator[Simulator]:
     """An Ollama server with both language models of the profile, and an embedder of another size."""
-    with simulator_thread(Knobs(models=("qwen3:4b-instruct", "qwen3:30b-instruct"))) as (simulator, url):
+    with simulator_thread(Knobs(models=("qwen3:4b-instruct", "qwen3:30b-instruct"), dimensions=384)) as (
+        simulator,
+        url,
+    ):
         monkeypatch.setenv("OPORA_OLLAMA_URL", url)
         # Its ingest profile is the one with the server's embedder.
         monkeypatch.setenv("OPORA_PROFILE", "ollama")
@@ -75,14 +78,36 @@ def test_a_test_measures_models_and_checks_their_forms(ollama: Simulator) -> Non
     assert {role: one.fault for role, one in results.items()} == {
         "fast": None,
         "strong": None,
-        "embedder": "dimensions_differ",
+        "embedder": "dimensions_foreign",
     }
     assert results["fast"].first_token_ms >= 100
     assert 20 < results["fast"].tokens_per_second <= 60
     assert results["embedder"].dimensions == 384
     fault = explained(results["embedder"], "en")
     assert "384 numbers" in fault
+    assert "bge-m3 has 1024" in fault
     assert "ingest/profiles/ollama.yaml" in fault
+
+
+@pytest.mark.parametrize(
+    ("model", "dimensions", "declared", "fault"),
+    [
+        ("bge-m3:latest", 1024, 384, "dimensions_misdeclared"),
+        ("bge-m3", 384, 1024, "dimensions_foreign"),
+        ("my-encoder", 384, 1024, "dimensions_differ"),
+    ],
+)
+def test_the_side_with_the_wrong_dimensions_is_named(model: str, dimensions: int, declared: int, fault: str) -> None:
+    assert model_checks._difference(model, dimensions, declared) == fault
+
+
+def test_a_name_without_a_tag_means_the_latest(ollama: Simulator) -> None:
+    embedder = next(one for one in named_models.profile("ollama").models if one.kind == "embedder")
+    for listed in ("bge-m3", "bge-m3:latest"):
+        ollama.set_knobs(Knobs(models=(listed,)))
+        assert lack(embedder, 5) is None
+    ollama.set_knobs(Knobs(models=("bge-m3:567m",)))
+    assert lack(embedder, 5) == "model_missing"
 
 
 def test_a_model_that_ignores_the_schema_is_named(ollama: Simulator) -> None:
@@ -155,14 +180,14 @@ def test_the_encoder_in_the_service_is_there_or_is_not(
 
 
 def test_the_command_shows_the_same(ollama: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct",)))
+    ollama.set_knobs(Knobs(models=("qwen3:4b-instruct",), dimensions=384))
     arguments = ["models", "test", "ollama", "--tenant", "acme"]
     shown = CliRunner().invoke(app, [*arguments, "--json"])
     assert shown.exit_code == 1
     assert {one["role"]: one["fault"] for one in json.loads(shown.stdout)} == {
         "fast": None,
         "strong": "model_missing",
-        "embedder": "dimensions_differ",
+        "embedder": "dimensions_foreign",
     }
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 1

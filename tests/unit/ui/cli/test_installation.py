@@ -131,3 +131,11 @@ def test_a_link_for_the_first_admin_is_printed_alone(tmp_path: Path) -> None:
     assert (refused.exit_code, "opora operator add" in refused.stderr) == (2, True)
     (size,) = json.loads(opora("tenant", "list", "--json").stdout)
     assert (size["documents"], size["chunks"] > 0, size["storage"] > 0) == (1, True, True)
+
+
+def test_a_command_without_a_tenant_asks_to_choose_one_of_several() -> None:
+    assert opora("index", "generations").exit_code == 0
+    Registry().add("club", name="Club", locale="en")
+    asked = opora("index", "rebuild")
+    assert asked.exit_code == 2
+    assert "There are several tenants, choose one: --tenant ID (club, shop)." in asked.stderr

@@ -117,3 +117,14 @@ def test_no_cell_is_lost(given_rows: list[list[str]]) -> None:
     text = "".join(block.text for block in markdown_blocks(parsed.text))
     for letter in "ab":
         assert text.count(letter) == sum(cell.count(letter) for row in given_rows for cell in row)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("Size,Price\nS,10\nM,12,free from 800\n", ("rows_overlong",)),
+        ("Prices of 2026\nSize,Price\nS,10,,\nM,12\n", ()),
+    ],
+)
+def test_rows_longer_than_the_header_are_flagged(text: str, flags: tuple[str, ...]) -> None:
+    assert formats.read("prices.csv", text.encode()).flags == flags
