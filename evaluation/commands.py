@@ -154,7 +154,7 @@ def report(
     locale: LocaleOption = "",
     as_json: Json = False,
 ) -> None:
-    """Show a kept run again."""
+    """Show a saved run again."""
     kept = load_run(which)
     if csv:
         from evaluation.report.haystack import write_csv
@@ -169,7 +169,7 @@ def compare(
     after: Annotated[str, typer.Argument(help=message("help.after"))] = "latest",
     as_json: Json = False,
 ) -> None:
-    """Hold two kept runs against each other. Exit code 1 when something that counts became worse."""
+    """Compare two saved runs. Exit code 1 at a significant loss."""
     from evaluation.compare import compare as compare_runs
     from evaluation.report import data, tables
 
@@ -184,7 +184,7 @@ def compare(
 
 @app.command("runs", help=message("help.runs"))
 def runs(as_json: Json = False) -> None:
-    """List the kept runs, oldest first."""
+    """List the saved runs, oldest first."""
     from evaluation.runs import Runs
     from settings import get_settings
 
@@ -200,7 +200,7 @@ def runs(as_json: Json = False) -> None:
 
 @app.command("phoenix", help=message("help.phoenix"))
 def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
-    """Bring a kept run into Phoenix, its sets as data sets and itself as an experiment on each."""
+    """Send a saved run to Phoenix: its sets as data sets, the run as an experiment on each."""
     from dataclasses import asdict
 
     from evaluation.report.phoenix import publish

@@ -42,6 +42,8 @@ from tenants.accounts.policy import Policy
 _ABSENT: frozenset[Reason] = frozenset({"no_relevant_context", "insufficient_context"})
 _ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
+_NAMING_TOPICS = frozenset({"greeting", "about_assistant", "chitchat"})
+"""Kinds of small talk whose reply names the topics of the tenant's policy."""
 
 
 @component
@@ -233,7 +235,9 @@ class OutcomeComposer:
         if kind == PLEA:
             return Reply(text("outcomes.clarify.plea", turn.locale))
         if kind in SMALL_TALK and turn.outcome == "irrelevant":
-            return Reply(text(f"outcomes.small_talk.{kind}", turn.locale))
+            topics = rules.topics(turn.locale)
+            section = "topics" if topics and kind in _NAMING_TOPICS else "small_talk"
+            return Reply(text(f"outcomes.{section}.{kind}", turn.locale, topics=topics))
         if turn.outcome in SHOWN and draft:
             return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":

@@ -111,7 +111,7 @@ class IntentClassifier(Nested):
     code is neither a plea nor off topic.
 
     A message that is off topic by a lower probability is let through with that `doubt`: it is off topic if the
-    knowledge base has nothing for it.
+    knowledge base has no match for it.
 
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.

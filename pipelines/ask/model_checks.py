@@ -65,7 +65,7 @@ class ModelResult:
 
     @property
     def command(self) -> str:
-        """Return the command that mends the fault, or an empty string."""
+        """Return the command that fixes the fault, or an empty string."""
         return model_servers.command(self.model, self.fault) if self.fault else ""
 
 

@@ -54,7 +54,7 @@ class Policy(BaseModel):
         description="Completes “I can answer questions about …” in the reply to an off-topic message.",
     )
     handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
-    top_k: int = Field(5, ge=1, le=20, description="Passages an answer may stand on.")
+    top_k: int = Field(5, ge=1, le=20, description="Passages that an answer may cite.")
     allowed_domains: tuple[Domain, ...] = Field(
         (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
     )
@@ -68,8 +68,8 @@ class Policy(BaseModel):
     )
     spent_budget_to_person: Literal["staffed", "always", "never"] = Field(
         "staffed",
-        description="When to call a person if all passes are made and no answer is confirmed; `staffed`: within the "
-        "hours in which people answer.",
+        description="When to call a person if every search pass is used and no answer is confirmed; `staffed`: within "
+        "the hours in which people answer.",
     )
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
         2, description="Questions in a row without an answer or an article before a person is called; 0: any number."
@@ -83,7 +83,8 @@ class Policy(BaseModel):
         "cost of each answer, where the chat fills a page.",
     )
     queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."
+        0,
+        description="Minutes a chat waits for a person before the assistant answers again; 0: until one takes it.",
     )
     chat_file_bytes: Annotated[int, Field(ge=0, le=MAX_FILE_SIZE)] = Field(
         5_000_000, description="Bytes of a file that a customer may send in a chat; 0: none."
@@ -99,7 +100,7 @@ class Policy(BaseModel):
     )
     chat_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None,
-        description="Days to keep chats that nobody waits in, counted from their last message; empty: all are kept.",
+        description="Days to keep a chat after its last message, unless a customer is waiting in it; empty: no limit.",
     )
     audit_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None, description="Days to keep turns in the audit; overrides the installation's."
@@ -123,13 +124,13 @@ class Policy(BaseModel):
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )
-    profile: ProfileName | Literal[""] = Field("", description="Which profile answers; empty: the installation's.")
+    profile: ProfileName | Literal[""] = Field("", description="Profile that answers; empty: the installation's.")
     streaming: Literal["verified", "optimistic"] = Field(
         "verified",
         description="Stream an answer once its sentences are verified, or while it is written, taken back if need be.",
     )
     spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="What calls of language models may cost a day; then answers are quotations."
+        None, description="Daily limit on the cost of language models; beyond it, answers only quote documents."
     )
     evaluation_hour: Annotated[int, Field(ge=0, le=23)] | None = Field(
         3, description="Hour at which the tenant's own evaluation questions are asked, every night; empty: never."

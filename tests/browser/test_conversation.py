@@ -494,7 +494,7 @@ def test_a_waiting_customer_says_where_to_reply(opened: Page, service: FakeServi
     form = opened.locator(".contact")
     expect(form).to_have_count(0)
     service.change(state="queued", owner="nobody", contact_wanted=True)
-    field, save = form.get_by_label("Если вы закроете чат, куда отправить ответ?"), form.get_by_role("button")
+    field, save = form.get_by_label("Куда прислать ответ, если вы закроете чат?"), form.get_by_role("button")
     service.refused_paths, service.refusal = {"/chats/chat-1/contact"}, (422, "contact_invalid")
     field.fill("Анна")
     save.click()

@@ -202,7 +202,7 @@ def test_the_playground_compares_two_settings_and_leaves_no_trace(
     assert page.text.count('id="answer-') == 2
     assert "Отличается:" in page.text
     assert "модель не вызывали" in page.text
-    assert "Шаги конвейера" in page.text
+    assert "Шаги пайплайна" in page.text
     same = post("/desk/playground", {"question": question, "both": "1"})
     assert "Не отличается от настройки А." in same.text
     assert (get("/insight?days=1").json()["turns"]["total"], len(get("/audit/export").text)) == before

@@ -80,7 +80,7 @@ def test_a_newcomer_reaches_the_first_point_and_learns_of_a_drop(editor: Browser
 
 
 def test_the_hour_is_set_at_the_desk(editor: Browser) -> None:
-    for hour, words in (("5", "Запуск каждый день в 05:00 (UTC)"), ("", "Ночной запуск выключен")):
+    for hour, words in (("5", "Прогон каждый день в 05:00 (UTC)"), ("", "Ночной прогон выключен")):
         assert editor.post("/desk/evaluation/hour", {"hour": hour}).status_code == 303
         assert words in editor.get("/desk/evaluation").text
     assert editor.post("/desk/evaluation/hour", {"hour": "77"}).status_code == 422

@@ -234,7 +234,11 @@ def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
     assert (answer["schema"], answer["outcome"], answer["locale"]) == ("turn.v1", "answered", "ru")
     assert answer["citations"][0]["doc_id"] == "return.txt"
     shown = opora("ask", "Можно вернуть товар?", "--locale", "en").stdout
-    assert "answered" in shown
+    assert "\nanswer, " in shown
+    greeted = opora("ask", "Здравствуйте!", "--locale", "en").stdout
+    assert "\nsmall talk, " in greeted
+    refused = opora("ask", "Что значит ошибка E999?", "--locale", "en").stdout
+    assert "\nrefusal: nothing similar in the documents, " in refused
     assert "[1]" in shown
     assert "return.txt" in shown
     assert "Вернуть товар можно за 7 дней." in shown

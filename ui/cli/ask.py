@@ -69,12 +69,11 @@ def request(question: str, locale: str, quality: str, contact: str = "") -> AskR
 def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str | None = None) -> None:
     """Print a turn for people: question, outcome, answer with [N], then the source of each [N]."""
     say = texts("cli", locale)
-    outcome = say(f"outcome.{answer.outcome}")
-    reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
+    outcome = _outcome(answer, locale)
     spent = say("turn.milliseconds", value=number(answer.meta.latency_ms, locale=locale or terminal_locale()))
     colour = "green" if answer.outcome == "answered" else "yellow"
     console.print(f"\n[bold]{escape(question)}[/]")
-    console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)
+    console.print(f"[{colour}]{outcome}[/], {spent}", highlight=False)
     if answer.answer.notice:
         notice = f"{say('turn.notice')}: {escape(answer.answer.notice)}"
         console.print(notice, style="italic", highlight=False)
@@ -95,3 +94,12 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
         excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
         quoted = say("turn.excerpt", excerpt=excerpt)
         console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
+
+
+def _outcome(answer: TurnAnswer, locale: str | None) -> str:
+    """Return the outcome of a turn for people, with its reason if that says more."""
+    if answer.routing.intent == "chitchat":
+        return texts("cli.outcome", locale)("small_talk")
+    outcome = texts("cli.outcome", locale)(answer.outcome)
+    reason = texts("desk.reason", locale)(answer.refusal_reason) if answer.refusal_reason else outcome
+    return outcome if reason in outcome else f"{outcome}: {reason}"

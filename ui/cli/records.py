@@ -22,12 +22,13 @@ from tenants.privacy.persons import Person
 from ui.api.gap import gap_as_json
 from ui.api.records import exported, summary, whole
 from ui.cli.articles import articles_service
-from ui.cli.terminal import CommandGroup, Json, print_json, print_result, print_table, write_lines
+from ui.cli.terminal import CommandGroup, Json, print_json, print_result, print_table, texts, write_lines
 
 audit_group = CommandGroup("records", prefix="audit_")
 gap_group = CommandGroup("records", prefix="gap_")
 person_group = CommandGroup("records", prefix="person_")
 message = audit_group.message
+reason_text = texts("desk.reason")
 
 Since = Annotated[datetime | None, typer.Option("--since", help=message("help.since"))]
 Until = Annotated[datetime | None, typer.Option("--until", help=message("help.until"))]
@@ -172,7 +173,13 @@ def gap_list(
         print_json([[gap_as_json(gap) for gap in group.gaps] for group in groups])
         return
     rows = (
-        (gap.gap_id, gap.count, gap.reason, f"{'  ' * (position > 0)}{gap.question}", ", ".join(gap.doc_ids))
+        (
+            gap.gap_id,
+            gap.count,
+            reason_text(gap.reason),
+            f"{'  ' * (position > 0)}{gap.question}",
+            ", ".join(gap.doc_ids),
+        )
         for group in groups
         for position, gap in enumerate(group.gaps)
     )

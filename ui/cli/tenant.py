@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from components.language.texts import terminal_locale, text
+from components.language.texts import keys, terminal_locale, text
 from pipelines.ask.settings_changes import undo as undo_change
 from settings import get_settings
 from tenants.access import issued_tokens
@@ -80,11 +80,21 @@ def _print_policy(now: Policy) -> None:
         (
             name,
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
-            Policy.model_fields[name].description,
+            _meaning(name),
         )
         for name, value in now.model_dump(mode="json").items()
     )
     print_table((policy_message(name) for name in ("name", "value", "meaning")), rows)
+
+
+def _meaning(name: str) -> str:
+    """Return what a setting means, in the words of the desk unless the value looks different there."""
+    locale = terminal_locale()
+    own = f"policy.field.{name}"
+    if keys(own):
+        return text(own, locale)
+    label, hint = (text(f"desk.settings.policy.{name}.{part}", locale) for part in ("label", "hint"))
+    return f"{label}. {hint}"
 
 
 @group.installation_command("suspend")

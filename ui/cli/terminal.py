@@ -6,6 +6,7 @@ standard output holds JSON and nothing else; everything for people goes to stand
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -38,6 +39,8 @@ DEFAULT_TENANT = "default"
 """Default tenant."""
 SUBJECT = "cli"
 _FAULT = 2
+_ID = re.compile(r"(?:[a-z]{1,10}[-_])?[0-9a-f-]{8,20}")
+"""A short id. A longer one would leave too little of 80 columns for the rest of its row."""
 
 
 class Message(Protocol):
@@ -316,7 +319,7 @@ def progress_bar(label: str) -> Iterator["Progress"]:
 
 
 def print_finding(status: Literal["ok", "warning", "problem"], subject: str, words: str, command: str = "") -> None:
-    """Print a result of a check, and below it the command that mends it."""
+    """Print a result of a check, and below it the command that fixes it."""
     from rich.markup import escape
 
     colour = {"ok": "green", "warning": "yellow", "problem": "red"}[status]
@@ -341,15 +344,21 @@ def print_result(result: R, show: Callable[[R], object], *, as_json: bool) -> No
 
 
 def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows of cells under headers. Cells are folded, never truncated: ids are copied into the next command."""
+    """Print rows of cells under headers. Cells are folded, never truncated; ids are copied into the next command, so a
+    column of short ids stays on one line.
+    """
     from rich.markup import escape
     from rich.table import Table
 
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     table = Table()
-    for header in headers:
-        table.add_column(header, overflow="fold")
-    for row in rows:
-        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
+    for position, header in enumerate(headers):
+        column = [row[position] for row in cells if row[position]]
+        longest = max(map(len, column), default=0)
+        are_ids = bool(column) and all(map(_ID.fullmatch, column))
+        table.add_column(header, overflow="fold", no_wrap=are_ids, min_width=longest if are_ids else None)
+    for row in cells:
+        table.add_row(*map(escape, row))
     terminal_console().print(table)
 
 

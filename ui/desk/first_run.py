@@ -38,7 +38,7 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
     @opens(scope=None)
     def show_first_run(secret: str) -> Response:
         first_run.check(secret)
-        return desk.public("first_run.html", secret=secret, locales=LOCALES)
+        return desk.public("first_run.html", secret=secret, locales=LOCALES, least=operators.MIN_PASSWORD)
 
     @endpoints.post(_LINK)
     @opens(scope=None)
@@ -62,7 +62,14 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
             except Invalid as refused:
                 fault = problems.detail(refused)
                 return desk.public(
-                    "first_run.html", 422, secret=secret, locales=LOCALES, given=given, chosen=locale, fault=fault
+                    "first_run.html",
+                    422,
+                    secret=secret,
+                    locales=LOCALES,
+                    least=operators.MIN_PASSWORD,
+                    given=given,
+                    chosen=locale,
+                    fault=fault,
                 )
             return pages.signed_in(back_to(_WELCOME), request, admin)
 

@@ -17,7 +17,7 @@ from tenants.access import quotas
 from tenants.accounts import policy, registry
 from tenants.accounts.registry import Registry
 from tenants.core.errors import Conflict, Invalid, OporaError
-from tenants.desk import invitations, sessions
+from tenants.desk import invitations, operators, sessions
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
@@ -109,7 +109,12 @@ def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
     @opens(scope=None)
     def show_invitation(secret: str) -> Response:
         return desk.public(
-            "tenants/invitation.html", secret=secret, tenant=invitations.check(secret), login="", name=""
+            "tenants/invitation.html",
+            secret=secret,
+            tenant=invitations.check(secret),
+            login="",
+            name="",
+            least=operators.MIN_PASSWORD,
         )
 
     @endpoints.post(_INVITATION)
@@ -123,6 +128,7 @@ def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
                 admin = invitations.accept(secret, login=login, password=password, name=name)
             except Invalid as refused:
                 given = {"secret": secret, "tenant": tenant, "login": login, "name": name}
+                given["least"] = operators.MIN_PASSWORD
                 return desk.public("tenants/invitation.html", 422, **given, fault=problems.detail(refused))
             return pages.signed_in(back_to(_WELCOME), request, admin)
 

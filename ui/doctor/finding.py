@@ -34,7 +34,7 @@ class Finding:
 
     :param key: of the text in the locale files.
     :param params: values for the text; never secrets.
-    :param command: the command that mends it, or an empty string.
+    :param command: the command that fixes it, or an empty string.
     """
 
     check: Check

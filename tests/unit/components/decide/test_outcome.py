@@ -156,7 +156,7 @@ def test_a_tenant_may_ask_for_more_confidence_in_quotations(rules: dict[str, Pol
 def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
     assert composed(drafted=GOOD).reply.notice is None
     notice = composed(drafted=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
-    assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, спросите сотрудника."
+    assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, обратитесь к сотруднику."
 
 
 def test_a_truncated_list_is_announced() -> None:
@@ -235,6 +235,8 @@ def test_offer_fits_what_is_cancelled(rules: dict[str, Policy], question: str, o
 def test_topics_are_named_off_topic(rules: dict[str, Policy], intent: Intent, locale: str, topics: str) -> None:
     rules["now"] = Policy(topics_ru="доставке и возврате", topics_en="delivery and returns")
     assert topics in composed("?", fixed=Reading(intent, 1.0, "none"), locale=locale).reply.text
+    talk = Reading("chitchat", 1.0, kind="about_assistant")
+    assert topics in composed("?", fixed=talk, locale=locale).reply.text
 
 
 ALWAYS_OPEN = Hours(zone="UTC", week=dict.fromkeys(WEEKDAYS, ("00:00-24:00",)))
