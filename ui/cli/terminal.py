@@ -232,8 +232,8 @@ def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
         registry.add(tenant_id, name=name, locale=locale)
 
 
-def first_tenant(named: str) -> str:
-    """Return the named tenant, the only one, or the default one, which is created in an empty installation.
+def chosen_tenant(named: str) -> str:
+    """Return the named tenant, the only one, or the default one, which an empty installation does not have yet.
 
     :raises NotFound: `tenant_unknown`.
     :raises Invalid: `tenant_unnamed`, if there are several.
@@ -247,8 +247,14 @@ def first_tenant(named: str) -> str:
         return known[0]
     if known and DEFAULT_TENANT not in known:
         raise Invalid("tenant_unnamed", tenants=", ".join(known))
-    ensure_tenant(DEFAULT_TENANT, terminal_locale())
     return DEFAULT_TENANT
+
+
+def first_tenant(named: str) -> str:
+    """Return the same tenant; create the default one in an empty installation."""
+    tenant_id = chosen_tenant(named)
+    ensure_tenant(tenant_id, terminal_locale())
+    return tenant_id
 
 
 @contextmanager
