@@ -68,7 +68,7 @@ def answers(
         if tenant:
             check_data_is_free()
         asked = chosen_pipeline(pipeline, tenant)
-        plan = Plan(**({"data": data} if data else {}), pipeline=asked, concurrency=concurrency)
+        plan = Plan(**({"data": data} if data else {}), pipeline=asked, concurrency=concurrency, evaluators=None)
         with progress_bar("") as progress:
             measured = _measure(key, cases, corpus, tenant, plan, shown_by(progress))
     except MissingData as error:

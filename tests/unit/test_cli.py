@@ -253,6 +253,13 @@ def test_a_question_goes_to_the_only_tenant_and_a_failure_ends_with_1(monkeypatc
     assert "acme, globex" in several.stderr
 
 
+def test_a_row_without_a_question_is_named_by_its_number(tmp_path: Path) -> None:
+    opora("tenant", "add", "shop")
+    (tmp_path / "rows.csv").write_text("question;answer\n;4\n", encoding="utf-8")
+    result = opora("evaluation", "import", str(tmp_path / "rows.csv"), "--tenant", "shop")
+    assert (result.exit_code, result.stderr) == (1, "Row 2: Write a question.\n")
+
+
 def test_a_data_folder_in_use_is_said(articles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opora("ingest", str(articles))
 
