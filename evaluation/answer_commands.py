@@ -12,7 +12,8 @@ from evaluation.terminal import (
     Data,
     Html,
     Pipeline,
-    checked_pipeline,
+    check_data_is_free,
+    chosen_pipeline,
     load_run,
     message,
     show_run,
@@ -32,6 +33,7 @@ from ui.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from evaluation.cases import Case
     from evaluation.metrics.claims import GradedClaim
     from evaluation.run import Plan, Progress
     from evaluation.runs import Run, SetRun
@@ -50,6 +52,7 @@ def answers(
     as_json: Json = False,
 ) -> None:
     """Score answers by an answer key; keep the run."""
+    from evaluation.datasets.answer_keys import read_key
     from evaluation.datasets.rows import MissingData
     from evaluation.report.answers import write_answers
     from evaluation.run import Plan, finished
@@ -57,13 +60,17 @@ def answers(
     from evaluation.summaries import keep
     from settings import get_settings
 
+    if key is None and (corpus or tenant):
+        raise Invalid("key_missing")
     runs = Runs(get_settings().data_dir.resolve())
-    plan = Plan(
-        **({"data": data} if data else {}), **checked_pipeline(pipeline), concurrency=concurrency, evaluators=None
-    )
     try:
+        cases = read_key(key) if key else ()
+        if tenant:
+            check_data_is_free()
+        asked = chosen_pipeline(pipeline, tenant)
+        plan = Plan(**({"data": data} if data else {}), pipeline=asked, concurrency=concurrency, evaluators=None)
         with progress_bar("") as progress:
-            measured = _measure(key, corpus, tenant, plan, shown_by(progress))
+            measured = _measure(key, cases, corpus, tenant, plan, shown_by(progress))
     except MissingData as error:
         raise Invalid("key_absent", path=str(error.path)) from error
     run = finished(measured.name, [measured], plan)
@@ -75,15 +82,19 @@ def answers(
     show_run(run, html, None, checked_locale(locale) or terminal_locale(), as_json)
 
 
-def _measure(key: Path | None, corpus: Path | None, tenant: str, plan: "Plan", progress: "Progress") -> "SetRun":
+def _measure(
+    key: Path | None,
+    cases: "tuple[Case, ...]",
+    corpus: Path | None,
+    tenant: str,
+    plan: "Plan",
+    progress: "Progress",
+) -> "SetRun":
     from evaluation import workspace
-    from evaluation.datasets.answer_keys import over_corpus, over_own_passages, read_key, vkcloud_answers
+    from evaluation.datasets.answer_keys import over_corpus, over_own_passages, vkcloud_answers
     from evaluation.run import measure_set, measure_tenant
     from settings import get_settings
 
-    if key is None and (corpus or tenant):
-        raise Invalid("key_missing")
-    cases = read_key(key) if key else ()
     if key and tenant:
         return measure_tenant(key.stem, cases, tenant, plan, progress)
     workspace.enter(get_settings().data_dir / "evaluation")

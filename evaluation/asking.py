@@ -63,13 +63,20 @@ def ask_case(ask: Ask, case: Case) -> Record:
     begun = begin(request, history=history)
     turn, steps = ask.finish(begun)
     spent = (perf_counter() - started_at) * 1_000
-    record = replace(recorded(case, turn), milliseconds=spent, steps=steps.milliseconds)
+    trace_id = "" if ask.sender is None else traces.trace_id(turn.turn_id)
+    answer = answer_of(turn, trace_id=trace_id, steps=steps, latency_ms=spent)
+    record = replace(
+        recorded(case, turn),
+        milliseconds=spent,
+        steps=steps.milliseconds,
+        calls=answer.meta.llm_calls,
+        tokens=answer.meta.tokens.get("total", 0),
+        trace_id=trace_id,
+    )
     if ask.sender is None:
         return record
-    trace_id = traces.trace_id(turn.turn_id)
-    answer = answer_of(turn, trace_id=trace_id, steps=steps, latency_ms=spent)
     ask.sender.take(Trace.of(request, begun, steps, answer, asked_at=asked_at, pipeline=ask.engine.digest))
-    return replace(record, trace_id=trace_id)
+    return record
 
 
 def conversation(ask: Ask, case: Case) -> tuple[Exchange, ...]:

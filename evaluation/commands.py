@@ -1,5 +1,6 @@
 """`opora evaluate`: measure, compare, and show earlier measurements."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,8 @@ from evaluation.terminal import (
     Junit,
     Pipeline,
     RunArgument,
-    checked_pipeline,
+    check_data_is_free,
+    chosen_pipeline,
     load_run,
     message,
     show_run,
@@ -37,7 +39,7 @@ from ui.cli.terminal import (
 if TYPE_CHECKING:
     from typer._click.core import Context
 
-    from evaluation.cases import Skipped
+    from evaluation.cases import Case, Skipped
     from evaluation.evaluators.added import AddedEvaluators
     from evaluation.run import Plan, Progress
     from evaluation.runs import SetRun
@@ -85,13 +87,18 @@ def run(
 
     chosen_runs = Runs(get_settings().data_dir.resolve())
     data_folder = {"data": data} if data else {}
-    plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, evaluators=_added(evaluators))
     of_sets = all(name in DATA_SETS for name in names)
+    files = {} if of_sets else {Path(name).stem: _chosen_cases(name, tag, sealed) for name in names}
+    if files:
+        check_data_is_free()
+    added = _added(evaluators)
+    asked = chosen_pipeline(pipeline, "" if of_sets else tenant)
+    plan = Plan(**data_folder, pipeline=asked, concurrency=concurrency, evaluators=added)
     with progress_bar("") as progress:
         if of_sets:
             measured = _measure_sets(names, plan, shown_by(progress))
         else:
-            measured = _measure_files(names, tenant, tag, sealed, plan, shown_by(progress))
+            measured = _measure_files(files, tenant, plan, shown_by(progress))
     finished_run = finished(" ".join(names), measured, plan)
     chosen_runs.save(finished_run)
     if not of_sets:
@@ -123,26 +130,27 @@ def _measure_sets(names: list[str], plan: "Plan", progress: "Progress") -> "list
     return measured
 
 
-def _measure_files(
-    names: list[str], tenant: str, tags: list[str], sealed: bool, plan: "Plan", progress: "Progress"
-) -> "list[SetRun | Skipped]":
+def _chosen_cases(name: str, tags: list[str], sealed: bool) -> "tuple[Case, ...]":
+    """Return the cases of a file that have one of the tags. Raises `Invalid`: `dataset_unknown`, `cases_empty`."""
     from evaluation.datasets.casefile import read_cases
+
+    path = Path(name)
+    if not path.is_file():
+        raise Invalid("dataset_unknown", name=name, names=", ".join(DATA_SETS))
+    chosen = tuple(
+        case for case in read_cases(path) if (sealed or not case.sealed) and (not tags or set(tags) & set(case.tags))
+    )
+    if not chosen:
+        raise Invalid("cases_empty", path=name)
+    return chosen
+
+
+def _measure_files(
+    files: "Mapping[str, tuple[Case, ...]]", tenant: str, plan: "Plan", progress: "Progress"
+) -> "list[SetRun | Skipped]":
     from evaluation.run import measure_tenant
 
-    measured: list[SetRun | Skipped] = []
-    for name in names:
-        path = Path(name)
-        if not path.is_file():
-            raise Invalid("dataset_unknown", name=name, names=", ".join(DATA_SETS))
-        chosen = tuple(
-            case
-            for case in read_cases(path)
-            if (sealed or not case.sealed) and (not tags or set(tags) & set(case.tags))
-        )
-        if not chosen:
-            raise Invalid("cases_empty", path=name)
-        measured.append(measure_tenant(path.stem, chosen, tenant, plan, progress))
-    return measured
+    return [measure_tenant(name, cases, tenant, plan, progress) for name, cases in files.items()]
 
 
 @app.command("report", help=message("help.report"))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from components.language.texts import terminal_locale
-from tenants.core.errors import Invalid
-from ui.cli.terminal import print_json, terminal_console, texts
+from tenants.core.errors import Busy, Invalid
+from ui.cli.terminal import acting_for, print_json, terminal_console, texts
 
 if TYPE_CHECKING:
     from evaluation.runs import Run
@@ -24,15 +24,36 @@ Html = Annotated[Path | None, typer.Option("--html", help=message("help.html"), 
 Junit = Annotated[Path | None, typer.Option("--junit", help=message("help.junit"), dir_okay=False)]
 
 
-def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
-    """Return the pipeline to measure, after a check if it is not our own. Raises `Invalid`: `pipeline_faulty`."""
-    if pipeline is None:
-        return {}
-    from pipelines.lint import lint_file
+def chosen_pipeline(pipeline: Path | None, tenant: str = "") -> Path:
+    """Return the pipeline to measure, and name it on standard error.
 
-    if findings := lint_file(pipeline):
+    :param pipeline: the file that the command names; it is checked.
+    :param tenant: whose customers' pipeline is measured if no file is named; the installation's if empty.
+    :raises Invalid: `pipeline_faulty`.
+    """
+    from pipelines.ask import profiles
+    from pipelines.lint import lint_file
+    from settings import get_settings
+
+    if pipeline is None and tenant:
+        with acting_for(tenant):
+            pipeline = profiles.path_of(profiles.chosen())
+    elif pipeline is None:
+        pipeline = profiles.path_of(get_settings().profile)
+    elif findings := lint_file(pipeline):
         raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].describe(terminal_locale()))
-    return {"pipeline": pipeline}
+    typer.echo(message("asked", path=str(pipeline)), err=True)
+    return pipeline
+
+
+def check_data_is_free() -> None:
+    """Raise `Busy` with the code `data_in_service` while a service runs: the baseline reads the whole index."""
+    from settings import get_settings
+    from tenants.work import claims
+
+    settings = get_settings()
+    if claims.index_is_held(settings):
+        raise Busy("data_in_service", address=settings.browsed_at)
 
 
 def load_run(which: str) -> "Run":
@@ -63,3 +84,5 @@ def show_run(run: "Run", html: Path | None, junit: Path | None, locale: str, as_
         tables.print_set(console, report, locale)
     tables.print_targets(console, [judged for report in reports for judged in report.targets()], locale)
     typer.echo(message("kept", run=run.run_id), err=True)
+    if html is None:
+        typer.echo(message("page_hint"), err=True)

@@ -15,6 +15,9 @@ from settings import get_settings
 
 _COMMENT = re.compile(r"^ {6,}(?P<name>[\w-]+):.*?\s# (?P<text>.+)$")
 _STEP = re.compile(r"^ {2}(?P<name>[\w-]+):\s*(?:#.*)?$")
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
+_JINJA = re.compile(r"\{\{-?\s*(?P<expression>.*?)\s*-?\}\}", re.DOTALL)
+_ROUTERS = "haystack.components.routers."
 _ESCAPED = {"&": "#amp;", "<": "#lt;", ">": "#gt;", '"': "#quot;", "#": "#35;"}
 _KEYWORDS = frozenset(
     "call class classDef click default end flowchart graph href interpolate linkStyle style subgraph".split()
@@ -55,7 +58,7 @@ def mermaid(source: str) -> str:
     components = definition["components"]
     comments = _comments(source)
     nodes = (f'{_id(name)}["{"<br>".join(_label(name, spec, comments))}"]' for name, spec in components.items())
-    arrows = map(str, _connections(definition.get("connections") or (), list(components)))
+    arrows = map(str, _connections(definition.get("connections") or (), components))
     return "\n  ".join(["flowchart TD", *nodes, *arrows]) + "\n"
 
 
@@ -65,9 +68,11 @@ def overview(source: str) -> str:
     Steps from other packages than ours belong to the box before them. An arrow that a longer way implies is left out.
     """
     definition = yaml.safe_load(source)
-    boxes = _boxes(definition["components"])
+    components = definition["components"]
+    arrows = _connections(definition.get("connections") or (), components)
+    # A profile adds its steps at the end. In the order of the flow, boxes cannot lead back to each other.
+    boxes = _boxes({step: components[step] for step in _in_order(arrows, list(components))})
     number = {step: index for index, (_, steps) in enumerate(boxes) for step in steps}
-    arrows = _connections(definition.get("connections") or (), list(number))
     forward = {(number[arrow.sender], number[arrow.receiver]) for arrow in arrows if not arrow.loop}
     forward = {(sender, receiver) for sender, receiver in forward if sender != receiver}
     loops = {
@@ -81,7 +86,7 @@ def overview(source: str) -> str:
 
 
 def _boxes(components: Mapping[str, Mapping[str, object]]) -> list[tuple[str, list[str]]]:
-    """Return the packages of the steps, in the order of the file, each with its neighbouring steps."""
+    """Return the packages of the steps in the given order, each with its neighbouring steps."""
     boxes: list[tuple[str, list[str]]] = []
     for name, spec in components.items():
         package, _, rest = str(spec["type"]).partition(".")
@@ -90,6 +95,18 @@ def _boxes(components: Mapping[str, Mapping[str, object]]) -> list[tuple[str, li
             boxes.append((kind, []))
         boxes[-1][1].append(_escaped(name))
     return boxes
+
+
+def _in_order(arrows: Sequence[Connection], steps: Sequence[str]) -> list[str]:
+    """Return each step after those that lead to it, otherwise in the order of the file."""
+    before: dict[str, set[str]] = {step: set() for step in steps}
+    for arrow in arrows:
+        if not arrow.loop:
+            before[arrow.receiver].add(arrow.sender)
+    ordered: dict[str, None] = {}
+    while len(ordered) < len(before):
+        ordered[next(step for step in steps if step not in ordered and before[step] <= ordered.keys())] = None
+    return list(ordered)
 
 
 def _reduced(arrows: set[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -116,10 +133,18 @@ def _label(name: str, spec: Mapping[str, object], comments: Mapping[tuple[str, s
 
 
 def _formatted(name: str, value: object) -> str:
-    """Return a parameter's value; a nested component by its class alone."""
+    """Return a parameter's value; a nested component by its class alone, a route by its output and condition."""
+    if isinstance(value, dict) and "type" in value:
+        return _class(value["type"])
+    if isinstance(value, dict) and "condition" in value:
+        return f"{value.get('output_name')} if {_formatted('condition', value['condition'])}"
     if isinstance(value, dict):
-        return _class(value["type"]) if "type" in value else ", ".join(f"{key} {inner}" for key, inner in value.items())
-    return _class(value) if name == "type_" else str(value)
+        return ", ".join(f"{key} {_formatted(str(key), inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return "; ".join(_formatted(name, inner) for inner in value)
+    if name == "type_":
+        return _MODULES.sub("", str(value))
+    return _JINJA.sub(r"\g<expression>", str(value))
 
 
 def _class(path: object) -> str:
@@ -137,13 +162,19 @@ def _comments(source: str) -> dict[tuple[str, str], str]:
     return comments
 
 
-def _connections(connections: Sequence[Mapping[str, object]], steps: Sequence[str]) -> list[Connection]:
-    """Return the arrows between steps, each once, with the names of the sockets that receive what it carries."""
+def _connections(
+    connections: Sequence[Mapping[str, object]], components: Mapping[str, Mapping[str, object]]
+) -> list[Connection]:
+    """Return the arrows between steps, each once, with the names of the sockets that receive what it carries.
+
+    An arrow from a stock router has the name of the router's output.
+    """
     carried: dict[tuple[str, str], dict[str, None]] = {}
     for connection in connections:
         (sender, socket), (receiver, into) = (str(connection[end]).split(".")[:2] for end in ("sender", "receiver"))
-        carried.setdefault((sender, receiver), {})[socket if into == "value" else into] = None
-    back = _back_edges({name: [receiver for sender, receiver in carried if sender == name] for name in steps})
+        by_output = into == "value" or str(components[sender]["type"]).startswith(_ROUTERS)
+        carried.setdefault((sender, receiver), {})[socket if by_output else into] = None
+    back = _back_edges({name: [receiver for sender, receiver in carried if sender == name] for name in components})
     return [
         Connection(sender, receiver, ", ".join(sockets), (sender, receiver) in back)
         for (sender, receiver), sockets in carried.items()

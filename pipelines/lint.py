@@ -6,6 +6,7 @@ you would run.
 """
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,7 +16,7 @@ from pathlib import Path
 import yaml
 from haystack import Pipeline
 
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from components.turn import PASSES, Turn
 from pipelines import definition
 from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS
@@ -332,10 +333,14 @@ def deployed() -> list[Path]:
     return sorted([*folder.glob("*/*.yaml"), *folder.glob(f"*/{definition.PROFILES}/*.yaml")])
 
 
-def main(paths: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Print the findings in the given files, or in all deployed pipelines. Return 1 if there are any."""
-    locale = get_settings().default_locale
-    files = [Path(path) for path in paths] or deployed()
+    locale = terminal_locale()
+    parser = ArgumentParser(prog="python -m pipelines.lint", description=text("lint.help", locale))
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    files = parser.parse_args(arguments).files or deployed()
+    if missing := [str(path) for path in files if not path.is_file()]:
+        parser.error(text("lint.no_file", locale, paths=", ".join(missing)))
     lines: list[str] = []
     for path in files:
         findings = lint_file(path)

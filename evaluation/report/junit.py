@@ -10,7 +10,7 @@ _CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)}
 
 
 def as_junit(run: Run, reports: Sequence[SetReport]) -> str:
-    """Report cases with a required outcome one by one, and the targets of a set as a whole.
+    """Report cases with a required outcome or without an answer one by one, and the targets of a set as a whole.
 
     A question whose article was not found is no failure here: a benchmark is judged by its targets.
     """
@@ -30,7 +30,7 @@ def as_junit(run: Run, reports: Sequence[SetReport]) -> str:
 
 def _demanded(set_run: SetRun) -> Iterator[Xml.Element]:
     for record in set_run.records:
-        if record.case.demands:
+        if record.case.demands or record.case.answerable is False:
             case = Xml.Element("testcase", name=_text(record.case.case_id), classname=set_run.name)
             case.set("time", f"{record.milliseconds / 1_000:.3f}")
             if missing := missed(record):

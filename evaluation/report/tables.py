@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
-from components.language.texts import text
+from components.language.texts import keys, text
 from evaluation.compare import Comparison, Difference
-from evaluation.metrics.claims import ThresholdChoice, points_at_shares
+from evaluation.metrics.claims import MIN_CLAIMS, ThresholdChoice, points_at_shares
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import Advice, Rate, false_answers_at
@@ -26,17 +27,14 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     """The figures of one set as a table, then its outcomes and its curve."""
     table = Table(title=f"{report.name}  n={report.n}  {report.seconds:.1f} s", title_justify="left")
     for column in ("figure", "value", "interval", "n", "reference"):
-        is_left = column == "figure"
-        table.add_column(
-            text(f"evaluation.table.{column}", locale), justify="left" if is_left else "right", no_wrap=True
-        )
+        _add_column(table, column, locale, justify="left" if column == "figure" else "right")
     for name, figure in report.figures.items():
         reference = report.reference.get(name)
         interval = (
             "" if figure.low == figure.high else f"{formatted(name, figure.low)} – {formatted(name, figure.high)}"
         )
         table.add_row(
-            name,
+            escape(figure_name(name, locale)),
             formatted(name, figure.value),
             interval,
             str(figure.n),
@@ -54,10 +52,19 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     for failure in report.failures[:FAILURES_SHOWN]:
         shortened = {name: _short(value) for name, value in asdict(failure).items()}
         console.print("  " + escape(text("evaluation.table.failure", locale, **shortened)), highlight=False)
+    if report.n < MIN_CLAIMS:
+        return
     if report.claims:
         console.print(_claims_table(report, locale))
     elif report.curve:
         console.print(_curve_table(report, locale))
+
+
+def _add_column(table: Table, column: str, locale: str, justify: JustifyMethod = "left") -> None:
+    """Add a column. On a narrow screen names are folded; headers and values stay whole."""
+    named = column in ("set", "figure", "demand")
+    header = text(f"evaluation.table.{column}", locale)
+    table.add_column(header, justify=justify, overflow="fold", no_wrap=not named, min_width=len(header))
 
 
 def _curve_table(report: SetReport, locale: str) -> Table:
@@ -95,7 +102,9 @@ def _claims_table(report: SetReport, locale: str) -> Table:
 
 
 def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: int, locale: str) -> None:
-    """Print the answers that thresholds of `confidence` would claim, and the share of right ones."""
+    """Print the answers that thresholds of `confidence` would claim, and the share of right ones, if that says much."""
+    if graded < MIN_CLAIMS:
+        return
     table = Table(title=text("evaluation.table.choices", locale, n=graded), title_justify="left")
     for column in ("threshold", "claims", "claimed", "right", "interval"):
         table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
@@ -130,10 +139,7 @@ def print_targets(console: Console, judged: Sequence[TargetResult], locale: str)
     table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
     named = any(judged_target.target.set for judged_target in judged)
     for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
-        # On a narrow screen names are folded; values stay whole.
-        table.add_column(
-            text(f"evaluation.table.{column}", locale), overflow="fold", no_wrap=column in ("value", "met")
-        )
+        _add_column(table, column, locale)
     for judged_target in judged:
         met = text(f"evaluation.table.{'yes' if judged_target.met else 'no'}", locale)
         demand = judged_target.target.demand
@@ -141,7 +147,7 @@ def print_targets(console: Console, judged: Sequence[TargetResult], locale: str)
             demand = f"{demand} = {judged_target.reference + judged_target.target.over_reference:.3f}"
         table.add_row(
             *([judged_target.target.set] if named else []),
-            judged_target.target.figure,
+            escape(figure_name(judged_target.target.figure, locale)),
             demand,
             f"{judged_target.value:.3f}",
             f"[green]{met}[/]" if judged_target.met else f"[bold red]{met}[/]",
@@ -156,20 +162,27 @@ def _short(words: str) -> str:
 
 def formatted(name: str, value: float) -> str:
     """Format a figure by its kind."""
-    return f"{value:.1f}" if "_ms_" in name else f"{value:.3f}"
+    return f"{value:.{_digits(name)}f}"
+
+
+def _digits(name: str) -> int:
+    return 1 if "_ms_" in name or name == "tokens" else 3
 
 
 def print_comparison(console: Console, comparison: Comparison, locale: str) -> None:
     """Print the changes between two runs, set by set; unchanged figures are only counted."""
     for node, parameter, before, after in comparison.parameters:
         console.print(f"{node}.{parameter}: {before} → {after}", highlight=False)
-    table = Table(title=f"{comparison.before} → {comparison.after}", title_justify="left")
-    for column in ("set", "figure", "before", "after", "change", "interval", "n", "verdict"):
-        table.add_column(text(f"evaluation.table.{column}", locale), no_wrap=True)
+    console.print(f"{comparison.before} → {comparison.after}", style="italic", highlight=False)
     changed = [difference for difference in comparison.differences if difference.change]
-    for difference in changed:
-        table.add_row(*_difference_row(difference, locale))
-    if changed:
+    for name in dict.fromkeys(difference.set for difference in changed):
+        # One table for each set, without rules between the columns: on 80 characters there is no room for more.
+        table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in ("figure", "before", "after", "change", "interval", "n", "verdict"):
+            _add_column(table, column, locale, justify="left" if column in ("figure", "verdict") else "right")
+        for difference in changed:
+            if difference.set == name:
+                table.add_row(*_difference_row(difference, locale))
         console.print(table)
     for name, cases in comparison.broken.items():
         console.print(text("evaluation.table.broken", locale, set=name, cases=", ".join(cases)), highlight=False)
@@ -184,13 +197,13 @@ def print_comparison(console: Console, comparison: Comparison, locale: str) -> N
 
 def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
     colour = {"worse": "bold red", "better": "green"}.get(difference.verdict, "dim")
+    digits = _digits(difference.figure)
     return (
-        difference.set,
-        difference.figure,
+        escape(figure_name(difference.figure, locale)),
         formatted(difference.figure, difference.before),
         formatted(difference.figure, difference.after),
-        f"{difference.change:+.3f}",
-        f"{difference.low:+.3f} – {difference.high:+.3f}",
+        f"{difference.change:+.{digits}f}",
+        f"{difference.low:+.{digits}f} – {difference.high:+.{digits}f}",
         str(difference.n),
         f"[{colour}]{text(f'evaluation.verdict.{difference.verdict}', locale)}[/]",
     )
@@ -217,9 +230,10 @@ def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequenc
 
 
 def figure_name(figure: str, locale: str) -> str:
-    """Return the display name of a figure."""
+    """Return the display name of a figure; that of an added evaluator is its own unless we know it."""
     name, _, part = figure.partition(":")
-    called = text(f"evaluation.figure.{name}", locale)
+    key = f"evaluation.figure.{name}"
+    called = text(key, locale) if key in keys(key) else name
     return f"{called}: {part}" if part else called
 
 

@@ -7,6 +7,8 @@ from time import perf_counter
 from typing import Protocol
 from uuid import uuid4
 
+from haystack.core.errors import PipelineRuntimeError
+
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
@@ -171,7 +173,8 @@ class Ask:
         except (CallerError, TryAgain):
             raise
         except Exception as error:
-            log.error("turn %s: %s", turn.turn_id, trail(error))
+            step = error.component_name if isinstance(error, PipelineRuntimeError) else None
+            log.error("turn %s%s: %s", turn.turn_id, f", step {step}" if step else "", trail(error))
             cause = own_error(error)
             if isinstance(cause, Busy) and cause.code == "data_in_use":
                 # The service itself is not ready: no answer of this turn's would say so.

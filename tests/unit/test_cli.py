@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 import cli
 from components.language.texts import LOCALES, keys, terminal_locale, text
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.usecase import Ask
 from settings import ROOT, Settings, get_settings
 from tenants.access.tokens import TokenVerifier
@@ -242,6 +243,25 @@ def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
     assert "[1]" in shown
     assert "return.txt" in shown
     assert "Вернуть товар можно за 7 дней." in shown
+
+
+def test_a_question_goes_to_the_only_tenant_and_a_failure_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert opora("tenant", "add", "acme").exit_code == 0
+    assert json.loads(opora("ask", "Как вернуть товар?", "--json").stdout)["outcome"] == "refused"
+    monkeypatch.setattr(ProfileEngines, "run", lambda self, turn: 1 / 0)
+    failed = opora("ask", "Как вернуть товар?", "--json")
+    assert (failed.exit_code, json.loads(failed.stdout)["outcome"]) == (1, "failed")
+    assert opora("tenant", "add", "globex").exit_code == 0
+    several = opora("ask", "Как вернуть товар?")
+    assert several.exit_code == 2
+    assert "acme, globex" in several.stderr
+
+
+def test_a_row_without_a_question_is_named_by_its_number(tmp_path: Path) -> None:
+    opora("tenant", "add", "shop")
+    (tmp_path / "rows.csv").write_text("question;answer\n;4\n", encoding="utf-8")
+    result = opora("evaluation", "import", str(tmp_path / "rows.csv"), "--tenant", "shop")
+    assert (result.exit_code, result.stderr) == (1, "Row 2: Write a question.\n")
 
 
 def test_a_data_folder_in_use_is_said(articles: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,12 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.usecase import Ask
 from tenants.core.errors import Invalid
 from ui.cli.terminal import (
-    DEFAULT_TENANT,
     Json,
     LocaleOption,
     TenantOption,
     acting_for,
     checked_locale,
+    chosen_tenant,
     message,
     terminal_console,
     texts,
@@ -31,15 +31,15 @@ EXCERPT_SHOWN = 160
 
 def ask(
     question: Annotated[str, typer.Argument(help=message("help.question"))],
-    tenant: TenantOption = DEFAULT_TENANT,
+    tenant: TenantOption = "",
     as_json: Json = False,
     quality: Annotated[str, typer.Option(help=message("help.quality"))] = "balanced",
     locale: LocaleOption = "",
     contact: Annotated[str, typer.Option(help=message("help.contact"))] = "",
 ) -> None:
-    """Answer one question as the service would."""
+    """Answer one question as the service would. Exits with 1 if answering failed."""
     asked = request(question, checked_locale(locale), quality, contact)
-    with acting_for(tenant):
+    with acting_for(chosen_tenant(tenant)):
         engine = Ask()
         answer = engine.answer(asked)
         engine.close()
@@ -47,6 +47,8 @@ def ask(
         typer.echo(answer.encoded)
     else:
         print_turn(terminal_console(), answer, question)
+    if answer.outcome == "failed":
+        raise typer.Exit(1)
 
 
 def request(question: str, locale: str, quality: str, contact: str = "") -> AskRequest:

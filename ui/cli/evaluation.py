@@ -41,7 +41,8 @@ def _print_upload(uploaded: Upload) -> None:
     typer.echo(message("stored", added=stored.added, changed=stored.changed, unchanged=stored.unchanged))
     for fault in uploaded.faults:
         reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=MOST)
-        typer.echo(message("fault", row=fault.row, question=fault.question, reason=reason), err=True)
+        line = "fault" if fault.question else "fault_unnamed"
+        typer.echo(message(line, row=fault.row, question=fault.question, reason=reason), err=True)
 
 
 @group.tenant_command("list")

@@ -8,8 +8,10 @@ import typer
 from components.language.texts import terminal_locale
 from pipelines import definition
 from pipelines import draw as drawing
+from pipelines.ask import profiles
 from pipelines.draw import names, path_of
 from pipelines.lint import lint_file
+from settings import get_settings
 from tenants.core.errors import Invalid, NotFound
 from ui.cli.terminal import CommandGroup
 
@@ -27,8 +29,10 @@ def draw(
     path = Path(pipeline)
     if pipeline in names():
         path = path_of(pipeline)
+    elif pipeline in (known := get_settings().profiles):
+        path = profiles.path_of(pipeline)
     elif not path.is_file():
-        raise NotFound("pipeline_unknown", name=pipeline, names=", ".join(names()))
+        raise NotFound("pipeline_unknown", name=pipeline, names=", ".join((*names(), *known)))
     if findings := lint_file(path):
         raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
     drawn = (drawing.overview if overview else drawing.mermaid)(definition.source(path))

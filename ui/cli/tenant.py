@@ -1,10 +1,11 @@
 """`opora tenant`: the tenants of an installation, and each one's policy and sign-in."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -52,16 +53,19 @@ def tenant_policy(
     defaults: Annotated[list[str], typer.Option("--unset", metavar="NAME", help=policy_message("help.unset"))] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Set the given rules, if any, and show the tenant's policy."""
+    """Set the given rules and show them; without any, show the whole policy. JSON always has all rules."""
     fields = Policy.model_fields
-    if unknown := set(defaults) - set(fields):
+    values = dict(map(_parsed, changes))
+    unset = {*defaults, *(name for name, value in values.items() if value is None and not _takes_null(name))}
+    if unknown := unset - set(fields):
         raise Invalid("policy_invalid", field=min(unknown))
-    values = {name: fields[name].get_default(call_default_factory=True) for name in defaults}
-    values |= dict(map(_parsed, changes))
+    values = {name: fields[name].get_default(call_default_factory=True) for name in unset} | {
+        name: value for name, value in values.items() if name not in unset or value is not None
+    }
     with acting_for(tenant_id):
         if values:
             policy.change(**values)
-        print_result(policy.current(), _print_policy, as_json=as_json)
+        print_result(policy.current(), partial(_print_policy, names=values or fields), as_json=as_json)
 
 
 def _parsed(change: str) -> tuple[str, object]:
@@ -75,14 +79,20 @@ def _parsed(change: str) -> tuple[str, object]:
         return name, value
 
 
-def _print_policy(now: Policy) -> None:
+def _takes_null(name: str) -> bool:
+    """Return whether null is a value of the rule, such as no hour at all; for other rules it restores the default."""
+    return name in Policy.model_fields and type(None) in get_args(Policy.model_fields[name].annotation)
+
+
+def _print_policy(now: Policy, names: Iterable[str]) -> None:
+    shown = now.model_dump(mode="json")
     rows = (
         (
             name,
-            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+            shown[name] if isinstance(shown[name], str) else json.dumps(shown[name], ensure_ascii=False),
             _meaning(name),
         )
-        for name, value in now.model_dump(mode="json").items()
+        for name in names
     )
     print_table((policy_message(name) for name in ("name", "value", "meaning")), rows)
 

@@ -15,10 +15,11 @@ from evaluation.metrics.unseen import UnseenClaims, UnseenVendor
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.engine import YAML
-from settings import ROOT
+from settings import ROOT, get_settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
+from tenants.work import claims
 from tests.installations import installed
 from ui.desk.insights.measured import Summary
 
@@ -77,7 +78,10 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
     assert measured["figures"]["facts_in_answer"]["value"] == 1.0
     assert measured["figures"]["false_answer_rate"]["value"] == 0.0
     assert '<html lang="ru">' in page.read_text(encoding="utf-8")
-    assert ElementTree.parse(junit).getroot()[0].get("failures") == "0"
+    suite = ElementTree.parse(junit).getroot()[0]
+    assert suite.get("failures") == "0"
+    assert [case.get("name") for case in suite] == ["return", "absent"]
+    assert "report.html" not in first.stderr
     assert newest_run("shop").run_id == json.loads(first.stdout)["run"]
     summary = Summary.model_validate(newest_run("shop").summary)
     assert summary.sets[0].figures["hit@1"].model_dump() == measured["figures"]["hit@1"]
@@ -88,6 +92,34 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
     same = evaluate("compare", "latest~1", "--json")
     assert same.exit_code == 0
     assert json.loads(same.stdout)["identical"] is True
+
+
+def test_customers_own_pipeline_is_measured_with_its_model_calls(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = shop / "one.jsonl"
+    cases.write_text(json.dumps(CASES[1], ensure_ascii=False), encoding="utf-8")
+    assert opora("tenant", "policy", "shop", "--set", "profile=ollama").exit_code == 0
+    with simulator_thread(Knobs(models=("qwen3:4b-instruct", "qwen3:30b-instruct"))) as (_, url):
+        monkeypatch.setenv("OPORA_OLLAMA_URL", url)
+        get_settings.cache_clear()
+        own, plain = (
+            evaluate(str(cases), "--tenant", "shop", "--json", *options) for options in ((), ("--pipeline", str(YAML)))
+        )
+    monkeypatch.undo()
+    get_settings.cache_clear()
+    assert opora("tenant", "policy", "shop", "--unset", "profile").exit_code == 0
+    assert "profiles/ollama.yaml" in own.stderr
+    assert "ask/ask.yaml" in plain.stderr
+    costs = [json.loads(result.stdout)["sets"][0]["figures"] for result in (own, plain)]
+    assert costs[0]["llm_calls"]["value"] >= 1
+    assert costs[0]["tokens"]["value"] > 10
+    assert (costs[1]["llm_calls"]["value"], costs[1]["tokens"]["value"]) == (0, 0)
+
+
+def test_a_running_service_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "index_is_held", lambda settings: True)
+    refused = evaluate(str(shop / "cases.jsonl"), "--tenant", "shop")
+    assert refused.exit_code == 2
+    assert "opora evaluation run" in refused.stderr
 
 
 def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:

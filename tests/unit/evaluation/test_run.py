@@ -155,7 +155,7 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     print_set(console, reports[0], "en")
     print_targets(console, reports[0].targets(), "en")
     print_comparison(console, compare(run, run), "en")
-    assert "gold_span_in_answer" in shown.getvalue()
+    assert "Right answer in the reply" in shown.getvalue()
     assert "Outcomes:" in shown.getvalue()
     report_json = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
     assert report_json["skipped"] == [{"name": "wixqa", "reason": "absent"}]

@@ -214,7 +214,7 @@ def test_each_fault_is_found_where_it_is(source: str, code: str, where: str) -> 
 
 
 def test_every_rule_has_its_broken_file() -> None:
-    rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean"}
+    rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean", "help", "no_file"}
     assert {code for _, code, _ in (*BROKEN, *BROKEN_PROFILES)} | {"no_base"} == rules
 
 
@@ -222,7 +222,10 @@ def test_a_value_that_the_loop_feeds_too_is_no_trap() -> None:
     assert "loop_trap" not in {finding.code for finding in lint(LOOP)}
 
 
-def test_the_command_names_file_and_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_names_file_and_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     sound, broken = tmp_path / "sound.yaml", tmp_path / "broken.yaml"
     sound.write_text(SOUND, encoding="utf-8")
     broken.write_text(changed("one.value", "one.vale"), encoding="utf-8")
@@ -230,4 +233,9 @@ def test_the_command_names_file_and_fault(tmp_path: Path, capsys: pytest.Capture
     assert main([str(sound), str(broken)]) == 1
     captured = capsys.readouterr()
     assert str(sound) in captured.out
-    assert captured.err == f"{broken}: {Finding('unknown_socket', 'connections.1', 'one.vale').describe('ru')}\n"
+    assert captured.err == f"{broken}: {Finding('unknown_socket', 'connections.1', 'one.vale').describe('en')}\n"
+    for arguments, code in ((["--help"], 0), (["absent.yaml"], 2)):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == code
+    assert "no such file: absent.yaml" in capsys.readouterr().err

@@ -223,7 +223,7 @@ def test_scores_are_stored_shown_and_compared(tmp_path: Path) -> None:
     shown = StringIO()
     console = Console(file=shown, width=160)
     print_set(console, reports[0], "en")
-    assert "evaluator_failed" in shown.getvalue()
+    assert "Evaluations that failed" in shown.getvalue()
     assert "an evaluator failed: faithfulness: malformed 1, context_relevance: malformed 1" in shown.getvalue()
     report_json = json.loads(json.dumps(as_json(after, reports), allow_nan=False))
     assert report_json["sets"][0]["unjudged"] == {"faithfulness: malformed": 1, "context_relevance: malformed": 1}
@@ -250,8 +250,12 @@ def test_a_comparison_shows_figures_and_evaluators_that_differ() -> None:
     assert changes == {"faithfulness": -1.0, "context_relevance": -1.0}
     assert not comparison.regressed, "a model's word is shown, it decides nothing"
     shown = StringIO()
-    print_comparison(Console(file=shown, width=160), comparison, "en")
-    assert "faithfulness" in shown.getvalue()
+    print_comparison(Console(file=shown, width=80), comparison, "ru")
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in shown.getvalue()
+    assert any("-1.000 – -1.000" in line for line in lines)
+    assert all(header in shown.getvalue() for header in ("показатель", "разница", "95%", "вывод"))
 
 
 LLM_EVALUATOR = {

@@ -9,6 +9,7 @@ from threading import Event
 from typing import Never
 
 import pytest
+from haystack.core.errors import PipelineRuntimeError
 from haystack.tracing.tracer import NullTracer
 from starlette.datastructures import Headers
 
@@ -189,6 +190,15 @@ def test_a_crash_is_an_outcome_that_reveals_no_text(caplog: pytest.LogCaptureFix
     assert "cannot read" not in answer.model_dump_json()
     assert "секретный" not in caplog.text
     assert "RuntimeError at" in caplog.text
+
+
+def test_a_failed_step_is_logged_by_its_name(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(turn: Turn) -> Turn:
+        raise PipelineRuntimeError("newest", None, "секретный") from KeyError("секретный")
+
+    assert Ask(FakeEngine(fail)).answer(REQUEST).outcome == "failed"
+    assert "step newest: PipelineRuntimeError at" in caplog.text
+    assert "секретный" not in caplog.text
 
 
 @pytest.mark.parametrize("fault", [NoTenant(), KeyError("x"), RecursionError()])

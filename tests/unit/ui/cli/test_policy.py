@@ -43,6 +43,19 @@ def test_what_is_set_is_in_force_and_can_be_put_back() -> None:
     assert shown()["profile"] == "ollama"
 
 
+def test_null_restores_a_default_unless_it_is_a_value() -> None:
+    assert shown("--set", "profile=ollama", "--set", "top_k=3")["top_k"] == 3
+    now = shown("--set", "profile=null", "--set", "top_k=null", "--set", "evaluation_hour=null")
+    assert (now["profile"], now["top_k"], now["evaluation_hour"]) == (Policy().profile, Policy().top_k, None)
+
+
+def test_only_changed_rules_are_shown() -> None:
+    output = policy("--set", "top_k=3", "--unset", "profile").stdout
+    assert "top_k" in output
+    assert "profile" in output
+    assert "evaluation_hour" not in output
+
+
 def test_every_rule_is_explained() -> None:
     output = policy().stdout
     assert all(name in output for name in Policy.model_fields)
