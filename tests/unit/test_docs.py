@@ -45,7 +45,7 @@ def test_the_formats_are_those_that_are_read() -> None:
 
 
 def test_the_limits_of_files_are_true() -> None:
-    paragraph = _paragraph("A file may have 50 MB")
+    paragraph = _paragraph("A file may be up to 50 MB")
     documented = {int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", paragraph)}
     parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
     megabytes = (MAX_ARTICLE_BYTES // 1_000_000, MEMORY // 1_000_000)
