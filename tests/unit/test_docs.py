@@ -77,6 +77,14 @@ def test_the_tool_and_the_hours_are_some() -> None:
     assert Hours.model_validate_json(hours).holidays
 
 
+def test_every_figure_is_explained_by_its_names() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \| (.+?) \| .+ \|$", marked(PAGES["docs/develop/evaluation.md"], "names"), re.MULTILINE
+    )
+    locale = (ROOT / "components/language/locales/en/evaluation.yaml").read_text(encoding="utf-8")
+    assert dict(rows) == yaml.safe_load(locale)["figure"]
+
+
 def test_every_room_is_described() -> None:
     rooms = {f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py")} | {path.name for path in ROOT.glob("*.py")}
     assert rooms | {"tests/"} == set(
