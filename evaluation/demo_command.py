@@ -72,8 +72,11 @@ def _ask_showcase(shop: Shop, locale: str) -> int:
     ask = Ask()
     ask.warm_up()
     matched = 0
+    terminal_console().print("\n" + texts("cli", locale)("demo.customer", contact=_DEMO_CONTACT), highlight=False)
     for question in shop.showcase:
         answer = ask.answer(request(question.question, locale, "balanced", _DEMO_CONTACT))
+        if question.note:
+            terminal_console().print(f"\n{question.note}", style="italic", highlight=False)
         print_turn(terminal_console(), answer, question.question, locale)
         if (answer.outcome, answer.refusal_reason) == (question.outcome, question.reason):
             matched += 1

@@ -62,13 +62,14 @@ def near_miss_codes() -> QuestionSet:
 
 
 class ShowcaseQuestion(BaseModel):
-    """A question that the demo asks, and the required outcome."""
+    """A question that the demo asks, and the required outcome. `note` explains the question to the reader."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str
     outcome: Outcome
     reason: Reason | None = None
+    note: str = ""
 
 
 class Shop(BaseModel):

@@ -12,7 +12,7 @@ from components.language.sentences import sentence_spans
 from components.language.words import stems
 from evaluation.simulator.knobs import Task
 
-_FENCE = re.compile(r'^<(\w+) id="(\w+)">\n(.*?)\n</\1 id="\2">$', re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r'^<(\w+)(?: id="(\w+)")?>\n(.*?)\n</\1(?(2) id="\2")>$', re.DOTALL | re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d+)\][ \t]*(?:source|источник)?:?[ \t]*(.*)$", re.MULTILINE)
 _DOCUMENT = re.compile(r"^Document (\d+):\ncontent: (.*)$", re.MULTILINE)
 # Haystack's evaluators insert texts unquoted, and lists in Python syntax.

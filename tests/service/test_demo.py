@@ -29,6 +29,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     english = _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
     assert "6 of 6" in english
     assert "also asks for the organisation" not in english
+    assert "anna@example.com" in english.partition("E20")[0]
     assert _missing("README.md", english) == []
     printed = _set_up(settings, {"LC_ALL": "C.UTF-8"}, "--locale", "ru")
     assert "6 из 6" in printed

@@ -45,7 +45,7 @@ def test_the_formats_are_those_that_are_read() -> None:
 
 
 def test_the_limits_of_files_are_true() -> None:
-    paragraph = _paragraph("A file may have 50 MB")
+    paragraph = _paragraph("A file may be up to 50 MB")
     documented = {int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", paragraph)}
     parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
     megabytes = (MAX_ARTICLE_BYTES // 1_000_000, MEMORY // 1_000_000)
@@ -75,6 +75,14 @@ def test_the_tool_and_the_hours_are_some() -> None:
     tool, hours = blocks(PAGES["docs/guides/api.md"], "json")
     assert tools.parsed(json.loads(tool)).parameters.required == ("number",)
     assert Hours.model_validate_json(hours).holidays
+
+
+def test_every_figure_is_explained_by_its_names() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \| (.+?) \| .+ \|$", marked(PAGES["docs/develop/evaluation.md"], "names"), re.MULTILINE
+    )
+    locale = (ROOT / "components/language/locales/en/evaluation.yaml").read_text(encoding="utf-8")
+    assert dict(rows) == yaml.safe_load(locale)["figure"]
 
 
 def test_every_room_is_described() -> None:
