@@ -67,9 +67,10 @@ def records(shop: Tenant) -> tuple[Record, ...]:
 
 @pytest.fixture(scope="module")
 def lenient(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pipeline with a lowered threshold."""
+    """The pipeline with lowered thresholds of evidence and of quotations."""
     content = yaml.safe_load(YAML.read_text(encoding="utf-8"))
     content["components"]["evaluate_retrieval"]["init_parameters"]["threshold"] = 0.1
+    content["components"]["self_evaluate"]["init_parameters"]["quote_threshold"] = 0.1
     path = tmp_path_factory.mktemp("tried") / "lenient.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     return path
