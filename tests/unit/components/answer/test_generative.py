@@ -1,8 +1,13 @@
 """Answers by a model: parsing of its form, contents of the prompt, and the extractive fallback."""
 
+from collections.abc import Sequence
+from threading import Event, Lock
+from typing import Any
+
 import pytest
 from haystack import Pipeline
 from haystack.components.generators.chat.mock import MockChatGenerator
+from haystack.dataclasses import ChatMessage
 
 from components.answer.drafts import to_draft
 from components.answer.extractive import ExtractiveAnswerer
@@ -14,7 +19,7 @@ from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
-from tests.models import DOWN, Reply, ScriptedModels
+from tests.models import DOWN, Reply, Said, ScriptedModels
 from tests.turns import document
 
 TEXT = "Код E20 означает, что вода не сливается.\n\n1. Выключите машину.\n2. Очистите сливной фильтр."
@@ -107,6 +112,23 @@ LONGER = form(("Чистят фильтр раз в 24 месяца.", [1]), ("�
 NOTHING = form(covers="none")
 
 
+class InTurn(ScriptedModels):
+    """Gives the first reply to the first of several drafts at once, and each other reply to one of the rest."""
+
+    def __init__(self, **said: Said) -> None:
+        super().__init__(**said)
+        self.begun, self.turn = Event(), Lock()
+
+    def ask(self, messages: Sequence[ChatMessage], *, temperature: float, **request: Any) -> str:  # noqa: ANN401
+        if temperature == GenerativeAnswerer(self).sample_temperature:
+            assert self.begun.wait(60)
+        try:
+            with self.turn:
+                return super().ask(messages, temperature=temperature, **request)
+        finally:
+            self.begun.set()
+
+
 @pytest.mark.parametrize(
     ("replies", "kept", "agreement"),
     [
@@ -118,7 +140,7 @@ NOTHING = form(covers="none")
     ],
 )
 def test_the_draft_that_most_others_bear_out_is_kept(replies: list[Reply], kept: str, agreement: float) -> None:
-    models = ScriptedModels(answer=replies)
+    models = InTurn(answer=replies)
     with collect_degraded() as noted:
         answers = GenerativeAnswerer(models, samples=len(replies)).run(
             question=QUESTION, query=QUESTION, documents=[DOCUMENT]
