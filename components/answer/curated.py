@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.drafts import to_answer, with_claims
 from components.answer.extractive import quoted
-from components.embed.dense import EmbeddingFailed, embed_question
+from components.embed.dense import EmbeddingFailed, cosine, embed_question
 from components.judge.approaches import negated
 from components.language.captions import innermost
 from components.language.encoder_settings import settings_from
@@ -97,10 +96,9 @@ def _cosine(text: str, other: str) -> float:
     if dense is None:
         return 0.0
     try:
-        one, two = (np.asarray(embed_question(question, dense)) for question in (text, other))
+        return cosine(embed_question(text, dense), embed_question(other, dense))
     except EmbeddingFailed:
         return 0.0
-    return float(one @ two / max(float(np.linalg.norm(one) * np.linalg.norm(two)), 1e-12))
 
 
 def _answer(query: str, document: Document, passage: Passage, spans: _Spans) -> GeneratedAnswer:

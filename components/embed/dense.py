@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import inf, isfinite
 
+import numpy as np
+
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
@@ -88,6 +90,12 @@ def embed_question(
     vector = _embedded(text, settings, _upstream(settings.space, failures, pause))
     _QUESTIONS.put(key, vector)
     return vector
+
+
+def cosine(vector: Dense, other: Dense) -> float:
+    """Return the cosine of two vectors; 0 if one of them is 0."""
+    one, two = np.asarray(vector, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    return float(one @ two / max(float(np.linalg.norm(one) * np.linalg.norm(two)), 1e-12))
 
 
 def load(settings: DenseSettings) -> None:

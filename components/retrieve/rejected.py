@@ -7,9 +7,7 @@ approach from another one of the same topic (see `evaluation/datasets/approaches
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from components.embed.dense import EmbeddingFailed, embed_question
+from components.embed.dense import EmbeddingFailed, cosine, embed_question
 from components.faults import degraded
 from components.judge.approaches import coverage
 from components.language.encoder_settings import DenseSettings, settings_from
@@ -52,8 +50,8 @@ def _cosines(question: str, rejected: Sequence[Rejected]) -> list[float]:
     if dense is None or not question:
         return []
     try:
-        asked = _unit(embed_question(question, dense))
-        return [float(asked @ _unit(_vector(approach.text, dense))) for approach in rejected]
+        asked = embed_question(question, dense)
+        return [cosine(asked, _vector(approach.text, dense)) for approach in rejected]
     except EmbeddingFailed as error:
         degraded("related", error)
         return []
@@ -66,11 +64,6 @@ def _vector(text: str, dense: DenseSettings) -> Dense:
         vector = embed_question(text, dense)
         _VECTORS.put(key, vector)
     return vector
-
-
-def _unit(vector: Dense) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    numbers = np.asarray(vector, dtype=np.float64)
-    return numbers / max(float(np.linalg.norm(numbers)), 1e-12)
 
 
 def _approach(entry: Rejected, share: float) -> RejectedApproach:
