@@ -1,6 +1,6 @@
 """A data folder of an earlier version is served completely by this one; a newer one is refused.
 
-The folder belongs to a service of the first database version with chats, after a kill: an upload waits, and the record
+The folder belongs to a service of version 0.1.0, after a kill: an upload waits, and the record
 of the last answer is only in the spool. Its index is intact, so it is not rebuilt.
 """
 
@@ -30,7 +30,7 @@ from tenants.storage import database
 from tenants.work import claims
 from tests.service.serving import ALL_SCOPES, ROOT, Server, environment, in_force, serving
 
-STORED = ROOT / "tests" / "contract" / "databases" / "0002.tar.xz"
+STORED = ROOT / "tests" / "contract" / "version_0_1_0.tar.xz"
 MADE = datetime(2026, 11, 23, 7, 26, tzinfo=UTC)
 PATIENCE_SECONDS = 60
 

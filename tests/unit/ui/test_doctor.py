@@ -165,7 +165,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("revision", "expected"),
-    [(database.HEAD, ("ok", "sqlite")), ("0001", ("ok", "sqlite_older")), ("9999", ("problem", "database_newer"))],
+    [(database.HEAD, ("ok", "sqlite")), ("0019", ("ok", "sqlite_older")), ("9999", ("problem", "database_newer"))],
     ids=["current", "older", "newer"],
 )
 def test_the_schema_is_compared_without_an_upgrade(
@@ -197,7 +197,7 @@ def test_postgres_is_examined_without_creating_tables(installation: Settings, po
         assert codes(stores.check_database(settings)) == [("ok", "postgres")]
         assert codes(machine.check_clock(settings)) == [("ok", "clock")]
         with database.writing(settings) as session:
-            session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+            session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '0019'")
         (finding,) = stores.check_database(settings)
         assert (finding.code, finding.command) == ("database_older", "opora migrate")
         database.close_all()

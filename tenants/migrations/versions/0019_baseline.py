@@ -1,26 +1,30 @@
-"""Add indexes for PostgreSQL only: substrings of the audit's texts, and pages of documents in character order."""
+"""Create the tables of version 0.1.0."""
 
 import logging
 
 import sqlalchemy as sa
 from alembic import op
 
+from tenants.migrations.baseline import people, records
 from tenants.migrations.indexes import Indexing, indexing
 
-revision = "0014"
-down_revision = "0013"
+revision = "0019"
+down_revision = None
 
 log = logging.getLogger("opora.database")
 
 
 def upgrade() -> None:
-    """Make them; without the extension `pg_trgm` a search in the audit reads the texts."""
+    """Create them, and two indexes that only PostgreSQL has."""
+    for tables in (records.TABLES, people.TABLES):
+        tables.create_all(op.get_bind())
     if op.get_bind().dialect.name == "postgresql":
         with indexing() as indexes:
             _create(indexes)
 
 
 def _create(indexes: Indexing) -> None:
+    """Index documents in character order, and substrings of the audit's texts if the extension `pg_trgm` exists."""
     indexes.create("ix_pg_documents_characters", "documents", ["tenant_id", sa.text('doc_id COLLATE "C"')])
     if not indexes.attempt("CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA public"):
         log.warning("without the extension pg_trgm, texts in the audit are searched slowly")
