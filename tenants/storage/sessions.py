@@ -3,7 +3,7 @@
 Threat: a query that forgets the tenant, and so reads or changes the rows of another one. No query names the tenant. The
 session adds it to every ORM statement, wherever a table of tenants occurs in it, sets it on new rows, and refuses rows
 of another tenant and statements that it cannot restrict. PostgreSQL checks the same once more, by row-level security
-(migration 0026).
+(migration 0027).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

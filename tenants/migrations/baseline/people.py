@@ -1,9 +1,10 @@
-"""Tables of chats, the desk, sign-in and requests, as of version 0.1.0."""
+"""Tables of chats, the desk, sign-in and requests, as of version 0.1.0, in one collection with `records`."""
 
 import sqlalchemy as sa
 
 from tenants.migrations.baseline.records import TABLES, of_tenant
 
+__all__ = ["TABLES"]
 sa.Table(
     "one_time_links",
     TABLES,

@@ -5,7 +5,7 @@ import logging
 import sqlalchemy as sa
 from alembic import op
 
-from tenants.migrations.baseline import people, records
+from tenants.migrations.baseline.people import TABLES
 from tenants.migrations.indexes import Indexing, indexing
 
 revision = "0019"
@@ -16,8 +16,7 @@ log = logging.getLogger("opora.database")
 
 def upgrade() -> None:
     """Create them, and two indexes that only PostgreSQL has."""
-    for tables in (records.TABLES, people.TABLES):
-        tables.create_all(op.get_bind())
+    TABLES.create_all(op.get_bind())
     if op.get_bind().dialect.name == "postgresql":
         with indexing() as indexes:
             _create(indexes)
