@@ -8,15 +8,10 @@ from datetime import UTC, datetime
 from threading import Lock
 from time import perf_counter
 
-from haystack import Pipeline
 from pydantic import ValidationError
 
-from components.answer.drafts import to_answer, to_draft
-from components.judge.verifier import FactVerifier
-from components.language.normalise import clean
-from components.language.sentences import sentence_spans
-from components.turn import Article, Citation, Claim, Draft, Exchange, Passage, Turn
-from evaluation.cases import Case, Offer, Page, Pair, PairRecord, PairSet, Quote, RankedPassage, Record, Sentence
+from components.turn import Article, Citation, Draft, Exchange, Passage, Turn
+from evaluation.cases import Case, Offer, Page, Quote, RankedPassage, Record, Sentence
 from evaluation.metrics.answers import without_citations
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
@@ -186,39 +181,3 @@ def _quote(citation: Citation) -> Quote:
     start, end = citation.span
     passage = citation.passage
     return Quote(passage.doc_id, citation.excerpt, passage.text[start:end] == citation.excerpt)
-
-
-def verifier_of(pipeline: Pipeline) -> FactVerifier | None:
-    """Return the step that checks claims; None if the pipeline shows answers unchecked."""
-    return next((step for _, step in pipeline.walk() if isinstance(step, FactVerifier)), None)
-
-
-def verify_pairs(
-    pairs: PairSet, verifier: FactVerifier | None, progress: Callable[[int, int], None]
-) -> list[PairRecord]:
-    """Verify every claim as the only sentence of an answer that cites its passage.
-
-    :param verifier: None lets everything through, as a pipeline without that step does.
-    """
-    records = []
-    for count, pair in enumerate(pairs.pairs, 1):
-        records.append(_verified(pair, pairs.locale, verifier))
-        progress(count, len(pairs.pairs))
-    return records
-
-
-def _verified(pair: Pair, locale: str, verifier: FactVerifier | None) -> PairRecord:
-    if verifier is None:
-        return PairRecord(pair, True, 1.0)
-    passage, claim = _passage(pair, locale), clean(pair.claim)
-    citation = Citation(1, passage, passage.text, (0, len(passage.text)))
-    draft = Draft(f"{claim} [1]", (Claim(claim, (1,)),), (citation,))
-    started = perf_counter()
-    checked = to_draft(verifier.run(answers=[to_answer(draft, "")], locale=locale, quality="quick")["answers"][0])
-    spent = (perf_counter() - started) * 1_000
-    return PairRecord(pair, bool(checked.claims), checked.factuality / 100, spent)
-
-
-def _passage(pair: Pair, locale: str) -> Passage:
-    text = clean(pair.passage)
-    return Passage(pair.pair_id, pair.pair_id, "", "", text, sentence_spans(text), lang=locale)

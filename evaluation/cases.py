@@ -90,25 +90,6 @@ class QuestionSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A passage, a claim, and whether people say that the passage supports it."""
-
-    pair_id: str
-    passage: str
-    claim: str
-    supported: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PairSet:
-    """Claims to verify against a passage each; no knowledge base."""
-
-    name: str
-    locale: str
-    pairs: tuple[Pair, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Quote:
     """A quote behind an [N]: its text, its document, and whether the passage contains it word for word."""
 
@@ -201,16 +182,6 @@ class Record:
     def shown(self) -> bool:
         """Whether the visitor was shown an answer, with or without a warning above it."""
         return self.outcome in ANSWERS
-
-
-@dataclass(frozen=True, slots=True)
-class PairRecord:
-    """A verified claim: whether the pipeline accepted it, and how far the passage supports it, 0..1."""
-
-    pair: Pair
-    let_through: bool
-    score: float
-    milliseconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

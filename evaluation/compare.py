@@ -224,7 +224,7 @@ def _unpaired(old: SetRun, new: SetRun) -> int:
 
 def marks_ids(set_run: SetRun) -> list[str]:
     """Return the ids of a set's cases."""
-    return [record.case.case_id for record in set_run.records] + [record.pair.pair_id for record in set_run.pairs]
+    return [record.case.case_id for record in set_run.records]
 
 
 def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str, str]]:

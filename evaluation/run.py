@@ -12,8 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from evaluation import runs, workspace
-from evaluation.asking import ask_all, verifier_of, verify_pairs
-from evaluation.cases import Case, PairSet, QuestionSet, Record, Skipped
+from evaluation.asking import ask_all
+from evaluation.cases import Case, QuestionSet, Record, Skipped
 from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.reference import Reference
@@ -92,8 +92,7 @@ class Evaluation:
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._plan = plan
         self._progress = progress
-        self._engine = AskEngine(plan.pipeline)
-        self._ask = Ask(self._engine)
+        self._ask = Ask(AskEngine(plan.pipeline))
         self._tenants: dict[str, Tenant] = {}
         self._references: dict[str, Reference] = {}
 
@@ -103,16 +102,10 @@ class Evaluation:
         if self._plan.evaluators:
             self._plan.evaluators.close()
 
-    def run(self, question_set: QuestionSet | PairSet) -> SetRun:
+    def run(self, question_set: QuestionSet) -> SetRun:
         """Measure one set."""
-        if isinstance(question_set, QuestionSet):
-            with acting_as(self._tenant(question_set)):
-                return self.ask(question_set.name, question_set.corpus.locale, question_set.cases)
-        started_at = perf_counter()
-        self._ask.warm_up()
-        verifier = verifier_of(self._engine.pipeline)
-        pairs = verify_pairs(question_set, verifier, partial(self._progress, question_set.name))
-        return SetRun(question_set.name, question_set.locale, perf_counter() - started_at, pairs=tuple(pairs))
+        with acting_as(self._tenant(question_set)):
+            return self.ask(question_set.name, question_set.corpus.locale, question_set.cases)
 
     def ask(self, name: str, locale: str, cases: tuple[Case, ...]) -> SetRun:
         """Put cases to the tenant in context."""
@@ -183,5 +176,4 @@ def _by_reference(case: Case, reference: Reference) -> Record:
 def timeless(set_run: SetRun) -> SetRun:
     """Return the set without times, so that two runs of the same state are identical."""
     records = tuple(replace(record, milliseconds=0.0, steps={}) for record in set_run.records)
-    pairs = tuple(replace(record, milliseconds=0.0) for record in set_run.pairs)
-    return replace(set_run, seconds=0.0, records=records, pairs=pairs)
+    return replace(set_run, seconds=0.0, records=records)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from pydantic import TypeAdapter, ValidationError
 
-from evaluation.cases import PairRecord, Record
+from evaluation.cases import Record
 from pipelines import definition
 from settings import ROOT, Settings
 from tenants.core.errors import Invalid, NotFound
@@ -41,7 +41,7 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True)
 class SetRun:
-    """A measured set: questions with the baseline's answers to them, or verified claims."""
+    """A measured set: questions, and the baseline's answers to them."""
 
     name: str
     locale: str
@@ -49,12 +49,11 @@ class SetRun:
     index: IndexState | None = None
     records: tuple[Record, ...] = ()
     reference: tuple[Record, ...] = ()
-    pairs: tuple[PairRecord, ...] = ()
 
     @property
     def n(self) -> int:
         """Return the number of cases."""
-        return len(self.records) + len(self.pairs)
+        return len(self.records)
 
 
 @dataclass(frozen=True, slots=True)

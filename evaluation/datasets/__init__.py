@@ -7,14 +7,7 @@ DATA_SETS = (
     "dialogues",
     "vkcloud",
     "xquad",
-    "intune",
     "techqa",
     "wixqa",
-    "clinc150",
-    "nlupp",
-    "blns",
-    "prompt_injection",
-    "terra",
-    "wice",
 )
 """Names of the data sets that `opora evaluate` knows."""

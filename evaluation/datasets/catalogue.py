@@ -6,16 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from components.language.texts import LOCALES
-from evaluation.cases import Case, PairSet, QuestionSet, Skipped
+from evaluation.cases import Case, QuestionSet, Skipped
 from evaluation.datasets.answer_keys import graded_answers, vkcloud_answers
-from evaluation.datasets.attacks import blns, prompt_injection
 from evaluation.datasets.fixture import dialogues, fixture, near_miss_codes
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
-from evaluation.datasets.public import intune, pairs, techqa, vkcloud, wixqa, xquad
-from evaluation.datasets.routing import clinc150, nlupp
+from evaluation.datasets.public import techqa, vkcloud, wixqa, xquad
 from evaluation.datasets.rows import MissingData
 
-READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairSet]]]] = {
+READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet]]]] = {
     "answers": {
         "vkcloud-answers": vkcloud_answers,
         "yandexcloud-answers": partial(graded_answers, vendor="yandexcloud"),
@@ -23,15 +21,8 @@ READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairS
     },
     "vkcloud": {f"vkcloud-{language}": partial(vkcloud, language=language) for language in ("ru", "en")},
     "xquad": {f"xquad-{language}": partial(xquad, language=language) for language in ("ru", "en")},
-    "intune": {"intune": intune},
     "techqa": {"techqa": techqa},
     "wixqa": {"wixqa": wixqa},
-    "clinc150": {"clinc150": clinc150},
-    "nlupp": {"nlupp": nlupp},
-    "blns": {"blns": blns},
-    "prompt_injection": {"prompt_injection": prompt_injection},
-    "terra": {"terra": partial(pairs, name="terra", language="ru")},
-    "wice": {"wice": partial(pairs, name="wice", language="en")},
 }
 """Reader of each public data set, by the name of each part that can be absent separately."""
 
@@ -43,7 +34,7 @@ _NOISE: Mapping[str, Callable[[str, int], str]] = {
 }
 
 
-def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipped]:
+def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | Skipped]:
     """Yield the sets of one name, each followed by its noisy variants; an absent one comes as `Skipped`."""
     if name == "fixture":
         yield fixture()
@@ -60,7 +51,7 @@ def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipp
                 continue
             for question_set in sets:
                 yield question_set
-                if question_set.name == "vkcloud-ru" and isinstance(question_set, QuestionSet):
+                if question_set.name == "vkcloud-ru":
                     yield from _noisy(question_set)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from components.ingest.document import SourceDocument
-from evaluation.cases import Case, Corpus, Pair, PairSet, QuestionSet
+from evaluation.cases import Case, Corpus, QuestionSet
 from evaluation.datasets.rows import Row, objects, present, rows, sequence, string
 from pipelines.ingest.usecase import read_path
 
@@ -34,31 +34,6 @@ def vkcloud(data: Path, language: str) -> list[QuestionSet]:
     ]
     cases = [case if case.answerable else replace(case, gold_docs=()) for case in cases]
     return [QuestionSet(name, Corpus(name, language, partial(read_path, path)), tuple(cases))]
-
-
-def intune(data: Path) -> list[QuestionSet]:
-    """Read titles of another product's help pages: found there, absent from the cloud provider's knowledge base.
-
-    The second set asks both the provider's own questions and the foreign titles there, as real support desks get both.
-    """
-    path = present(data / "intune_ru" / "corpus" / "corpus.jsonl")
-    titles = [
-        Case(
-            case_id=string(row, "id"),
-            question=string(row, "query"),
-            answerable=True,
-            gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))),
-            category="foreign",
-        )
-        for row in rows(data / "intune_ru" / "dev" / "title_queries.jsonl")
-    ]
-    (provider,) = vkcloud(data, "ru")
-    foreign = [replace(case, answerable=False, gold_docs=()) for case in titles]
-    own_cases = [case for case in provider.cases if case.answerable]
-    return [
-        QuestionSet("intune-ru", Corpus("intune-ru", "ru", partial(read_path, path)), tuple(titles)),
-        QuestionSet("intune-ru-absent", provider.corpus, (*own_cases, *foreign)),
-    ]
 
 
 def xquad(data: Path, language: str) -> list[QuestionSet]:
@@ -149,15 +124,6 @@ def wixqa(data: Path) -> list[QuestionSet]:
         for row in questions
     )
     return [QuestionSet("wixqa", Corpus("wixqa", "en", documents), cases)]
-
-
-def pairs(data: Path, name: str, language: str) -> list[PairSet]:
-    """Read claims with one passage each and whether it supports them; partial support counts as no support."""
-    labelled = rows(data / name / "dev" / "pairs.jsonl")
-    labelled_pairs = tuple(
-        Pair(string(r, "id"), string(r, "passage"), string(r, "claim"), r["supported"] is True) for r in labelled
-    )
-    return [PairSet(name, language, labelled_pairs)]
 
 
 def _document(row: Row, *, title: str, text: str, lang: str) -> SourceDocument:

@@ -18,7 +18,7 @@ from haystack.components.evaluators import (
     DocumentRecallEvaluator,
 )
 
-from evaluation.cases import Case, PairRecord, Record
+from evaluation.cases import Case, Record
 from evaluation.metrics.answer_key import OFFERS_READ, key_marks
 from evaluation.metrics.answers import (
     answers_another_code,
@@ -34,7 +34,7 @@ from evaluation.metrics.intervals import Mark, Marks, many, one
 
 DEPTHS = (1, 3, 5, 10)
 
-Group: TypeAlias = Literal["key", "outcome", "retrieval", "answer", "refusal", "routing", "verifier", "cost"]
+Group: TypeAlias = Literal["key", "outcome", "retrieval", "answer", "refusal", "routing", "cost"]
 Direction: TypeAlias = Literal["higher", "lower", "neither"]
 
 GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
@@ -76,12 +76,6 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
         ),
         "refusal": ("over_refusal", "false_answer_rate", "refusal_precision", "refusal_recall", "answered_outright"),
         "routing": ("routed",),
-        "verifier": (
-            "balanced_accuracy",
-            "unsupported_caught",
-            "supported_let_through",
-            "precision_of_supported",
-        ),
         "cost": ("passes", "llm_calls", "tokens"),
     }
 )
@@ -116,7 +110,6 @@ GATED = (
     "false_answer_rate",
     "answered_outright",
     "routed",
-    "balanced_accuracy",
 )
 """Figures whose drop fails a comparison; the others depend on them or explain them."""
 
@@ -162,25 +155,6 @@ def _shows_article(record: Record) -> bool:
     """Whether a visitor has a right article before them: cited by the answer, else among those offered to read."""
     shown = record.cited if record.shown else record.offered[:OFFERS_READ]
     return any(page.doc_id in record.case.gold_docs for page in shown)
-
-
-def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:
-    """Return the marks of a verifier by claim. Both kinds of claims weigh the same in `balanced_accuracy`."""
-    supported = sum(record.pair.supported for record in records)
-    marks = []
-    for record in records:
-        right = float(record.let_through == record.pair.supported)
-        kind, count = (
-            ("supported_let_through", supported)
-            if record.pair.supported
-            else ("unsupported_caught", len(records) - supported)
-        )
-        weight = len(records) / (2 * count)
-        mark = {"balanced_accuracy": (weight * right, weight), kind: one(right)}
-        if record.let_through:
-            mark["precision_of_supported"] = one(record.pair.supported)
-        marks.append(mark)
-    return marks
 
 
 def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:

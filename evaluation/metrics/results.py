@@ -16,7 +16,6 @@ from evaluation.metrics.marks import (
     GROUPS,
     better_direction,
     code_marks,
-    pair_marks,
     question_marks,
     reference_marks,
     right_answer,
@@ -85,8 +84,6 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
 
     :param others: the other sets of the run by name, for comparisons between sets.
     """
-    if set_run.pairs:
-        return SetReport(set_run.name, set_run.n, set_run.seconds, _pair_figures(set_run))
     shares = {
         name: _widened(name, figure) for name, figure in ratios(list(marks(set_run, other_sets).values())).items()
     }
@@ -111,9 +108,6 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
 
 def marks(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> dict[str, Marks]:
     """Return the marks of a set by case id."""
-    if set_run.pairs:
-        pairs = zip(set_run.pairs, pair_marks(set_run.pairs), strict=True)
-        return {record.pair.pair_id: dict(found) for record, found in pairs}
     clean_name, noise, _ = set_run.name.partition("+")
     clean = other_sets.get(clean_name) if noise else None
     clean_hits = {case: found["hit@5"][0] for case, found in marks(clean).items() if "hit@5" in found} if clean else {}
@@ -175,18 +169,6 @@ def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
     ]
 
 
-def _pair_figures(set_run: SetRun) -> dict[str, Figure]:
-    supported = [record.score for record in set_run.pairs if record.pair.supported]
-    unsupported = [record.score for record in set_run.pairs if not record.pair.supported]
-    times = [record.milliseconds for record in set_run.pairs]
-    figures = {
-        **ratios(pair_marks(set_run.pairs)),
-        "auc": exact(area(supported, unsupported), set_run.n),
-        **_percentiles(times),
-    }
-    return _ordered(figures)
-
-
 def _widened(name: str, figure: Figure) -> Figure:
     """Give a share of all or none its Wilson interval: resampling would give no width."""
     if figure.low != figure.high or figure.value not in (0.0, 1.0) or better_direction(name) == "neither":
@@ -195,10 +177,7 @@ def _widened(name: str, figure: Figure) -> Figure:
 
 
 def _latency(records: Sequence[Record]) -> dict[str, Figure]:
-    return _percentiles([record.milliseconds for record in records])
-
-
-def _percentiles(times: Sequence[float]) -> dict[str, Figure]:
+    times = [record.milliseconds for record in records]
     figures = {f"latency_ms_p{share}": percentile(times, share) for share in (50, 99)}
     return {name: figure for name, figure in figures.items() if figure is not None}
 

@@ -64,9 +64,6 @@ _TILES = (
     "over_refusal",
     "routed",
     "survived",
-    "balanced_accuracy",
-    "unsupported_caught",
-    "supported_let_through",
     "relevance_calibration_error",
     "latency_ms_p50",
 )
