@@ -1,1 +1,1 @@
-"""Benchmarks of a real service: `python -m evaluation.benchmarks.speed.NAME`."""
+"""Benchmarks of a real service: `python -m evaluation.benchmarks.NAME`."""

@@ -1,9 +1,8 @@
 """`python -m evaluation.benchmarks.ingest`: how fast documents are taken in, and in how much memory, by `opora ingest`.
 
 The cloud provider's articles, Russian and English, are repeated with edits until there are enough; each load runs in a
-separate process. A quarter of them shows whether memory grows with the batch; the same load again, the cost of
-unchanged documents; a folder of rendered PDF files, the speed of reading pages. A table goes to standard error, the
-same as JSON to standard output.
+separate process. A quarter of them shows whether memory grows with the batch, and the same load again the cost of
+unchanged documents. A table goes to standard error, the same as JSON to standard output.
 """
 
 import argparse
@@ -15,22 +14,20 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getpagesize, getrusage
+from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory, TemporaryFile
 from time import sleep
 
-from pypdfium2 import PdfDocument
 from rich.console import Console
 from rich.table import Table
 
 from components.ingest.document import SourceDocument
-from evaluation.benchmarks.rendering import as_pdf
+from evaluation.benchmarks.server import resident_mb
 from evaluation.datasets.rows import DATA, MissingData, present
 from pipelines.ingest.usecase import read_path
 from settings import ROOT, get_settings
 
 ARTICLES = 6_000
-PDF_ARTICLES = 60
 _POLL_SECONDS = 0.1
 
 
@@ -61,11 +58,9 @@ class Measurement:
     peak_mb_quarter: float
     unchanged_seconds: float
     unchanged_times_faster: float
-    pdf_pages: int
-    pdf_pages_per_second: float
 
 
-def measure(articles: int, pdf_articles: int) -> Measurement:
+def measure(articles: int) -> Measurement:
     """Load everything. Raises `MissingData`."""
     with TemporaryDirectory(prefix="opora-bench-") as place:
         folder = Path(place)
@@ -75,8 +70,6 @@ def measure(articles: int, pdf_articles: int) -> Measurement:
         small = _load(folder / "small", quarter_file)
         first = _load(folder / "data", whole_file)
         again = _load(folder / "data", whole_file)
-        pages = _render(folder / "pdf", pdf_articles)
-        printed = _load(folder / "printed", folder / "pdf")
     return Measurement(
         articles=articles,
         chunks=first.chunks,
@@ -86,8 +79,6 @@ def measure(articles: int, pdf_articles: int) -> Measurement:
         peak_mb_quarter=small.peak_mb,
         unchanged_seconds=again.seconds,
         unchanged_times_faster=first.seconds / again.seconds,
-        pdf_pages=pages,
-        pdf_pages_per_second=pages / printed.seconds,
     )
 
 
@@ -98,7 +89,7 @@ def _load(data: Path, source: Path) -> Load:
     with TemporaryFile() as output:
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output) as process:  # noqa: S603
             while process.poll() is None:
-                peak = max(peak, _resident_mb(process.pid))
+                peak = max(peak, resident_mb(process.pid))
                 sleep(_POLL_SECONDS)
         output.seek(0)
         report = json.load(output)
@@ -110,20 +101,6 @@ def _load(data: Path, source: Path) -> Load:
         cpu_seconds=used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
         peak_mb=peak,
     )
-
-
-def _resident_mb(pid: int) -> float:
-    """Return the resident memory of a process and its descendants; 0 if the system does not tell."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-        children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in _children(task)]
-    except OSError:
-        return 0.0
-    return pages * getpagesize() / 1e6 + sum(map(_resident_mb, children))
-
-
-def _children(task: Path) -> list[int]:
-    return [int(child) for child in (task / "children").read_text(encoding="ascii").split()]
 
 
 def _repeated() -> Iterator[SourceDocument]:
@@ -145,27 +122,14 @@ def _write(path: Path, articles: int) -> None:
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _render(folder: Path, articles: int) -> int:
-    """Write articles as PDF files. Returns the number of their pages."""
-    folder.mkdir()
-    pages = 0
-    for number, document in enumerate(islice(_repeated(), articles)):
-        data = as_pdf(document)
-        with PdfDocument(data) as printed:
-            pages += len(printed)
-        (folder / f"{number:03d}.pdf").write_bytes(data)
-    return pages
-
-
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--articles", type=int, default=ARTICLES)
-    parser.add_argument("--pdf-articles", type=int, default=PDF_ARTICLES)
     arguments = parser.parse_args()
     console = Console(stderr=True)
     try:
-        measured = measure(arguments.articles, arguments.pdf_articles)
+        measured = measure(arguments.articles)
     except MissingData as error:
         console.print(f"skipped: {error.path} is not here")
         return 1

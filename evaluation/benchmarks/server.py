@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -87,6 +87,25 @@ def _await_ready(process: subprocess.Popen[bytes], port: int) -> None:
         finally:
             connection.close()
     raise NotStarted
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process has started, directly or not; none of one that has ended."""
+    found: list[int] = []
+    with suppress(OSError):
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, path.read_text(encoding="ascii").split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def resident_mb(pid: int) -> float:
+    """Return the resident memory of a process and its descendants in MB (10^6 bytes)."""
+    pages = 0
+    for one in (pid, *descendants(pid)):
+        with suppress(OSError):
+            pages += int(Path(f"/proc/{one}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def free_port() -> int:

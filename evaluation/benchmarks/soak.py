@@ -14,7 +14,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -30,8 +30,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from evaluation.benchmarks.chats import Caller, following, until
-from evaluation.benchmarks.server import Served, serving
+from evaluation.benchmarks.callers import Caller, following, until
+from evaluation.benchmarks.server import Served, descendants, resident_mb, serving
 from evaluation.benchmarks.streams import stream_turn
 from evaluation.datasets.fixture import questions
 from evaluation.report.courses import Course, courses
@@ -258,16 +258,16 @@ class Watch:
             self.samples.append(self._sample())
 
     def _sample(self) -> Sample:
-        pids = [self._served.pid, *_descendants(self._served.pid)]
+        pid = self._served.pid
         self.tables = database.row_counts()
         kept = sum(number for name, number in self.tables.items() if name in KEPT)
         return Sample(
             seconds=monotonic() - self._began,
-            memory_mb=sum(map(_resident_mb, pids)),
-            service_mb=_resident_mb(self._served.pid),
-            descriptors=_entries(self._served.pid, "fd"),
-            threads=_entries(self._served.pid, "task"),
-            processes=len(pids),
+            memory_mb=resident_mb(pid),
+            service_mb=self._served.memory_mb("VmRSS"),
+            descriptors=_entries(pid, "fd"),
+            threads=_entries(pid, "task"),
+            processes=1 + len(descendants(pid)),
             rows=sum(self.tables.values()) - kept,
             rows_kept=kept,
             disk_mb=_size(self._folder) / 1e6,
@@ -355,24 +355,6 @@ def _value(sample: Sample, name: str) -> float:
 
 def _mean(samples: Sequence[Sample], name: str) -> float:
     return round(float(np.mean([_value(sample, name) for sample in samples])), 1)
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    try:
-        children = Path(f"/proc/{pid}/task").glob("*/children")
-        for child in {int(one) for path in children for one in path.read_text(encoding="ascii").split()}:
-            yield child
-            yield from _descendants(child)
-    except (FileNotFoundError, ProcessLookupError):
-        return
-
-
-def _resident_mb(pid: int) -> float:
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _entries(pid: int, folder: str) -> int:
