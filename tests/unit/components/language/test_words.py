@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from components.language.normalise import clean
-from components.language.words import analyse, content_words, stems, words
+from components.language.words import stems, words
 from tests.generated import texts
 
 
@@ -20,16 +20,6 @@ def test_words_are_in_order_and_quote_the_text(text: str) -> None:
 def test_every_letter_and_digit_is_part_of_a_word(text: str) -> None:
     covered = {i for word in words(text) for i in range(word.start, word.end)}
     assert all(i in covered for i, char in enumerate(text) if char.isalnum())
-
-
-@given(texts)
-def test_stems_are_those_of_the_content_words(text: str) -> None:
-    assert stems(text) == [word.stem for word in words(text) if not word.stop]
-
-
-@given(texts)
-def test_content_words_are_those_that_have_the_stems(text: str) -> None:
-    assert [analyse(word)[0] for word in content_words(text)] == stems(text)
 
 
 @pytest.mark.parametrize(

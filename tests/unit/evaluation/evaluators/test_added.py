@@ -99,11 +99,6 @@ def test_a_supported_answer_is_distinguished_from_an_invented_one(address: str, 
     assert figures["evaluator_failed"].value == 0.0
 
 
-def test_a_generator_without_json_output_gives_no_score(address: str) -> None:
-    (record,) = judged(judges(OllamaChatGenerator("simulated", url=address)), SUPPORTED)
-    assert record.judged == {"faithfulness": "malformed", "context_relevance": "malformed"}
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -203,15 +198,6 @@ def test_an_answer_is_compared_with_the_nearest_right_wording(
     assert refused.judged == {}
 
 
-def test_an_embedder_of_haystack_serves_as_well(address: str) -> None:
-    evaluators = added(similarity=SemanticSimilarityEvaluator(OllamaTextEmbedder("simulated-embed", url=address)))
-    near, far = judged(evaluators, SUPPORTED, replace(SUPPORTED, text="Пришлите фотографию чека."))
-    one, other = (record.judged["similarity"] for record in (near, far))
-    assert isinstance(one, float)
-    assert isinstance(other, float)
-    assert one > 0.8 > other
-
-
 def test_scores_are_stored_shown_and_compared(tmp_path: Path) -> None:
     failed, willing = replying("no"), replying(YES)
     before, after = run(judged(willing, SUPPORTED, INVENTED), willing), run(judged(failed, SUPPORTED), failed)
@@ -307,12 +293,6 @@ def test_a_file_without_evaluators_says_what_is_wrong(
     with pytest.raises(Invalid, match=code) as refused:
         read_evaluators(written(tmp_path, components))
     assert fault in str(refused.value.params.get("fault", ""))
-
-
-def test_the_example_of_the_documentation_can_be_read() -> None:
-    evaluators = read_evaluators(ROOT / "docs/examples/evaluators.yaml")
-    evaluators.close()
-    assert set(evaluators.names) == {"faithfulness", "context_relevance", "semantic_similarity"}
 
 
 def test_without_such_evaluators_no_library_of_models_is_imported() -> None:

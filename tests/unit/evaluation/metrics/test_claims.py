@@ -1,23 +1,18 @@
 """Rightness against the share that is claimed, and the threshold for a wished rightness."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evaluation.cases import Answerable, AnswerKey, Case, LabelledPassage, Page, Record
 from evaluation.metrics.claims import (
-    MIN_CLAIMS,
     GradedClaim,
     choose_threshold,
     claim_curve,
     graded_claims,
     graded_turns,
     points_at_shares,
-    threshold_choice,
 )
 
 TEXT = "Вернуть товар можно в течение 14 дней."
-GRADED = st.lists(st.builds(GradedClaim, st.floats(0, 1), st.booleans()), min_size=MIN_CLAIMS, max_size=60)
 
 
 def record(confidence: float, answerable: Answerable, *, right: bool, outcome: str = "answered") -> Record:
@@ -73,12 +68,3 @@ def test_the_lowest_threshold_that_is_right_often_enough() -> None:
     assert best.threshold == 0.9
     assert choose_threshold(graded[:20], 0.5) is None
     assert choose_threshold(graded[-10:], 0.5) is None, "ten answers prove nothing"
-
-
-@given(GRADED, st.floats(0.05, 1))
-def test_the_expected_precision_of_a_threshold_holds(graded: list[GradedClaim], target: float) -> None:
-    result = choose_threshold(graded, target)
-    if result is not None:
-        assert result.right >= target - 1e-9
-        assert result.claims >= 5
-        assert threshold_choice(graded, result.threshold).claims == result.claims

@@ -1,5 +1,4 @@
 import math
-from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,17 +29,6 @@ def test_a_curve_by_hand() -> None:
 def test_no_curve_without_both_kinds_of_questions() -> None:
     assert refusal_curve([], [0.1]) == refusal_curve([0.1], []) == ()
     assert false_answers_at((), 0.1) is None
-
-
-@given(scores, scores)
-def test_a_higher_threshold_never_refuses_less_nor_answers_more(good: list[float], bad: list[float]) -> None:
-    curve = refusal_curve(good, bad)
-    assert (curve[0].over_refusal, curve[0].false_answers) == (0.0, 1.0)
-    assert (curve[-1].over_refusal, curve[-1].false_answers) == (1.0, 0.0)
-    for low, high in pairwise(curve):
-        assert low.threshold < high.threshold
-        assert low.over_refusal <= high.over_refusal
-        assert low.false_answers >= high.false_answers
 
 
 @given(scores, scores)
