@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from settings import Settings
 from tenants.access import issued_tokens
@@ -14,7 +14,6 @@ from tenants.audit.entry import Entry, canonical
 from tenants.chats import mailed, sites, store
 from tenants.chats.change import changing
 from tenants.chats.records import Body, HandoffRequest
-from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
 from tenants.desk import articles, evaluations, feedback, invitations, operators, providers, replies, sessions
@@ -31,7 +30,7 @@ from tests import desk
 from tests.audits import entry
 from tests.browser.payloads import PAYLOADS
 from tests.browser.turns import citation, turn
-from tests.service.stored import finished_job, kept_tool
+from tests.service.stored import delivery, finished_job, kept_tool, webhook
 
 TENANT = "hostile"
 ALL = "".join(PAYLOADS).replace("\0", "")
@@ -136,49 +135,19 @@ def _settings() -> None:
     roles = {WORST: "admin"}
     given = {"issuer": "https://id.invalid", "client_id": WORST, "role_claim": WORST, "roles": roles}
     providers.put(providers.parsed(given))
-    now = datetime.now(UTC)
     tool = kept_tool(TENANT)
     described = {"title": ALL[:200], "description": ALL[:1_000], "answer": ALL[:2_000]}
     tool.definition = {**tool.definition, **described, "url": "http://127.0.0.1:9/'><script>hit()</script>"}
     with database.across_tenants(write=True) as session:
         session.add(tool)
         for number, one in enumerate(PAYLOADS):
-            session.add(
-                ToolRow(
-                    tenant_id=TENANT,
-                    name=f"tool-{number}",
-                    definition={**tool.definition, "title": one[:200], "description": one},
-                    headers={},
-                )
-            )
-            session.add(
-                WebhookRow(
-                    tenant_id=TENANT,
-                    webhook_id=f"hook-{number}",
-                    url=one,
-                    events=["chat.rated"],
-                    secrets=[{"secret": "whsec_AAAA", "created_at": now.isoformat()}],
-                    created_at=now,
-                )
-            )
+            definition = {**tool.definition, "title": one[:200], "description": one}
+            session.add(ToolRow(tenant_id=TENANT, name=f"tool-{number}", definition=definition, headers={}))
+            session.add(webhook(TENANT, f"hook-{number}", one))
         session.flush()
         for number, one in enumerate(PAYLOADS):
-            session.add(
-                OutboxRow(
-                    tenant_id=TENANT,
-                    delivery_id=f"{number}{WORST}"[:32],
-                    webhook_id=f"hook-{number}",
-                    chat_id="",
-                    event=one[:32],
-                    body="{}",
-                    state="dead",
-                    attempts=9,
-                    next_at=now + timedelta(days=9),
-                    fault=one,
-                    created_at=now,
-                    delivered_at=None,
-                )
-            )
+            named = {"event": one[:32], "fault": one}
+            session.add(delivery(TENANT, f"{number}{WORST}"[:32], f"hook-{number}", **named))
 
 
 def whole_turn(text: str) -> Body:

@@ -14,7 +14,7 @@ from tenants.audit import store as audit
 from tenants.audit.entry import Entry
 from tenants.chats import mailed, sites, store
 from tenants.chats.records import Body, Chat
-from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
+from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
 from tenants.desk import articles, feedback, invitations, operators, providers, replies
@@ -28,12 +28,10 @@ from tenants.storage.tables import JobRow, JsonObject
 from tests import desk
 from tests.audits import miss
 from tests.browser.turns import citation, turn
-from tests.service.stored import finished_job, tool_of
+from tests.rows import row
+from tests.service.stored import delivery, finished_job, tool_of, webhook
 
 TENANT = "pristan"
-NEW_TENANT = "newcomer"
-"""A tenant that has only begun: every list of its desk is empty."""
-
 PEOPLE: Mapping[str, operators.Role] = {"Анна": "admin", "Борис": "operator", "Вера": "editor"}
 
 Ingest = Callable[[str, list[dict[str, Json]]], object]
@@ -117,12 +115,10 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
     """Fill the shop; return values for the names in `desk_views.VIEWS`. Needs this process's settings."""
     registry = Registry(settings)
     registry.add(TENANT, name="Магазин «Пристань»", locale="ru")
-    registry.add(NEW_TENANT, name="Новый магазин", locale="ru")
     registry.add("guest", name="Ещё один магазин", locale="ru")
     ingest(TENANT, [{"doc_id": key, "title": title, "text": text, **given} for key, title, text, given in SHELF])
     ingest(TENANT, [{"doc_id": SHELF[1][0], "title": SHELF[1][1], "text": f"{SHELF[1][2]}Деньги вернём за 10 дней.\n"}])
     staff = desk.staff(TENANT, PEOPLE)
-    desk.staff(NEW_TENANT, {"Ольга": "admin"})
     admin = desk.acting(staff["Анна"])
     with acting_as(admin):
         site = _settings()
@@ -158,11 +154,6 @@ def operator(name: str = "Анна") -> Operator:
     return desk.staff(TENANT, {name: PEOPLE[name]})[name]
 
 
-def newcomer() -> Operator:
-    """Return the admin of the new tenant."""
-    return desk.staff(NEW_TENANT, {"Ольга": "admin"})["Ольга"]
-
-
 def _settings() -> str:
     site = sites.add("Интернет-магазин «Пристань»", ["https://pristan.example"])
     sites.add("Приложение для мастеров", ["https://service.pristan.example"])
@@ -192,35 +183,14 @@ def _settings() -> str:
 
 def _deliveries(tenant_id: str) -> None:
     now = datetime.now(UTC)
-    hook = WebhookRow(
-        tenant_id=tenant_id,
-        webhook_id="crm",
-        url="https://crm.pristan.example/hooks/opora",
-        events=["chat.rated", "chat.handoff"],
-        secrets=[{"secret": "whsec_AAAA", "created_at": now.isoformat()}],
-        created_at=now - timedelta(days=20),
-    )
+    hook = webhook(tenant_id, "crm", "https://crm.pristan.example/hooks/opora")
     states = (("delivered", 1, ""), ("pending", 2, "status 503"), ("dead", 9, "url_forbidden"))
     with database.across_tenants(write=True) as session:
         session.add(hook)
         session.flush()
         for number, (state, attempts, fault) in enumerate(states):
-            session.add(
-                OutboxRow(
-                    tenant_id=tenant_id,
-                    delivery_id=f"delivery-{number}-of-{tenant_id}",
-                    webhook_id=hook.webhook_id,
-                    chat_id="",
-                    event="chat.rated",
-                    body="{}",
-                    state=state,
-                    attempts=attempts,
-                    next_at=now + timedelta(days=3),
-                    fault=fault,
-                    created_at=now - timedelta(hours=number),
-                    delivered_at=None,
-                )
-            )
+            how = {"state": state, "attempts": attempts, "fault": fault, "next_at": now + timedelta(days=3)}
+            session.add(delivery(tenant_id, f"delivery-{number}-of-{tenant_id}", "crm", **how))
 
 
 def _recorded(settings: Settings) -> list[str]:
@@ -388,7 +358,8 @@ def _history(site: str) -> Iterator[ChatRow]:
     for number in range(60):
         begun = now - timedelta(days=1 + number % 27, hours=number % 9)
         assisted, reopened = number % 4 == 1, number % 11 == 3
-        yield ChatRow(
+        yield row(
+            ChatRow,
             tenant_id=TENANT,
             chat_id=f"past-{number:03}",
             subject=f"v:{number:08x}",
@@ -396,15 +367,9 @@ def _history(site: str) -> Iterator[ChatRow]:
             channel="widget" if number % 5 else "api",
             locale="en" if number % 13 == 0 else "ru",
             state="resolved",
-            version=2,
-            last_seq=0,
             reason="user_request" if assisted else "",
-            failures=0,
             reopened=int(reopened),
             csat=(5, 4, 5, 2, None)[number % 5],
-            csat_comment="",
-            customer_seen=0,
-            operator_seen=0,
             resolved_at=begun + timedelta(minutes=40),
             asked_at=begun,
             answered_at=begun + timedelta(seconds=2),

@@ -23,6 +23,7 @@ from tenants.knowledge.gaps import Miss
 from tenants.knowledge.tools import parsed
 from tenants.storage import database
 from tenants.storage.tables import JobRow, TokenRow, ToolRow
+from tests.rows import row
 from tests.service.serving import RSA_KID, TENANTS, in_force
 
 POLICIES: dict[str, dict[str, object]] = {
@@ -136,167 +137,83 @@ def kept_tool(tenant_id: str) -> ToolRow:
 
 def stored_chat(tenant_id: str) -> ChatRow:
     """Return a chat of the tenant without messages."""
-    moment = datetime.now(UTC)
-    return ChatRow(
-        tenant_id=tenant_id,
-        chat_id=f"chat-of-{tenant_id}",
-        subject="anna",
-        site="",
-        channel="api",
-        locale="ru",
-        state="bot",
-        version=0,
-        last_seq=0,
-        reason="",
-        failures=0,
-        reopened=0,
-        csat_comment="",
-        customer_seen=0,
-        operator_seen=0,
-        created_at=moment,
-        updated_at=moment,
-    )
+    about = {"subject": "anna", "channel": "api", "locale": "ru", "state": "bot"}
+    return row(ChatRow, tenant_id=tenant_id, chat_id=f"chat-of-{tenant_id}", **about)
 
 
 def stored_file(tenant_id: str) -> ChatFileRow:
     """Return a file of that chat."""
-    return ChatFileRow(
-        tenant_id=tenant_id,
-        file_id=f"file-of-{tenant_id}",
-        chat_id=f"chat-of-{tenant_id}",
-        name="чек.txt",
-        media_type="text/plain",
-        size=5,
-        content=b"total",
-        message_id=None,
-        created_at=datetime.now(UTC),
-    )
+    ids = {"file_id": f"file-of-{tenant_id}", "chat_id": f"chat-of-{tenant_id}"}
+    content = {"name": "чек.txt", "media_type": "text/plain", "size": 5, "content": b"total"}
+    return row(ChatFileRow, tenant_id=tenant_id, **ids, **content)
 
 
 def stored_operator(tenant_id: str) -> OperatorRow:
     """Return an operator of the tenant without a password."""
-    return OperatorRow(
-        login=f"olga.{tenant_id}",
-        tenant_id=tenant_id,
-        role="operator",
-        name="Ольга",
-        password="",
-        created_at=datetime.now(UTC),
-    )
+    return row(OperatorRow, tenant_id=tenant_id, login=f"olga.{tenant_id}", role="operator", name="Ольга")
 
 
 def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
     """Return a draft of the tenant."""
-    now = datetime.now(UTC)
-    return ArticleRow(
-        tenant_id=tenant_id,
-        article_id=f"{name}-of-{tenant_id}",
-        title="Черновик",
-        text="Текст черновика.",
-        questions=[],
-        lang="ru",
-        trust="auto",
-        version=1,
-        created_at=now,
-        created_by="olga",
-        updated_at=now,
-        updated_by="olga",
-    )
+    draft = {"title": "Черновик", "text": "Текст черновика.", "questions": [], "lang": "ru", "trust": "auto"}
+    by = {"created_by": "olga", "updated_by": "olga"}
+    return row(ArticleRow, tenant_id=tenant_id, article_id=f"{name}-of-{tenant_id}", version=1, **draft, **by)
 
 
 def stored_evaluation(tenant_id: str) -> tuple[EvaluationQuestionRow, EvaluationResultRow]:
     """A question of the tenant's evaluation, and a run that asked none."""
-    moment = datetime.now(UTC)
-    question = EvaluationQuestionRow(
+    question = row(
+        EvaluationQuestionRow,
         tenant_id=tenant_id,
         question_id=f"question-of-{tenant_id}",
         question="Кто президент?",
         expected={"facts": [], "article": "", "refused": True},
-        created_at=moment,
     )
-    result = EvaluationResultRow(
-        tenant_id=tenant_id,
-        run_id=f"run-of-{tenant_id}",
-        created_at=moment,
-        updated_at=moment,
-        nightly=True,
-        state="stopped",
-        reason="budget_spent",
-        done=0,
-        total=1,
-        figures={},
-        loss=None,
-        seen_at=None,
-        answers={},
-    )
+    ended = {"nightly": True, "state": "stopped", "reason": "budget_spent", "total": 1}
+    result = row(EvaluationResultRow, tenant_id=tenant_id, run_id=f"run-of-{tenant_id}", **ended)
     return question, result
 
 
 def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | TokenRow | ToolRow | WebhookRow]:
     """Store sites, a tool, webhooks and tokens of the tenant, and a change of its policy that can be undone."""
-    moment = datetime.now(UTC)
     for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
-        yield SiteRow(
-            key=key,
-            tenant_id=tenant_id,
-            name="Магазин",
-            origins=[],
-            config={},
-            secrets=[{"secret": token_urlsafe(), "created_at": moment.isoformat()}],
-            identity_secret=None,
-            identity_required=False,
-            created_at=moment,
-        )
+        secrets = [{"secret": token_urlsafe(), "created_at": datetime.now(UTC).isoformat()}]
+        yield row(SiteRow, key=key, tenant_id=tenant_id, name="Магазин", origins=[], secrets=secrets)
     yield ToolRow(
         tenant_id=tenant_id, name=f"spare-tool-of-{tenant_id}", definition=kept_tool(tenant_id).definition, headers={}
     )
     for webhook_id in (f"hook-of-{tenant_id}", f"spare-hook-of-{tenant_id}"):
-        yield WebhookRow(
-            tenant_id=tenant_id,
-            webhook_id=webhook_id,
-            # Refused before anything is sent there: it is no public address.
-            url="http://127.0.0.1:9/hook",
-            events=["chat.rated"],
-            secrets=[{"secret": "whsec_AAAA", "created_at": moment.isoformat()}],
-            created_at=moment,
-        )
+        yield webhook(tenant_id, webhook_id)
+    expires_at = datetime.now(UTC) + timedelta(days=90)
     for token_id in (f"token-of-{tenant_id}", f"spare-token-of-{tenant_id}"):
-        yield TokenRow(
-            tenant_id=tenant_id,
-            token_id=token_id,
-            subject=f"crm of {tenant_id}",
-            scopes=["ask"],
-            issued_at=moment,
-            issued_by="anna",
-            expires_at=moment + timedelta(days=90),
-        )
-    yield SettingChangeRow(
+        about = {"subject": f"crm of {tenant_id}", "scopes": ["ask"], "issued_by": "anna", "expires_at": expires_at}
+        yield row(TokenRow, tenant_id=tenant_id, token_id=token_id, **about)
+    yield row(
+        SettingChangeRow,
         tenant_id=tenant_id,
         change_id=f"change-of-{tenant_id}",
-        at=moment,
         by="anna",
         area="policy",
         act="changed",
-        about="",
         before={"top_k": 5},
         after={"top_k": 6},
     )
 
 
+def webhook(tenant_id: str, webhook_id: str, url: str = "http://127.0.0.1:9/hook") -> WebhookRow:
+    """Return a receiver of chat events; without `url` at an address that is refused before anything is sent."""
+    secrets = [{"secret": "whsec_AAAA", "created_at": datetime.now(UTC).isoformat()}]
+    names = {"tenant_id": tenant_id, "webhook_id": webhook_id}
+    return row(WebhookRow, **names, url=url, events=["chat.rated"], secrets=secrets)
+
+
+def delivery(tenant_id: str, delivery_id: str, webhook_id: str, **changed: object) -> OutboxRow:
+    """Return a delivery to a receiver that was given up, unless changed."""
+    ids = {"tenant_id": tenant_id, "delivery_id": delivery_id, "webhook_id": webhook_id}
+    given_up = {"event": "chat.rated", "body": "{}", "state": "dead", "attempts": 9, "fault": "url_forbidden"}
+    return row(OutboxRow, **ids, **given_up | changed)
+
+
 def dead_delivery(tenant_id: str) -> OutboxRow:
     """Return a delivery to the tenant's webhook that was given up."""
-    moment = datetime.now(UTC)
-    return OutboxRow(
-        tenant_id=tenant_id,
-        delivery_id=f"delivery-of-{tenant_id}",
-        webhook_id=f"hook-of-{tenant_id}",
-        chat_id="",
-        event="chat.rated",
-        body="{}",
-        state="dead",
-        attempts=9,
-        next_at=moment,
-        fault="url_forbidden",
-        created_at=moment,
-        delivered_at=None,
-    )
+    return delivery(tenant_id, f"delivery-of-{tenant_id}", f"hook-of-{tenant_id}")

@@ -67,5 +67,3 @@ def test_an_empty_filter_list_matches_nothing(acme: httpx.Client) -> None:
         assert answer["outcome"] != "answered"
         assert answer["meta"]["chunks"]["retrieved"] == 0
         assert answer["meta"]["filters"] == {name: []}
-
-

@@ -1,6 +1,6 @@
 """Near duplicates and surplus passages of a document are removed; documents of earlier passes stay."""
 
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,11 +84,3 @@ def test_a_later_pass_never_removes_earlier_documents(passes: list[list[tuple[in
         assert {one.id for one in seen} <= after <= {one.id for one in (*seen, *new)}
         assert outputs["attempt"] == attempt
         seen = outputs["documents"]
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("dedupe", NearDuplicateFilter(8, 2))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["dedupe"]["init_parameters"] == {"distance": 8, "max_per_document": 2}

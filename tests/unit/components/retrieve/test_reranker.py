@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,14 +118,6 @@ def test_scores_name_each_kind_of_evidence() -> None:
 
 def test_without_weight_trust_is_ignored() -> None:
     assert ranked(reranked("a", 0.5, status="archived"), trust_weight=0.0)[0].score == 0.5
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("rerank", FeatureRanker(0.25, top_k=7))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["rerank"]["init_parameters"] == {"trust_weight": 0.25, "top_k": 7}
 
 
 class Shelf:

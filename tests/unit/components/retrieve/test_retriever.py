@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from haystack import Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -263,18 +262,3 @@ def test_scores_are_shares(dense_shelf: Shelf, hits: dict[str, dict[str, float]]
     for one in retrieved("фильтр насоса").values():
         assert 0 <= one.score <= 1 + 1e-9
         assert all(0 <= part <= 1 for name, part in one.scores.items() if name != "cosine")
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("retrieve", TenantRetriever(0.5, 30, 10, 5, 4, 20))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["retrieve"]["init_parameters"] == {
-        "dense_share": 0.5,
-        "candidates": 30,
-        "top_k": 10,
-        "cache_size": 5,
-        "failures": 4,
-        "pause": 20,
-    }

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.utils import Secret
+from haystack import Document
 
 from components.faults import collect_degraded
-from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from components.retrieve.tool_arguments import Lookup
 from components.retrieve.tool_chooser import LlmToolChooser
@@ -107,14 +104,6 @@ def test_the_chooser_is_called_only_when_no_tool_matches(monkeypatch: pytest.Mon
     assert not search.may_answer(ASKED, ASKED)
     consult(search)
     assert models.asked == ["tools"]
-
-
-def test_round_trip() -> None:
-    models = ChatModels(OpenAIChatGenerator(api_key=Secret.from_env_var("NO_SUCH_KEY", strict=False)))
-    pipeline = Pipeline()
-    pipeline.add_component("look_up", ToolSearch(LlmToolChooser(models)))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
-    assert again.dumps() == pipeline.dumps()
 
 
 def test_a_tool_chosen_by_the_model_has_full_fit() -> None:

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from time import monotonic
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -309,13 +309,6 @@ def test_internal_addresses_are_reached_only_where_settings_allow(
         server.server_close()
     assert after.degraded == (() if reached else (STEP,))
     assert [one.content for one in after.documents] == (["Заказ 123456: 123456 едет."] if reached else [])
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("look_up", ToolSearch(None, 0.4, 0.6, 0.3, 1, 2, 3, 4))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()
 
 
 def test_a_question_that_fits_a_tool_is_searched_despite_an_unknown_code(
