@@ -90,7 +90,7 @@ def _await_ready(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, directly or not; none of one that has ended."""
+    """Return the processes that a process has started, directly or not; an empty list if it has ended."""
     found: list[int] = []
     with suppress(OSError):
         for path in Path(f"/proc/{pid}/task").glob("*/children"):

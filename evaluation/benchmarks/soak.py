@@ -31,10 +31,10 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.benchmarks.callers import Caller, following, until
+from evaluation.benchmarks.courses import Course, courses
 from evaluation.benchmarks.server import Served, descendants, resident_mb, serving
 from evaluation.benchmarks.streams import stream_turn
 from evaluation.datasets.fixture import questions
-from evaluation.report.courses import Course, courses
 from settings import ROOT, get_settings
 from tenants.access.tokens import issue
 from tenants.core.context import SCOPES

@@ -15,7 +15,6 @@ _INNER = _SIZE - _PAD_LEFT - _PAD_RIGHT
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _WORTH_SEEING = 0.4
 """Larger shares of refusals or wrong answers are of no interest."""
-_ROW = 26
 
 
 @dataclass(frozen=True, slots=True)
