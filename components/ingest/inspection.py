@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from components.ingest.terms import stored_meta, stored_terms
+from components.ingest.encode import stored_meta, stored_terms
 from components.ingest.tokens import count_tokens
 from components.turn import Frozen
 from tenants.core import fairness

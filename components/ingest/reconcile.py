@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypedDict
 
 from components.ingest.document import Revision
+from components.ingest.encode import stored_meta, stored_terms
 from components.ingest.properties import description
 from components.ingest.stored import source_document
-from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.write import redescribe
 from components.turn import Frozen
 from tenants.core import fairness

@@ -28,7 +28,7 @@ _KINDS = {kind.__name__: kind for kind in (CallerError, Invalid, Malformed, NotF
 class Form(BaseModel):
     """Part of an answer: its permitted fields, and no others."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, val_json_bytes="base64")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 _Result = TypeVar("_Result")

@@ -1,6 +1,6 @@
-"""Processes text in worker processes, so that it delays neither questions nor writing to the index.
+"""Cuts long texts in worker processes, so that none of them delays a question or takes all memory.
 
-A little text is worked on right here, because handing it over would take longer. Either way the results are the same
+A little text is cut right here, because handing it over would take longer. Either way the results are the same
 and in the same order. A worker that a text has taken over must not change the documents of the next tenant, so a
 chunk's id is computed again from the document it was cut from.
 """
@@ -13,12 +13,10 @@ from functools import partial
 
 from pydantic import JsonValue, StrictInt, StrictStr
 
-from components.ingest.analysis import Analysed, Text, analysed
 from components.ingest.cut import Cut, chunk_hash, chunk_id, cut_all
 from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
 from components.ingest.sandbox import MEMORY, SECONDS, Answer, Form, Workers
-from components.language.encoder_settings import EncoderSettings
 from tenants.core.errors import CallerError, Invalid, TryAgain
 from tenants.work.seats import Seats
 
@@ -28,7 +26,6 @@ _AT_HAND = 20_000
 _AT_ONCE = 50_000
 """Characters of documents in one request."""
 
-_CHUNKS_AT_ONCE = 32
 _REQUESTS = 10_000
 
 
@@ -61,21 +58,8 @@ class _CutForm(Form):
         return Cut(self.title, tuple(chunks))
 
 
-class _AnalysedForm(Form):
-    packed: tuple[bytes, bytes]
-    stems: frozenset[StrictStr]
-    words: frozenset[StrictStr]
-
-    def checked(self) -> Analysed:
-        """Return the chunk analysed. Raise `ValueError` on bytes that are no numbers (`components.ingest.encode`)."""
-        dimensions, weights = self.packed
-        if len(dimensions) % 4 or len(weights) != 2 * len(dimensions):
-            raise ValueError("no arrays")
-        return Analysed(self.packed, self.stems, self.words)
-
-
 class TextProcesses(Workers):
-    """Cuts and analyses text in worker processes. Thread-safe."""
+    """Cuts text in worker processes. Thread-safe."""
 
     def __init__(self, workers: int = 2, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         super().__init__(workers, seconds, memory, requests=_REQUESTS)
@@ -88,14 +72,6 @@ class TextProcesses(Workers):
         cuts = self._seats.map(partial(self._cut, sizes=sizes), list(_groups(documents)))
         return [cut for group_cuts in cuts for cut in group_cuts]
 
-    def analysed(self, texts: Sequence[Text], settings: EncoderSettings) -> Iterator[Analysed]:
-        """Yield the search features of each chunk, in order. Some are computed ahead of what has been taken."""
-        if len(texts) <= _CHUNKS_AT_ONCE:
-            return iter(analysed(texts, settings.json_form))
-        groups = [texts[start : start + _CHUNKS_AT_ONCE] for start in range(0, len(texts), _CHUNKS_AT_ONCE)]
-        results = self._seats.map(partial(self._analysed, settings=settings.json_form), groups)
-        return (analysis for group_results in results for analysis in group_results)
-
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:
         request = {"documents": [_request(document) for document in documents], "sizes": asdict(sizes)}
         try:
@@ -107,16 +83,6 @@ class TextProcesses(Workers):
             if len(documents) == 1:
                 return [failed if isinstance(failed, CallerError) else Invalid("file_damaged")]
             return [cut for document in documents for cut in self._cut([document], sizes)]
-
-    def _analysed(self, texts: Sequence[Text], settings: str) -> Sequence[Analysed]:
-        parts = [(text.chunk_id, text.title, text.heading, text.text) for text in texts]
-        request = json.dumps({"texts": parts, "encoder": settings}).encode()
-        try:
-            forms = self.call("analyse", "", request, Answer[tuple[_AnalysedForm, ...]])
-            return [form.checked() for form, _ in zip(forms, texts, strict=True)]
-        except (TryAgain, CallerError, ValueError):
-            # A chunk is short, so nothing is wrong with it. The machine has too much to do.
-            return analysed(texts, settings)
 
 
 def _request(document: SourceDocument) -> dict[str, object]:

@@ -1,14 +1,11 @@
 """Chunks from one generation of an index to another, each encoded as the other one is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from components.ingest.analysis import Text
-from components.ingest.encode import embedded, encoded
-from components.ingest.terms import stored_meta
-from components.ingest.text_processes import TEXT_PROCESSES
-from components.language.encoder_settings import EncoderSettings, settings_from
-from tenants.core.points import Dense, Hit
+from components.ingest.encode import embedded, encoded, stored_text
+from components.language.encoder_settings import settings_from
+from tenants.core.points import Hit
 from tenants.index.protocol import Collection
 from tenants.knowledge import documents
 
@@ -52,12 +49,10 @@ def align(source: Collection, target: Collection, changed: frozenset[str]) -> in
 
 def _store(hits: Sequence[Hit], target: Collection) -> int:
     settings = settings_from(target.encoder)
-    dense = _dense(hits, settings)
-    texts = [_text(hit) for hit in hits]
-    analysed = TEXT_PROCESSES.analysed(texts, settings)
-    target.upsert(
-        [encoded(text, hit.payload, analysis, dense) for text, hit, analysis in zip(texts, hits, analysed, strict=True)]
-    )
+    texts = [stored_text(hit) for hit in hits]
+    known = {text: hit.dense for text, hit in zip(texts, hits, strict=True) if hit.dense is not None}
+    dense = embedded(texts, settings, known)
+    target.upsert([encoded(text, hit.payload, settings, dense) for text, hit in zip(texts, hits, strict=True)])
     return len(hits)
 
 
@@ -65,13 +60,3 @@ def _shared(source: Collection, target: Collection) -> bool:
     """Return whether both have the same space of dense vectors."""
     space, other_space = settings_from(source.encoder).dense, settings_from(target.encoder).dense
     return space is not None and other_space is not None and space.space == other_space.space
-
-
-def _dense(hits: Sequence[Hit], settings: EncoderSettings) -> Mapping[Text, Dense]:
-    brought = {_text(hit): hit.dense for hit in hits if hit.dense is not None}
-    return embedded(map(_text, hits), settings, brought)
-
-
-def _text(hit: Hit) -> Text:
-    meta = stored_meta(hit)
-    return Text(hit.id, str(meta["title"]), str(meta["heading"]), str(hit.payload["content"]))

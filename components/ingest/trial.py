@@ -1,20 +1,16 @@
 """A document encoded as it would be stored, to be asked before it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from components.ingest.analysis import Text
 from components.ingest.document import Revision
-from components.ingest.encode import embedded, encoded
-from components.ingest.terms import explained_codes, stored_meta
-from components.ingest.text_processes import TEXT_PROCESSES
-from components.ingest.write import finalised, payload_of, text_of
+from components.ingest.encode import Text, embedded, encoded, stored_text, terms_of, text_of
+from components.ingest.write import finalised, payload_of
 from components.language.encoder_settings import EncoderSettings, settings_from
 from tenants.core import context
 from tenants.core.json import Json
 from tenants.core.points import Dense
 from tenants.index import open_collection
 from tenants.knowledge import documents
-from tenants.knowledge.lexicon import ChunkTerms
 from tenants.knowledge.trial import TrialDocument, WrittenChunks
 
 
@@ -33,30 +29,22 @@ def on_trial(revision: Revision, first: EncoderSettings) -> TrialDocument:
     texts = [text_of(chunk) for chunk in final.revision.chunks]
     payloads = [payload_of(chunk) for chunk in final.revision.chunks]
     old = collection.fetch(records[doc_id].chunk_ids) if doc_id in records else []
-    old_texts = [
-        Text(hit.id, str(stored_meta(hit)["title"]), str(stored_meta(hit)["heading"]), str(hit.payload["content"]))
-        for hit in old
-    ]
     return TrialDocument(
         tenant_id=context.current().tenant_id,
         record=final.record,
         chunks=_written(texts, payloads, settings, embedded(texts, settings)),
         encoder=encoder,
         dimensions=settings.dimensions,
-        replaced=_written(old_texts, [hit.payload for hit in old], settings, {}),
+        replaced=_written(map(stored_text, old), [hit.payload for hit in old], settings, {}),
     )
 
 
 def _written(
-    texts: Sequence[Text],
+    texts: Iterable[Text],
     payloads: Sequence[Mapping[str, Json]],
     settings: EncoderSettings,
     dense: Mapping[Text, Dense],
 ) -> WrittenChunks:
-    analyses = list(TEXT_PROCESSES.analysed(texts, settings))
-    points = [encoded(*parts, dense) for parts in zip(texts, payloads, analyses, strict=True)]
-    terms = [
-        ChunkTerms(analysis.stems, analysis.words, explained_codes(text.title, text.heading, text.text))
-        for text, analysis in zip(texts, analyses, strict=True)
-    ]
-    return WrittenChunks(points, terms)
+    texts = list(texts)
+    points = [encoded(text, payload, settings, dense) for text, payload in zip(texts, payloads, strict=True)]
+    return WrittenChunks(points, [terms_of(text) for text in texts])

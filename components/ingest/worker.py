@@ -15,7 +15,6 @@ import struct
 import sys
 import time
 import traceback
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from io import BytesIO
@@ -148,27 +147,11 @@ def _cut(_name: str, data: bytes) -> list[dict[str, object]]:
     return [asdict(cut) for cut in cut_all(documents, Sizes(**request["sizes"]))]
 
 
-def _analyse(_name: str, data: bytes) -> list[dict[str, object]]:
-    """Analyse chunks for the index."""
-    from components.ingest.analysis import Text, analysed
-
-    request = json.loads(data)
-    return [
-        {
-            "packed": [b64encode(part).decode() for part in analysis.packed],
-            "stems": list(analysis.stems),
-            "words": list(analysis.words),
-        }
-        for analysis in analysed([Text(*parts) for parts in request["texts"]], request["encoder"])
-    ]
-
-
 _VERBS: dict[str, Callable[[str, bytes], Any]] = {
     "read": _read,
     "table": _table,
     "scan": _scan,
     "cut": _cut,
-    "analyse": _analyse,
 }
 
 

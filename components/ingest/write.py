@@ -10,20 +10,28 @@ A crash can leave chunks that no record names. The lexicon marks an interrupted 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
 
 from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
-from components.ingest.analysis import Analysed, Text
 from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
-from components.ingest.encode import embedded, encoded
+from components.ingest.encode import (
+    Text,
+    embedded,
+    encoded,
+    stored_meta,
+    stored_terms,
+    stored_text,
+    terms_of,
+    text_of,
+)
 from components.ingest.properties import description
 from components.ingest.stored import document_record, document_version
-from components.ingest.terms import explained_codes, stored_meta, stored_terms
-from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants.core import fairness
@@ -40,19 +48,8 @@ from tenants.knowledge.versions import DocumentVersion
 _STORED_AT_ONCE = 512
 """Chunks of one flush to the disk, whose vectors are held until then: 20 kB each."""
 
-_MAX_PREPARED = 1024
-"""Chunks of one batch that are analysed in advance: 20 to 40 kB each. Only a huge document has more."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedChunks(Frozen):
-    """Results computed for chunks before they are written. Missing ones are computed while writing."""
-
-    dense: Mapping[Text, Dense] = field(default_factory=dict)
-    analysed: Mapping[Text, Analysed] = field(default_factory=dict)
-
-
-_NOTHING = PreparedChunks()
+Prepared: TypeAlias = Mapping[Text, Dense]
+"""Dense vectors of chunks, computed before they are written. Missing ones are computed while writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +80,28 @@ class ChunkWriter:
         self.settings = EncoderSettings.model_validate({**(encoder or {}), "dense": dense})
 
     @component.output_types(written=WriteCounts)
-    def run(self, revisions: list[Revision], prepared: PreparedChunks | None = None) -> dict[str, WriteCounts]:
+    def run(self, revisions: list[Revision], prepared: Prepared | None = None) -> dict[str, WriteCounts]:
         """Write revisions for the tenant in context. Everything is durable when it returns.
 
         :param prepared: the result of `prepare` for them, if there is one.
         """
         if not revisions:
             return {"written": WriteCounts()}
-        prepared = prepared or self.prepare(revisions)
+        prepared = self.prepare(revisions) if prepared is None else prepared
         with writing.alone():
             return {"written": _write(revisions, self.settings, prepared)}
 
-    def prepare(self, revisions: Sequence[Revision]) -> PreparedChunks:
-        """Precompute the slowest parts of writing revisions, while others may still write."""
+    def prepare(self, revisions: Sequence[Revision]) -> Prepared:
+        """Compute the dense vectors of revisions, the slowest part of writing them, while others may still write."""
         if not revisions:
-            return _NOTHING
+            return {}
         collection = open_collection()
         settings = settings_from(collection.encoder or self.settings.json_form)
         records = stored_documents.find([revision.document.doc_id for revision in revisions])
         chunks = [chunk for revision in revisions for chunk in _described_as(revision, _overrides(revision, records))]
         stored = _stored(collection, chunks)
         missing = [text_of(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-        analysed_ahead = missing[:_MAX_PREPARED]
-        analyses = TEXT_PROCESSES.analysed(analysed_ahead, settings)
-        return PreparedChunks(embedded(missing, settings), dict(zip(analysed_ahead, analyses, strict=True)))
+        return embedded(missing, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +125,7 @@ def _stored(collection: Collection, chunks: Iterable[Chunk]) -> dict[str, Hit]:
     return {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
 
 
-def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: PreparedChunks) -> WriteCounts:
+def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prepared) -> WriteCounts:
     collection = _open(first)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
@@ -211,7 +206,7 @@ def _described_as(revision: Revision, overrides: Mapping[str, Json]) -> tuple[Ch
     return tuple(replace(chunk, meta={**chunk.meta, **overrides}) for chunk in revision.chunks)
 
 
-def redescribe(records: Iterable[DocumentRecord], prepared: PreparedChunks = _NOTHING) -> int:
+def redescribe(records: Iterable[DocumentRecord], prepared: Prepared = MappingProxyType({})) -> int:
     """Bring the stored chunks of documents in line with their records. Only under another title are they encoded anew.
 
     :param prepared: the result of `reembedded` for the same records, if there is one.
@@ -237,17 +232,15 @@ def redescribe(records: Iterable[DocumentRecord], prepared: PreparedChunks = _NO
         return len(chunks)
 
 
-def reembedded(records: Iterable[DocumentRecord]) -> PreparedChunks:
+def reembedded(records: Iterable[DocumentRecord]) -> Prepared:
     """Compute the dense vectors that `redescribe` needs.
 
     Call it before you write the records, so that a failing model leaves everything unchanged.
     """
     collection = open_collection()
     settings = settings_from(collection.encoder)
-    if settings.dense is None:
-        return _NOTHING
     retitled = _retitled(_described(collection, records))
-    return PreparedChunks(embedded((text_of(_stored_chunk(hit, meta)) for hit, meta in retitled), settings))
+    return embedded((replace(stored_text(hit), title=str(meta["title"])) for hit, meta in retitled), settings)
 
 
 def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
@@ -295,28 +288,16 @@ def _redescribed(
 
 
 def _store(
-    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, prepared: PreparedChunks
+    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, prepared: Prepared
 ) -> list[ChunkTerms]:
     """Encode and store chunks. Returns what each adds to the lexicon."""
     texts = [text_of(chunk) for chunk in chunks]
     # Before anything is stored, so that a failure leaves nothing half done.
-    dense = embedded(texts, settings, prepared.dense)
-    later = TEXT_PROCESSES.analysed([text for text in texts if text not in prepared.analysed], settings)
-    terms: list[ChunkTerms] = []
+    dense = embedded(texts, settings, prepared)
     for start in range(0, len(chunks), _STORED_AT_ONCE):
-        points = []
-        for at in range(start, min(start + _STORED_AT_ONCE, len(chunks))):
-            analysis = prepared.analysed.get(texts[at]) or next(later)
-            points.append(encoded(texts[at], payload_of(chunks[at]), analysis, dense))
-            explained = explained_codes(texts[at].title, texts[at].heading, texts[at].text)
-            terms.append(ChunkTerms(analysis.stems, analysis.words, explained))
-        collection.upsert(points)
-    return terms
-
-
-def text_of(chunk: Chunk) -> Text:
-    """Return the text to encode for a chunk."""
-    return Text(chunk.chunk_id, str(chunk.meta["title"]), chunk.heading, chunk.text)
+        batch = zip(texts[start : start + _STORED_AT_ONCE], chunks[start : start + _STORED_AT_ONCE], strict=True)
+        collection.upsert([encoded(text, payload_of(chunk), settings, dense) for text, chunk in batch])
+    return [terms_of(text) for text in texts]
 
 
 def payload_of(chunk: Chunk) -> dict[str, Json]:

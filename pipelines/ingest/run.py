@@ -22,7 +22,7 @@ from components.ingest.document import Flagged, Refusal, Revision, SourceDocumen
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
 from components.ingest.reconcile import Rewrite
-from components.ingest.write import ChunkWriter, PreparedChunks, remove_documents
+from components.ingest.write import ChunkWriter, Prepared, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants.accounts.registry import Registry
@@ -69,7 +69,7 @@ class _Batch:
 
     articles: int
     revisions: list[Revision]
-    prepared: PreparedChunks
+    prepared: Prepared
     refusals: list[Refusal]
     unchanged: int
     pages: int

@@ -3,7 +3,7 @@
 import pytest
 
 from components.ingest.document import SourceDocument
-from components.ingest.terms import stored_meta
+from components.ingest.encode import stored_meta
 from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
 from pipelines.ingest.library import Library

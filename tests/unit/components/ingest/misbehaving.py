@@ -75,7 +75,7 @@ class _Touch:
 def answer(request: str, data: bytes, memory: int) -> bytes:
     """Return a worker's answer with the fault that the first text names."""
     payload = json.loads(data)
-    title = payload["documents"][0]["title"] if "documents" in payload else payload["texts"][0][1]
+    title = payload["documents"][0]["title"]
     name, _, parameter = title.partition(" ")
     if name == "pickle":
         return pickle.dumps(("", _Touch(parameter)))
@@ -96,10 +96,6 @@ def answer(request: str, data: bytes, memory: int) -> bytes:
             result[0]["chunks"][0]["text"] = parameter
         case "overreach":
             result[0]["chunks"][0]["sentences"] = [[0, 10**9]]
-        case "arrays":
-            result[0]["packed"] = ["AAAA", "AAAA"]
-        case "vectors":
-            result[0]["packed"] = ["", "", ""]
     return json.dumps(reply).encode()
 
 

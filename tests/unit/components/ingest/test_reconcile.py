@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from components.ingest.document import Revision, SourceDocument
+from components.ingest.encode import stored_meta
 from components.ingest.enrich import ChunkEnricher
 from components.ingest.reconcile import Findings, compare, recount, repair
 from components.ingest.split import DocumentSplitter
-from components.ingest.terms import stored_meta
 from components.ingest.write import ChunkWriter, remove_documents
 from settings import Settings
 from tenants import index

@@ -7,17 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from components.ingest.analysis import Text, analysed
 from components.ingest.cut import cut_all
 from components.ingest.document import Revision, SourceDocument
-from components.ingest.encode import encoded
 from components.ingest.pack import Sizes
 from components.ingest.split import DocumentSplitter
 from components.ingest.text_processes import TextProcesses
-from components.language.encoder import encode_passage
-from components.language.encoder_settings import STANDARD
 from tenants.core.errors import CallerError
-from tenants.index import SPARSE, Sparse
 
 SIZES = Sizes(200, 500, 50, 50)
 PARAGRAPH = "Код E20 означает, что вода не сливается. Проверьте фильтр насоса и шланг. "
@@ -40,27 +35,11 @@ def test_workers_cut_documents_like_this_process_and_in_order(processes: TextPro
     assert processes.cut([], SIZES) == []
 
 
-def test_workers_analyse_chunks_like_this_process_and_in_order(processes: TextProcesses) -> None:
-    cuts = cut_all(DOCUMENTS, SIZES)
-    texts = [Text(chunk.chunk_id, one.title, chunk.heading, chunk.text) for one in cuts for chunk in one.chunks]
-    assert len(texts) > 64
-    results = list(processes.analysed(texts, STANDARD))
-    assert results == analysed(texts, STANDARD.json_form)
-    for text, one in zip(texts, results, strict=True):
-        vector = encoded(text, {}, one, {}).vectors[SPARSE]
-        assert isinstance(vector, Sparse)
-        assert dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True)) == encode_passage(
-            text.title, text.heading, text.text, STANDARD
-        )
-
-
-def test_a_slow_text_is_refused_and_its_chunks_analysed_in_this_process() -> None:
+def test_a_slow_text_is_refused() -> None:
     # No worker is even up in so short a time.
     hurried = TextProcesses(workers=1, seconds=0.01)
     results = hurried.cut([replace(DOCUMENTS[0], text=PARAGRAPH * 400), DOCUMENTS[1]], SIZES)
     assert [one.code for one in results if isinstance(one, CallerError)] == ["file_too_slow"] * 2
-    texts = [Text(str(at), "E20", "", PARAGRAPH) for at in range(40)]
-    assert list(hurried.analysed(texts, STANDARD)) == analysed(texts, STANDARD.json_form)
 
 
 def test_a_document_that_cannot_be_cut_is_refused_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,14 +79,7 @@ def test_an_invalid_worker_answer_refuses_the_document(taken_over: TextProcesses
     assert refused.code == "file_damaged"
 
 
-@pytest.mark.parametrize("attack", ["nest", "shorten", "add rm", "fail os.system", "arrays", "vectors"])
-def test_chunks_are_analysed_here_after_an_invalid_worker_answer(taken_over: TextProcesses, attack: str) -> None:
-    texts = [Text(str(at), attack, "", PARAGRAPH) for at in range(40)]
-    assert list(taken_over.analysed(texts, STANDARD)) == analysed(texts, STANDARD.json_form)
-
-
 def test_nothing_that_a_worker_answers_is_run(taken_over: TextProcesses, tmp_path: Path) -> None:
     target = tmp_path / "touched"
     taken_over.cut([replace(DOCUMENTS[0], title=f"pickle {target}", text=PARAGRAPH * 400)], SIZES)
-    list(taken_over.analysed([Text(str(at), f"pickle {target}", "", PARAGRAPH) for at in range(40)], STANDARD))
     assert not target.exists()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from components.ingest.document import SourceDocument
-from components.ingest.terms import stored_terms
+from components.ingest.encode import stored_terms
 from tenants.index import Hit, open_collection
 from tenants.knowledge import documents, lexicon
 

@@ -1,17 +1,18 @@
 """Maintenance of documents: an operator's values win and persist, and are stored without encoding again."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from components.ingest import text_processes
-from components.ingest.analysis import Analysed, Text, analysed
+from components.ingest import write
 from components.ingest.document import SourceDocument
+from components.ingest.encode import Text
+from components.ingest.encode import encoded as encode_chunk
 from components.ingest.properties import PROPERTIES
 from components.ingest.reconcile import compare
 from pipelines.ingest.library import Library
@@ -21,6 +22,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.core.json import Json
+from tenants.index import Point
 from tenants.knowledge import documents, versions
 from tenants.knowledge.catalogue import Selection
 from tests.searches import found_by_headings
@@ -37,11 +39,11 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of all passages encoded, in order."""
     titles: list[str] = []
 
-    def counting(texts: Sequence[Text], settings: str) -> list[Analysed]:
-        titles.extend(text.title for text in texts)
-        return analysed(texts, settings)
+    def counting(text: Text, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
+        titles.append(text.title)
+        return encode_chunk(text, *parts)
 
-    monkeypatch.setattr(text_processes, "analysed", counting)
+    monkeypatch.setattr(write, "encoded", counting)
     return titles
 
 

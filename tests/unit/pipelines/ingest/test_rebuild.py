@@ -13,7 +13,7 @@ from qdrant_edge import Point as EdgePoint
 from components.embed.dense import EmbeddingFailed
 from components.ingest import transfer
 from components.ingest.document import SourceDocument
-from components.ingest.terms import stored_terms
+from components.ingest.encode import stored_terms
 from components.ingest.write import remove_documents
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from

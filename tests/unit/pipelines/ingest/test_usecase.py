@@ -1,15 +1,17 @@
 """Ingestion: effects of a changed document, and no other effects."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from haystack import Pipeline
 
-from components.ingest import text_processes
-from components.ingest.analysis import Analysed, Text, analysed
+from components.ingest import write
 from components.ingest.document import Refusal, SourceDocument
+from components.ingest.encode import Text
+from components.ingest.encode import encoded as encode_chunk
 from components.ingest.parse import ArticleParser
 from components.language.encoder import encode_query
 from components.language.encoder_settings import STANDARD, settings_from
@@ -18,7 +20,7 @@ from pipelines.ingest.report import IngestReport, Progress
 from pipelines.ingest.usecase import Ingest, read_path
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, NoTenant, NotFound
-from tenants.index import open_collection
+from tenants.index import Point, open_collection
 from tenants.knowledge import documents, lexicon
 from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
@@ -31,11 +33,11 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The headings of all passages encoded, in order."""
     headings: list[str] = []
 
-    def counting(texts: Sequence[Text], settings: str) -> list[Analysed]:
-        headings.extend(text.heading for text in texts)
-        return analysed(texts, settings)
+    def counting(text: Text, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
+        headings.append(text.heading)
+        return encode_chunk(text, *parts)
 
-    monkeypatch.setattr(text_processes, "analysed", counting)
+    monkeypatch.setattr(write, "encoded", counting)
     return headings
 
 
