@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import networkx
 import yaml
 
 from settings import get_settings
@@ -80,7 +81,8 @@ def overview(source: str) -> str:
         for sender in {number[arrow.sender] for arrow in arrows if arrow.loop}
     }
     lines = [f'b{index}["<b>{_escaped(kind)}</b><br>{", ".join(steps)}"]' for index, (kind, steps) in enumerate(boxes)]
-    lines += [f"b{sender} --> b{receiver}" for sender, receiver in sorted(_reduced(forward))]
+    reduced = networkx.transitive_reduction(networkx.DiGraph(forward)).edges
+    lines += [f"b{sender} --> b{receiver}" for sender, receiver in sorted(reduced)]
     lines += [f"b{sender} -.-> b{receiver}" for sender, receiver in sorted(loops.items())]
     return "\n  ".join(["flowchart TD", *lines]) + "\n"
 
@@ -99,27 +101,9 @@ def _boxes(components: Mapping[str, Mapping[str, object]]) -> list[tuple[str, li
 
 def _in_order(arrows: Sequence[Connection], steps: Sequence[str]) -> list[str]:
     """Return each step after those that lead to it, otherwise in the order of the file."""
-    before: dict[str, set[str]] = {step: set() for step in steps}
-    for arrow in arrows:
-        if not arrow.loop:
-            before[arrow.receiver].add(arrow.sender)
-    ordered: dict[str, None] = {}
-    while len(ordered) < len(before):
-        ordered[next(step for step in steps if step not in ordered and before[step] <= ordered.keys())] = None
-    return list(ordered)
-
-
-def _reduced(arrows: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return the arrows without those that a longer way implies."""
-
-    def leads(start: int, end: int) -> bool:
-        return start == end or any(leads(after, end) for before, after in arrows if before == start)
-
-    return {
-        (sender, receiver)
-        for sender, receiver in arrows
-        if not any(leads(after, receiver) for before, after in arrows if before == sender and after != receiver)
-    }
+    forward = networkx.DiGraph((arrow.sender, arrow.receiver) for arrow in arrows if not arrow.loop)
+    forward.add_nodes_from(steps)
+    return list(networkx.lexicographical_topological_sort(forward, key=list(steps).index))
 
 
 def _label(name: str, spec: Mapping[str, object], comments: Mapping[tuple[str, str], str]) -> Iterator[str]:

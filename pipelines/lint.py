@@ -7,12 +7,13 @@ you would run.
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
 
+import networkx
 import yaml
 from haystack import Pipeline
 
@@ -38,15 +39,6 @@ class Finding:
     def describe(self, locale: str) -> str:
         """Return the finding as a readable line."""
         return f"{self.where}: {text(f'lint.{self.code}', locale, found=self.found)}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    where: str
-    sender: str
-    sender_socket: str
-    receiver: str
-    receiver_socket: str
 
 
 def lint_file(path: Path) -> list[Finding]:
@@ -194,80 +186,62 @@ def _parts(value: object) -> Iterator[object]:
 def _graph_faults(content: Mapping[str, object], components: Mapping[str, object]) -> Iterator[Finding]:
     """Yield the defects in the connections of the components."""
     try:
-        parts = Pipeline.from_dict({"components": components}, allowed_modules=ALLOWED_MODULES)
+        pipeline = Pipeline.from_dict({**content, "connections": []}, allowed_modules=ALLOWED_MODULES)
     except Exception as error:  # whatever a component raises on creation is the finding
-        yield Finding("not_built", "components", " ".join(str(error).split()))
+        yield Finding("not_built", "components", _one_line(error))
         return
-    inputs = {name: set(sockets) for name, sockets in parts.inputs(True).items()}
-    outputs = {name: set(sockets) for name, sockets in parts.outputs(True).items()}
-    connections, faults = _connections(content.get("connections") or [], inputs, outputs, set(components))
+    nodes = pipeline.graph.nodes
+    faults = list(_connect(pipeline, content.get("connections") or []))
     yield from faults
-    yield from _declared_paths(content, inputs, outputs, set(components))
-    endings = {
-        name for name, sockets in parts.outputs(True).items() if any(one["type"] is Turn for one in sockets.values())
-    }
+    for key, sockets in (("inputs", "input_sockets"), ("outputs", "output_sockets")):
+        yield from _declared_paths(key, content.get(key) or {}, {name: set(nodes[name][sockets]) for name in nodes})
+    endings = {name for name in nodes if any(socket.type is Turn for socket in nodes[name]["output_sockets"].values())}
     yield from _end_faults(content.get("metadata") or {}, endings)
-    joined = {name for c in connections for name in (c.sender, c.receiver)}
     if len(components) > 1 and not faults:
-        yield from (Finding("unconnected", f"components.{name}") for name in components if name not in joined)
-    mandatory = {
-        (name, socket)
-        for name, sockets in parts.inputs(True).items()
-        for socket, about in sockets.items()
-        if about["is_mandatory"]
-    }
-    yield from _loop_faults(connections, mandatory, content.get("max_runs_per_component"), _max_passes(components))
-    if not faults:
-        try:
-            Pipeline.from_dict(dict(content), allowed_modules=ALLOWED_MODULES)
-        except Exception as error:  # wrong types, two senders into one socket, and what may come
-            yield Finding("not_assembled", "connections", " ".join(str(error).split()))
+        yield from (Finding("unconnected", f"components.{name}") for name in networkx.isolates(pipeline.graph))
+    yield from _loop_faults(pipeline, content.get("max_runs_per_component"), _max_passes(components))
 
 
-def _connections(
-    listed: object, inputs: Mapping[str, set[str]], outputs: Mapping[str, set[str]], names: set[str]
-) -> tuple[list[_Connection], list[Finding]]:
-    sound: list[_Connection] = []
-    faults: list[Finding] = []
+def _connect(pipeline: Pipeline, listed: object) -> Iterator[Finding]:
+    """Connect the components, and yield the reasons why some of them cannot be connected."""
     if not isinstance(listed, list):
-        return sound, [Finding("not_a_mapping", "connections", str(listed))]
+        yield Finding("not_a_mapping", "connections", str(listed))
+        return
     for number, entry in enumerate(listed, start=1):
         where = f"connections.{number}"
         if not isinstance(entry, dict):
-            faults.append(Finding("not_a_mapping", where, str(entry)))
-            continue
-        wrong = [Finding("unknown_key", where, str(key)) for key in entry if key not in {"sender", "receiver"}]
-        sender, receiver = str(entry.get("sender", "")), str(entry.get("receiver", ""))
-        wrong += [*_path_faults(where, sender, outputs, names), *_path_faults(where, receiver, inputs, names)]
-        faults += wrong
-        if not wrong:
-            (source, output), (target, input_socket) = sender.split("."), receiver.split(".")
-            sound.append(_Connection(where, source, output, target, input_socket))
-    return sound, faults
+            yield Finding("not_a_mapping", where, str(entry))
+        elif wrong := entry.keys() - {"sender", "receiver"}:
+            yield Finding("unknown_key", where, ", ".join(sorted(map(str, wrong))))
+        else:
+            try:
+                pipeline.connect(str(entry.get("sender", "")), str(entry.get("receiver", "")))
+            except Exception as error:  # an unknown component or socket, wrong types, two senders into one socket
+                yield Finding("not_assembled", where, _one_line(error))
 
 
-def _path_faults(where: str, path: str, sockets: Mapping[str, set[str]], names: set[str]) -> Iterator[Finding]:
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _path_faults(where: str, path: str, sockets: Mapping[str, set[str]]) -> Iterator[Finding]:
     component, _, socket = path.partition(".")
     if not socket or "." in socket:
         yield Finding("malformed_path", where, path)
-    elif component not in names:
+    elif component not in sockets:
         yield Finding("unknown_component", where, component)
-    elif socket not in sockets.get(component, ()):
+    elif socket not in sockets[component]:
         yield Finding("unknown_socket", where, path)
 
 
-def _declared_paths(
-    content: Mapping[str, object], inputs: Mapping[str, set[str]], outputs: Mapping[str, set[str]], names: set[str]
-) -> Iterator[Finding]:
-    """Hayhooks' `inputs` and `outputs`, whose wrong paths it accepts."""
-    for key, sockets in (("inputs", inputs), ("outputs", outputs)):
-        declared = content.get(key) or {}
-        if not isinstance(declared, dict):
-            yield Finding("not_a_mapping", key, str(declared))
-            continue
-        for name, paths in declared.items():
-            for path in paths if isinstance(paths, list) else [paths]:
-                yield from _path_faults(f"{key}.{name}", str(path), sockets, names)
+def _declared_paths(key: str, declared: object, sockets: Mapping[str, set[str]]) -> Iterator[Finding]:
+    """Check Hayhooks' `inputs` or `outputs`, whose wrong paths it accepts."""
+    if not isinstance(declared, dict):
+        yield Finding("not_a_mapping", key, str(declared))
+        return
+    for name, paths in declared.items():
+        for path in paths if isinstance(paths, list) else [paths]:
+            yield from _path_faults(f"{key}.{name}", str(path), sockets)
 
 
 def _end_faults(metadata: object, endings: Container[str]) -> Iterator[Finding]:
@@ -289,42 +263,19 @@ def _max_passes(components: Mapping[str, object]) -> int:
     return int(max(budget.values()))
 
 
-def _loop_faults(
-    connections: Iterable[_Connection], mandatory: Container[tuple[str, str]], max_runs: object, max_passes: int
-) -> Iterator[Finding]:
+def _loop_faults(pipeline: Pipeline, max_runs: object, max_passes: int) -> Iterator[Finding]:
     """Find mandatory sockets in a loop that nothing in the loop feeds: a value from outside arrives only once and is
     missing in the second pass.
     """
-    connections = list(connections)
-    reachable = _reachable(connections)
-    in_loop = {name for name, reached in reachable.items() if name in reached}
-    for component, socket in dict.fromkeys((c.receiver, c.receiver_socket) for c in connections):
-        if component not in in_loop:
-            continue
-        senders = [c.sender for c in connections if (c.receiver, c.receiver_socket) == (component, socket)]
-        if (component, socket) in mandatory and not any(sender in reachable[component] for sender in senders):
-            yield Finding("loop_trap", f"{component}.{socket}", ", ".join(senders))
-    if in_loop and not (isinstance(max_runs, int) and max_runs > max_passes):
+    graph = pipeline.graph
+    loops = [names for names in networkx.strongly_connected_components(graph) if graph.subgraph(names).edges]
+    for loop in loops:
+        for name in sorted(loop):
+            for socket in graph.nodes[name]["input_sockets"].values():
+                if socket.is_mandatory and socket.senders and loop.isdisjoint(socket.senders):
+                    yield Finding("loop_trap", f"{name}.{socket.name}", ", ".join(socket.senders))
+    if loops and not (isinstance(max_runs, int) and max_runs > max_passes):
         yield Finding("loop_without_net", "max_runs_per_component", str(max_passes))
-
-
-def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:
-    """Return each component with those that its values come to, itself included when it is in a loop."""
-    following: dict[str, set[str]] = {}
-    for connection in connections:
-        following.setdefault(connection.sender, set()).add(connection.receiver)
-        following.setdefault(connection.receiver, set())
-    reached: dict[str, set[str]] = {}
-    for name, next_steps in following.items():
-        seen: set[str] = set()
-        waiting = list(next_steps)
-        while waiting:
-            step = waiting.pop()
-            if step not in seen:
-                seen.add(step)
-                waiting.extend(following[step])
-        reached[name] = seen
-    return reached
 
 
 def deployed() -> list[Path]:

@@ -111,16 +111,15 @@ BROKEN = [
     (changed(_CONNECTION, "one.value -> two.value"), "not_a_mapping", "connections.1"),
     (changed("  - " + _CONNECTION, "  one: two"), "not_a_mapping", "connections"),
     (changed("receiver:", "reciever:"), "unknown_key", "connections.1"),
-    (changed("sender: one.value", "sender: one"), "malformed_path", "connections.1"),
-    (changed("sender: one.value", "sender: one.value.more"), "malformed_path", "connections.1"),
-    (changed("sender: one.value", "sender: onee.value"), "unknown_component", "connections.1"),
-    (changed("sender: one.value", "sender: one.values"), "unknown_socket", "connections.1"),
-    (changed("receiver: two.value", "receiver: two.text"), "unknown_socket", "connections.1"),
+    (changed("sender: one.value", "sender: one.value.more"), "not_assembled", "connections.1"),
+    (changed("sender: one.value", "sender: onee.value"), "not_assembled", "connections.1"),
+    (changed("receiver: two.value", "receiver: two.text"), "not_assembled", "connections.1"),
     (changed("connections:", f"  three: {JOINER}\nconnections:"), "unconnected", "components.three"),
     (SOUND + "inputs: {query: [one.vale]}", "unknown_socket", "inputs.query"),
+    (SOUND + "inputs: {query: [one]}", "malformed_path", "inputs.query"),
     (SOUND + "outputs: {answer: three.value}", "unknown_component", "outputs.answer"),
     (SOUND + "outputs: [one.value]", "not_a_mapping", "outputs"),
-    (changed("str}", "int}"), "not_assembled", "connections"),
+    (changed("str}", "int}"), "not_assembled", "connections.1"),
     (
         changed("  - {sender: head", "  - {sender: start.value, receiver: prompt.b}\n  - {sender: head", LOOP),
         "loop_trap",
@@ -233,7 +232,8 @@ def test_the_command_names_file_and_fault(
     assert main([str(sound), str(broken)]) == 1
     captured = capsys.readouterr()
     assert str(sound) in captured.out
-    assert captured.err == f"{broken}: {Finding('unknown_socket', 'connections.1', 'one.vale').describe('en')}\n"
+    assert captured.err.startswith(f"{broken}: connections.1: ")
+    assert "one.vale" in captured.err
     for arguments, code in ((["--help"], 0), (["absent.yaml"], 2)):
         with pytest.raises(SystemExit) as ended:
             main(arguments)
