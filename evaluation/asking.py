@@ -55,8 +55,7 @@ def ask_case(ask: Ask, case: Case) -> Record:
     except ValidationError:
         return Record(case, REJECTED)
     started_at, asked_at = perf_counter(), datetime.now(UTC)
-    begun = begin(request, history=history)
-    turn, steps = ask.finish(begun)
+    turn, steps = ask.finish(begin(request, history=history))
     spent = (perf_counter() - started_at) * 1_000
     trace_id = "" if ask.sender is None else traces.trace_id(turn.turn_id)
     answer = answer_of(turn, trace_id=trace_id, steps=steps, latency_ms=spent)
@@ -70,7 +69,7 @@ def ask_case(ask: Ask, case: Case) -> Record:
     )
     if ask.sender is None:
         return record
-    ask.sender.take(Trace.of(request, begun, steps, answer, asked_at=asked_at, pipeline=ask.engine.digest))
+    ask.sender.take(Trace.of(request, steps, answer, asked_at=asked_at, pipeline=ask.engine.digest))
     return record
 
 

@@ -90,13 +90,11 @@ class Attempt:
 class EndedTurn:
     """A finished turn with the facts that its effects need.
 
-    :param initial_turn: the turn as it started.
     :param asked_at: when the question arrived; `started` is the same moment of the performance counter.
     :param pipeline: digest of the pipeline that answered.
     """
 
     request: AskRequest
-    initial_turn: Turn
     turn: Turn
     steps: Steps
     asked_at: datetime
@@ -195,7 +193,6 @@ class Effects:
         try:
             trace = Trace.of(
                 ended.request,
-                ended.initial_turn,
                 ended.steps,
                 ended.answer,
                 asked_at=ended.asked_at,

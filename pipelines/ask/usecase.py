@@ -105,9 +105,7 @@ class Ask:
         log_context.begin(initial_turn.turn_id)
         turn, steps = self.finish(initial_turn, watch)
         client = (attempt or Attempt()).settle()
-        ended = EndedTurn(
-            request, initial_turn, turn, steps, asked_at, started, self.engine.digest, trace_id=self._trace_id(turn)
-        )
+        ended = EndedTurn(request, turn, steps, asked_at, started, self.engine.digest, trace_id=self._trace_id(turn))
         answer = self.effects.apply(ended, client, settle)
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
@@ -126,12 +124,10 @@ class Ask:
         self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None
     ) -> TurnAnswer:
         """Record and return the answer to a turn that was stopped from outside, such as by a timeout."""
-        initial_turn = begin(request, turn_id, history=())
-        turn = _fail(initial_turn, reason)
+        turn = _fail(begin(request, turn_id, history=()), reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
         ended = EndedTurn(
             request,
-            initial_turn,
             turn,
             Steps(),
             datetime.now(UTC) - timedelta(milliseconds=latency_ms),

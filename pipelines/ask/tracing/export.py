@@ -1,37 +1,34 @@
-"""Exports spans through OpenTelemetry's SDK: with their original times, batched, by OTLP over HTTP.
+"""Exports the spans of finished turns by OTLP over HTTP, with their original times.
 
-The providers are our own, never the global one, with which FastAPI and anything else that is instrumented would trace.
-OpenInference names a span's project in its resource, and the resource belongs to the provider, so each tenant has a
-provider; all of them share one processor.
+The spans are complete before OpenTelemetry's SDK sees them, so there is no tracer, no provider and no processor: the
+exporter takes them as they are. Nothing global is set, with which FastAPI and anything else instrumented would trace.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import chain
+from typing import TypeAlias
 
 import requests
-from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import Span as OpenSpan
-from opentelemetry.trace import Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.sdk.trace import Event as SdkEvent
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
 
-from pipelines.ask.tracing.span import Span, span_id
+from tenants.core.batches import batches
 
-_SCOPE = "opora"
-_QUEUE = 16_384
-"""Spans; larger than a batch of traces, so that our own queue overflows first, by whole traces."""
+Value: TypeAlias = str | bool | int | float | Sequence[str]
+Attributes: TypeAlias = Mapping[str, Value]
+
+_SCOPE = InstrumentationScope("opora")
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _BATCH = 512
-_SCHEDULE_MS = 1_000.0
-_MAX_TENANTS = 1_000
-_LIMITS = SpanLimits(max_span_attributes=10_000, max_events=1_000, max_event_attributes=1_000)
-"""Above what a turn needs: the SDK drops attributes beyond its default of 128, and passages have more."""
-
+"""Spans of one request."""
 _LATER = frozenset({408, 429})
+_ID_BITS = (1 << 64) - 1
 
 
 class Unavailable(Exception):
@@ -40,6 +37,28 @@ class Unavailable(Exception):
 
 class Refused(Exception):
     """The collector will never accept this request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event at a moment in nanoseconds since 1970."""
+
+    name: str
+    at: int
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A period of a turn. `parent` is the position of the enclosing span in the trace; the first span has none."""
+
+    name: str
+    started: int
+    ended: int
+    attributes: Attributes
+    parent: int | None = 0
+    events: Sequence[Event] = ()
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,87 +77,6 @@ class SpanExport:
     """
 
     def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
-        self._ids = _Ids()
-        self._exporter = _WatchedExporter(endpoint, headers, timeout)
-        self._processor = BatchSpanProcessor(
-            self._exporter,
-            max_queue_size=_QUEUE,
-            max_export_batch_size=_BATCH,
-            schedule_delay_millis=_SCHEDULE_MS,
-        )
-        self._tracer = lru_cache(_MAX_TENANTS)(self._new_tracer)
-
-    def begin(self) -> None:
-        """Begin a batch."""
-        self._exporter.failure = None
-
-    def add(self, trace: Spans) -> None:
-        """Create the spans of one trace and hand them to the processor."""
-        tracer = self._tracer(tuple(trace.resource.items()))
-        self._ids.next_trace(trace.trace_id)
-        started: list[OpenSpan] = []
-        for span in trace.spans:
-            around = Context() if span.parent is None else set_span_in_context(started[span.parent], Context())
-            exported = tracer.start_span(span.name, around, attributes=span.attributes, start_time=span.started)
-            for event in span.events:
-                exported.add_event(event.name, event.attributes, event.at)
-            exported.set_status(Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error))
-            started.append(exported)
-        for exported, span in zip(started, trace.spans, strict=True):
-            exported.end(span.ended)
-
-    def flush(self) -> None:
-        """Wait until everything added since `begin` is exported.
-
-        :raises Unavailable: something was not exported. Adding everything again is safe: span ids are deterministic.
-        :raises Refused: something never will be.
-        """
-        self._processor.force_flush()
-        if self._exporter.failure is not None:
-            raise self._exporter.failure
-
-    def close(self) -> None:
-        """Stop the processor's thread."""
-        self._processor.shutdown()
-
-    def _new_tracer(self, resource: tuple[tuple[str, str], ...]) -> Tracer:
-        provider = TracerProvider(
-            sampler=ALWAYS_ON,
-            resource=Resource(dict(resource)),
-            shutdown_on_exit=False,
-            id_generator=self._ids,
-            span_limits=_LIMITS,
-        )
-        provider.add_span_processor(self._processor)
-        return provider.get_tracer(_SCOPE)
-
-
-class _Ids(IdGenerator):
-    """Ids known in advance: a trace's is its turn's, a span's follows from its place in the trace."""
-
-    def __init__(self) -> None:
-        self._trace_id = ""
-        self._place = 0
-
-    def next_trace(self, trace_id: str) -> None:
-        """Assign the following spans to this trace, in order."""
-        self._trace_id, self._place = trace_id, 0
-
-    def generate_trace_id(self) -> int:
-        """Called by the SDK."""
-        return int(self._trace_id, 16)
-
-    def generate_span_id(self) -> int:
-        """Called by the SDK."""
-        position, self._place = self._place, self._place + 1
-        return int(span_id(self._trace_id, position), 16)
-
-
-class _WatchedExporter(SpanExporter):
-    """Remembers whether a batch was exported; `BatchSpanProcessor` drops failed batches without reporting."""
-
-    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
-        self.failure: Unavailable | Refused | None = None
         self._status: int | None = None
         session = requests.Session()
         # No proxies and no .netrc, which would replace the key.
@@ -146,20 +84,53 @@ class _WatchedExporter(SpanExporter):
         session.hooks["response"].append(self._note)
         self._exporter = OTLPSpanExporter(endpoint, headers=headers, timeout=timeout, session=session)
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Called by the SDK."""
-        self._status = None
-        result = self._exporter.export(spans)
-        if result is not SpanExportResult.SUCCESS:
-            self.failure = failure_of(self._status)
-        return result
+    def send(self, traces: Sequence[Spans]) -> None:
+        """Send the spans of these traces.
 
-    def shutdown(self) -> None:
-        """Called by the SDK."""
+        :raises Unavailable: something was not sent. Sending everything again is safe: span ids are deterministic.
+        :raises Refused: something never will be.
+        """
+        for batch in batches(chain.from_iterable(map(_finished, traces)), _BATCH):
+            self._status = None
+            if self._exporter.export(batch) is not SpanExportResult.SUCCESS:
+                raise failure_of(self._status)
+
+    def close(self) -> None:
+        """Close the connection."""
         self._exporter.shutdown()
 
     def _note(self, response: requests.Response, *_: object, **__: object) -> None:
         self._status = response.status_code
+
+
+def _finished(trace: Spans) -> Iterator[ReadableSpan]:
+    """Yield the spans of a trace as the exporter takes them."""
+    resource = Resource(dict(trace.resource))
+    for position, span in enumerate(trace.spans):
+        yield ReadableSpan(
+            span.name,
+            context=_context(trace.trace_id, position),
+            parent=None if span.parent is None else _context(trace.trace_id, span.parent),
+            resource=resource,
+            attributes=span.attributes,
+            events=[SdkEvent(event.name, event.attributes, event.at) for event in span.events],
+            status=Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error),
+            start_time=span.started,
+            end_time=span.ended,
+            instrumentation_scope=_SCOPE,
+        )
+
+
+def _context(trace_id: str, position: int) -> SpanContext:
+    return SpanContext(int(trace_id, 16), int(span_id(trace_id, position), 16), is_remote=False, trace_flags=_SAMPLED)
+
+
+def span_id(trace_id: str, position: int) -> str:
+    """Compute the id of a span from its position in the trace, even long after sending, such as for feedback.
+
+    Trace ids are random, so span ids derived from their lower half are as good as random ones.
+    """
+    return f"{(int(trace_id, 16) & _ID_BITS) ^ position:016x}"
 
 
 def failure_of(status: int | None) -> Unavailable | Refused:

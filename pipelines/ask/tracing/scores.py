@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from components.turn import SHOWN
 from pipelines.ask.contract import TurnAnswer
-from pipelines.ask.tracing.span import span_id
+from pipelines.ask.tracing.export import span_id
 from tenants.desk.feedback import Feedback
 from tenants.insight import traces
 

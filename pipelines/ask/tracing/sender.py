@@ -144,16 +144,17 @@ class _Destination:
     def send(self, batch: Sequence[Trace | Feedback]) -> None:
         """Send a batch. Idempotent. Raises `Unavailable` or `Refused`."""
         done = [item for item in batch if isinstance(item, Trace)]
-        self._export.begin()
-        for trace in done:
-            fairness.yield_to_questions()
-            self._export.add(Spans(trace.answer.trace_id, spans(trace), resource(trace)))
-        self._export.flush()
+        self._export.send([_spans(trace) for trace in done])
         if self._phoenix is not None:
             scores = [annotation for trace in done for annotation in annotations(trace.answer)]
             # Phoenix does not define which of two verdicts of one person in a request it keeps.
             thumbs = {(item.turn_id, item.person): thumb(item) for item in batch if isinstance(item, Feedback)}
             _post(self._phoenix, [*scores, *thumbs.values()])
+
+
+def _spans(trace: Trace) -> Spans:
+    fairness.yield_to_questions()
+    return Spans(trace.answer.trace_id, spans(trace), resource(trace))
 
 
 def _post(phoenix: httpx.Client, scores: Sequence[dict[str, object]]) -> None:

@@ -15,7 +15,7 @@ from pipelines.ask.iterations import iterations
 from pipelines.ask.record import PROMPT_LIMIT
 from pipelines.ask.steps import Step
 from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
-from pipelines.ask.tracing.span import Event, Span, Value
+from pipelines.ask.tracing.export import Event, Span, Value
 from pipelines.ask.tracing.trace import Trace
 from tenants.insight import traces
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from components.turn import Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.steps import Steps
 from tenants.accounts import policy
@@ -18,7 +17,6 @@ class Trace:
 
     :param person: digest of the person; empty, like `session_id`, for an anonymous turn.
     :param asked_at: nanoseconds since 1970.
-    :param begun: the turn before its first step.
     :param pipeline: digest of the pipeline that answered.
     :param content: whether its texts may be sent, without personal data.
     """
@@ -27,16 +25,13 @@ class Trace:
     person: str
     session_id: str
     asked_at: int
-    begun: Turn
     steps: Steps
     answer: TurnAnswer
     pipeline: str
     content: bool
 
     @classmethod
-    def of(
-        cls, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, *, asked_at: datetime, pipeline: str
-    ) -> Self:
+    def of(cls, request: AskRequest, steps: Steps, answer: TurnAnswer, *, asked_at: datetime, pipeline: str) -> Self:
         """Return the trace of a turn of the tenant in context."""
         caller = current()
         return cls(
@@ -44,7 +39,6 @@ class Trace:
             person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
             session_id="" if request.anonymous else answer.session_id,
             asked_at=int(asked_at.timestamp() * 1e9),
-            begun=begun,
             steps=steps,
             answer=answer,
             pipeline=pipeline,

@@ -20,7 +20,7 @@ from pipelines.ask.pipeline_wrapper import PipelineWrapper
 from pipelines.ask.runner import Runner
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.tracing import sender
-from pipelines.ask.tracing.span import span_id
+from pipelines.ask.tracing.export import span_id
 from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants.accounts import policy

@@ -12,8 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Received
 
-from pipelines.ask.tracing.export import Refused, SpanExport, Spans, Unavailable
-from pipelines.ask.tracing.span import Event, Span, Value, span_id
+from pipelines.ask.tracing.export import Event, Refused, Span, SpanExport, Spans, Unavailable, Value, span_id
 from tests.receiving import Receiver, receiving
 
 Pairs: TypeAlias = dict[str, Value]
@@ -41,10 +40,7 @@ def read(encoded: Sequence[KeyValue]) -> Pairs:
 def export_traces(collector: Receiver, *traces: Spans) -> Mapping[str, ResourceSpans]:
     """Export traces; return the collector's spans by project."""
     export = SpanExport(collector.url, {}, 10)
-    export.begin()
-    for trace in traces:
-        export.add(trace)
-    export.flush()
+    export.send(traces)
     export.close()
     request = ExportTraceServiceRequest.FromString(collector.next().body)
     return {str(read(around.resource.attributes)["project"]): around for around in request.resource_spans}
@@ -117,9 +113,7 @@ def test_headers_for_the_collector_come_from_the_environment_as_everywhere(monke
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=support")
     with receiving() as collector:
         export = SpanExport(collector.url, {}, 10)
-        export.begin()
-        export.add(trace(Span("ask", 1, 2, {}, parent=None)))
-        export.flush()
+        export.send([trace(Span("ask", 1, 2, {}, parent=None))])
         export.close()
         assert collector.next().headers["x-team"] == "support"
 
@@ -131,24 +125,18 @@ def test_a_failure_is_reported_and_the_next_batch_begins_anew(status: int, failu
     span = Span("ask", 1, 2, {}, parent=None)
     with receiving([status, 200]) as collector:
         export = SpanExport(collector.url, {}, TIMEOUT)
-        export.begin()
-        export.add(trace(span))
         with pytest.raises(failure, match=str(status)):
-            export.flush()
-        export.begin()
-        export.add(trace(span))
-        export.flush()
+            export.send([trace(span)])
+        export.send([trace(span)])
         export.close()
 
 
 def test_a_batch_in_many_requests_fails_with_any_of_them() -> None:
     spans = [Span("ask", 1, 2, {}, parent=None), *(Span(str(place), 1, 2, {}) for place in range(1_500))]
-    with receiving([500, 200]) as collector:
+    with receiving([200, 500]) as collector:
         export = SpanExport(collector.url, {}, TIMEOUT)
-        export.begin()
-        export.add(trace(*spans))
         with pytest.raises(Unavailable):
-            export.flush()
+            export.send([trace(*spans)])
         export.close()
 
 

@@ -34,7 +34,7 @@ def traced(number: int) -> Trace:
     done = replace(turn("Как вернуть?"), outcome="answered", reply=Reply("Так."))
     answer = answer_of(done, trace_id=f"{number:032x}")
     asked = int(datetime.now(UTC).timestamp() * 1e9)
-    return Trace("acme", "", "", asked, done, Steps(), answer, "digest", content=False)
+    return Trace("acme", "", "", asked, Steps(), answer, "digest", content=False)
 
 
 def judged(person: str, thumb: Thumb) -> Feedback:

@@ -14,7 +14,7 @@ from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import Steps
-from pipelines.ask.tracing.span import Span
+from pipelines.ask.tracing.export import Span
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from pipelines.ask.usecase import Ask, begin
@@ -39,11 +39,10 @@ def ask(shop: Tenant) -> Iterator[Ask]:
 def traced(ask: Ask) -> Callable[..., Trace]:
     def trace(question: str, *, content: bool = True, anonymous: bool = False) -> Trace:
         request = AskRequest(question=question, session_id="s-1", quality="thorough", anonymous=anonymous)
-        initial_turn = begin(request, str(uuid4()), ())
-        turn, steps = ask.finish(initial_turn)
+        turn, steps = ask.finish(begin(request, str(uuid4()), ()))
         answer = answer_of(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps)
         with policy.overridden(policy.Policy(trace_content=content)):
-            return Trace.of(request, initial_turn, steps, answer, asked_at=datetime.now(UTC), pipeline="digest")
+            return Trace.of(request, steps, answer, asked_at=datetime.now(UTC), pipeline="digest")
 
     return trace
 
