@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypedDict
+from typing import TypeAlias
 
 from components.ingest.document import Revision
 from components.ingest.encode import stored_meta, stored_terms
@@ -13,6 +13,7 @@ from components.ingest.write import redescribe
 from components.turn import Frozen
 from tenants.core import fairness
 from tenants.core.errors import IndexDamaged, TryAgain
+from tenants.core.json import Json
 from tenants.core.points import Hit
 from tenants.index import open_collection
 from tenants.index.protocol import Collection
@@ -27,20 +28,6 @@ _DOCUMENTS = 64
 
 Rewrite: TypeAlias = Callable[[Sequence[Revision]], object]
 """Writes documents through the ingest pipeline, like new ones."""
-
-
-class FindingsJson(TypedDict):
-    """`Findings` for a program."""
-
-    damage: str | None
-    documents: int
-    chunks: int
-    orphaned_chunks: list[str]
-    incomplete_documents: list[str]
-    misdescribed_documents: list[str]
-    lexicon_differs: bool
-    leftover_uploads: list[str]
-    clean: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +58,19 @@ class Findings(Frozen):
         differs = self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs or self.uploads
         return not differs and self.damage is None
 
-    def as_json(self) -> FindingsJson:
+    def as_json(self) -> dict[str, Json]:
         """Return the findings for a program."""
-        return FindingsJson(
-            damage=self.damage,
-            documents=self.documents,
-            chunks=self.chunks,
-            orphaned_chunks=list(self.orphans),
-            incomplete_documents=list(self.incomplete),
-            misdescribed_documents=list(self.misdescribed),
-            lexicon_differs=self.lexicon_differs,
-            leftover_uploads=list(self.uploads),
-            clean=self.clean,
-        )
+        return {
+            "damage": self.damage,
+            "documents": self.documents,
+            "chunks": self.chunks,
+            "orphaned_chunks": self.orphans,
+            "incomplete_documents": self.incomplete,
+            "misdescribed_documents": self.misdescribed,
+            "lexicon_differs": self.lexicon_differs,
+            "leftover_uploads": self.uploads,
+            "clean": self.clean,
+        }
 
 
 def compare(*, count: bool = False) -> Findings:

@@ -13,17 +13,13 @@ from pipelines.ask.contract import (
     BesidePart,
     ChunkCounts,
     CitationPart,
-    ClaimPart,
     Clarification,
     ConflictPart,
     Factuality,
-    GateResult,
     Handoff,
     Meta,
     QueryPart,
-    RejectedPart,
     RelatedPart,
-    Routing,
     Scores,
     SourcePart,
     TurnAnswer,
@@ -67,7 +63,13 @@ def answer_of(
         locale=turn.locale,
         outcome=turn.outcome,
         refusal_reason=turn.reason,
-        verdict=_verdict(turn),
+        verdict=VerdictPart(
+            route=turn.verdict.route,
+            reasons=turn.verdict.reasons,
+            iterations=turn.passes,
+            max_iterations=turn.max_passes,
+            gates=turn.verdict.gates,
+        ),
         answer=AnswerPart(
             text=turn.reply.text,
             notice=turn.reply.notice,
@@ -76,27 +78,14 @@ def answer_of(
         ),
         citations=tuple(_citation(citation, draft, links) for citation in citations),
         sources=tuple(_source(citation) for citation in citations),
-        claims=tuple(ClaimPart.model_validate(claim, from_attributes=True) for claim in draft.claims) if draft else (),
+        claims=draft.claims if draft else (),
         scores=_scores(turn, draft),
-        routing=Routing.model_validate(turn, from_attributes=True),
+        routing=turn,
         articles=tuple(_article(article, links) for article in turn.reply.articles),
         suggested_questions=turn.reply.suggestions,
         clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
         handoff=handoff,
         meta=_meta(turn, citations, steps or Steps(), latency_ms),
-    )
-
-
-def _verdict(turn: turns.Turn) -> VerdictPart:
-    return VerdictPart(
-        route=turn.verdict.route,
-        reasons=turn.verdict.reasons,
-        iterations=turn.passes,
-        max_iterations=turn.max_passes,
-        gates=tuple(
-            GateResult(name=gate.name, passed=gate.passed, score=_round(gate.score), threshold=gate.threshold)
-            for gate in turn.verdict.gates
-        ),
     )
 
 
@@ -122,7 +111,7 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None, links: HelpLi
         cited=draft is not None and f"[{citation.index}]" in draft.text,
         origin=citation.origin,
         trust=passage.trust,
-        score=_round(passage.score),
+        score=passage.score,
         updated_at=passage.updated_at,
     )
 
@@ -135,7 +124,7 @@ def _article(article: turns.Article, links: HelpLinks | None) -> ArticlePart:
         heading=passage.heading,
         url=_address(passage, article.snippet, links),
         snippet=article.snippet,
-        score=_round(article.score),
+        score=article.score,
         text=passage.text[:_CARD_LENGTH],
     )
 
@@ -150,27 +139,20 @@ def _source(citation: turns.Citation) -> SourcePart:
         source=passage.source or passage.doc_id,
         page_content=passage.text,
         snippet=citation.excerpt,
-        score=_round(passage.score),
+        score=passage.score,
     )
 
 
 def _scores(turn: turns.Turn, draft: turns.Draft | None) -> Scores:
     if draft is None:
-        return Scores(
-            quality=0,
-            relevance=_round(turn.evidence.relevance),
-            factuality=Factuality(value=100.0, status="skipped"),
-            adequacy=_round(turn.evidence.adequacy),
-            confidence=0.0,
-            hallucination=0.0,
-        )
+        draft = turns.Draft("", (), (), relevance=turn.evidence.relevance)
     return Scores(
         quality=draft.quality,
-        relevance=_round(draft.relevance),
-        factuality=Factuality(value=_round(draft.factuality), status=draft.factuality_status),
-        adequacy=_round(turn.evidence.adequacy),
-        confidence=_round(draft.confidence),
-        hallucination=_round(1.0 - draft.factuality / 100.0),
+        relevance=draft.relevance,
+        factuality=Factuality(value=draft.factuality, status=draft.factuality_status),
+        adequacy=turn.evidence.adequacy,
+        confidence=draft.confidence,
+        hallucination=1.0 - draft.factuality / 100.0,
     )
 
 
@@ -188,8 +170,8 @@ def _meta(
         model=wrote.model if wrote else "extractive",
         quality=turn.quality,
         cached=turn.evidence.cached,
-        latency_ms=_round(latency_ms),
-        latency_ms_by_step={name: _round(spent) for name, spent in steps.milliseconds.items()},
+        latency_ms=latency_ms,
+        latency_ms_by_step=steps.milliseconds,
         iterations=tuple(part for part, _ in iterations(steps.finished)),
         llm_calls=len(completed),
         tokens=_tokens(completed),
@@ -247,10 +229,7 @@ def _beside(evidence: turns.Evidence) -> BesidePart:
             )
             for related in evidence.related
         ),
-        rejected=tuple(
-            RejectedPart(rejected_id=approach.rejected_id, coverage=_round(approach.coverage))
-            for approach in evidence.rejected
-        ),
+        rejected=evidence.rejected,
         conflicts=tuple(
             ConflictPart(
                 kind=conflict.kind,
@@ -264,8 +243,3 @@ def _beside(evidence: turns.Evidence) -> BesidePart:
 
 def _filters(filters: turns.Filters) -> Mapping[str, str | tuple[str, ...]]:
     return {name: value for name, value in asdict(filters).items() if value is not None}
-
-
-def _round(value: float) -> float:
-    """Four digits: enough to compare, few enough to read."""
-    return round(value, 4)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ConfigDict,
@@ -98,14 +99,18 @@ class AskRequest(_Request):
         return value
 
 
+Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]
+"""Four digits: enough to compare, few enough to read."""
+
+
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
 class GateResult(_Part):
     name: str
     passed: bool
-    score: float
+    score: Rounded
     threshold: float
 
 
@@ -141,7 +146,7 @@ class RejectedPart(_Part):
     """A rejected approach that the question is close to; only operators can look up its text."""
 
     rejected_id: str
-    coverage: float
+    coverage: Rounded
 
 
 class ConflictPart(_Part):
@@ -178,7 +183,7 @@ class CitationPart(_Part):
     cited: bool
     origin: turns.Origin
     trust: turns.Trust
-    score: float
+    score: Rounded
     updated_at: str
 
 
@@ -193,7 +198,7 @@ class ArticlePart(_Part):
     heading: str
     url: str | None
     snippet: str
-    score: float
+    score: Rounded
     # Answers recorded before have none.
     text: str = ""
 
@@ -204,7 +209,7 @@ class SourcePart(_Part):
     source: str
     page_content: str
     snippet: str
-    score: float
+    score: Rounded
 
 
 class ClaimPart(_Part):
@@ -217,17 +222,17 @@ class ClaimPart(_Part):
 class Factuality(_Part):
     """`value` is the percentage of supported claims; `status` says whether anything was checked."""
 
-    value: float
+    value: Rounded
     status: turns.FactualityStatus
 
 
 class Scores(_Part):
     quality: int
-    relevance: float
+    relevance: Rounded
     factuality: Factuality
-    adequacy: float
-    confidence: float
-    hallucination: float
+    adequacy: Rounded
+    confidence: Rounded
+    hallucination: Rounded
 
 
 class Routing(_Part):
@@ -311,8 +316,8 @@ class Meta(_Part):
     model: str
     quality: turns.Quality
     cached: bool
-    latency_ms: float
-    latency_ms_by_step: Mapping[str, float]
+    latency_ms: Rounded
+    latency_ms_by_step: Mapping[str, Rounded]
     # Answers recorded before have none.
     iterations: tuple[IterationPart, ...] = ()
     llm_calls: int
@@ -329,7 +334,7 @@ class Meta(_Part):
 class TurnAnswer(_Part):
     """`turn.v1`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     schema_: Literal["turn.v1"] = Field(
         default="turn.v1", validation_alias=AliasChoices("schema", "schema_"), serialization_alias="schema"

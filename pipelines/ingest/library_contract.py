@@ -1,7 +1,7 @@
 """Requests and responses of `/documents`, over HTTP and as JSON on the command line."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import date, datetime
 from typing import Annotated, Self
 
@@ -20,11 +20,11 @@ from components.ingest.inspection import InspectedChunk
 from components.ingest.omitted import Omitted
 from components.turn import DocumentStatus, Trust
 from pipelines.ingest.library import Library
-from pipelines.ingest.relation_contract import EdgePart, edges_answer
 from tenants.core.json import Json
 from tenants.knowledge import edges
 from tenants.knowledge.catalogue import Page, Selection
 from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.edges import Edge
 from tenants.knowledge.versions import DocumentVersion
 
 MAX_LISTED = 500
@@ -32,7 +32,7 @@ MAX_LISTED = 500
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 _Word = Annotated[str, StringConstraints(max_length=200)]
 _Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-_Words = Annotated[list[_Word], Field(max_length=100)]
+_Words = Annotated[tuple[_Word, ...], Field(max_length=100)]
 
 
 class _Request(BaseModel):
@@ -42,9 +42,9 @@ class _Request(BaseModel):
 class DocumentFilter(_Request):
     """Selection of documents. An omitted field matches all; an empty list matches nothing."""
 
-    doc_ids: Annotated[list[_Id], Field(max_length=1_000)] | None = None
-    statuses: list[DocumentStatus] | None = None
-    trust: list[Trust] | None = None
+    doc_ids: Annotated[tuple[_Id, ...], Field(max_length=1_000)] | None = None
+    statuses: tuple[DocumentStatus, ...] | None = None
+    trust: tuple[Trust, ...] | None = None
     tags: _Words | None = None
     project_keys: _Words | None = None
     evidence_tiers: _Words | None = None
@@ -63,21 +63,7 @@ class DocumentFilter(_Request):
 
     def selection(self) -> Selection:
         """Return the same, as documents are looked for."""
-        return Selection(
-            doc_ids=_tuple(self.doc_ids),
-            statuses=_tuple(self.statuses),
-            trust=_tuple(self.trust),
-            tags=_tuple(self.tags),
-            project_keys=_tuple(self.project_keys),
-            evidence_tiers=_tuple(self.evidence_tiers),
-            source_types=_tuple(self.source_types),
-            languages=_tuple(self.languages),
-            words=self.words,
-            flagged=self.flagged,
-            stale=self.stale,
-            date_from=self.date_from,
-            date_to=self.date_to,
-        )
+        return Selection(**{part.name: getattr(self, part.name) for part in fields(Selection)})
 
 
 class DocumentsQuery(DocumentFilter):
@@ -167,28 +153,6 @@ class DocumentPart(BaseModel):
     overrides: dict[str, JsonValue]
 
 
-class TermPart(BaseModel):
-    """A word stem, and how many chunks of the knowledge base hold it."""
-
-    stem: str
-    chunks: int
-
-
-class ChunkPart(BaseModel):
-    """A stored chunk. The first `overlap` characters repeat the end of the previous chunk."""
-
-    chunk_id: str
-    index: int
-    heading: str
-    page: int | None
-    text: str
-    tokens: int
-    sentences: tuple[tuple[int, int], ...]
-    overlap: int
-    flags: tuple[str, ...]
-    terms: tuple[TermPart, ...]
-
-
 class VersionPart(BaseModel):
     """A version that can be gone back to."""
 
@@ -203,10 +167,10 @@ class DocumentAnswer(DocumentPart):
     """A document. The last five fields are null unless requested; `omitted` also if the text is too long to analyse."""
 
     text: str | None = None
-    chunks: tuple[ChunkPart, ...] | None = None
+    chunks: tuple[InspectedChunk, ...] | None = None
     omitted: tuple[Omitted, ...] | None = None
     versions: tuple[VersionPart, ...] | None = None
-    edges: tuple[EdgePart, ...] | None = None
+    edges: tuple[Edge, ...] | None = None
 
 
 class DocumentsAnswer(BaseModel):
@@ -242,20 +206,16 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
     return DocumentAnswer(
         **document_part(record).model_dump(),
         text=library.version(doc_id, query.version).text if "text" in parts else None,
-        chunks=_chunk_parts(library.chunks(doc_id)) if "chunks" in parts else None,
+        chunks=library.chunks(doc_id) if "chunks" in parts else None,
         omitted=library.omitted(doc_id) if "omitted" in parts else None,
         versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
-        edges=edges_answer(edges.of(doc_id)).edges if "edges" in parts else None,
+        edges=edges.of(doc_id) if "edges" in parts else None,
     )
 
 
 def documents_answer(page: Page) -> DocumentsAnswer:
     """Return the page as callers see it."""
     return DocumentsAnswer(documents=tuple(map(document_part, page.documents)), total=page.total, next=page.following)
-
-
-def _chunk_parts(chunks: Iterable[InspectedChunk]) -> tuple[ChunkPart, ...]:
-    return tuple(ChunkPart.model_validate(asdict(chunk)) for chunk in chunks)
 
 
 def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[VersionPart, ...]:
@@ -269,7 +229,3 @@ def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[
         )
         for version in versions
     )
-
-
-def _tuple(values: Iterable[str] | None) -> tuple[str, ...] | None:
-    return None if values is None else tuple(values)

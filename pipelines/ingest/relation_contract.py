@@ -55,22 +55,10 @@ class RejectedRequest(_Request):
         return Rejected(self.text, self.reason, self.day or "", self.doc_id)
 
 
-class EdgePart(BaseModel):
-    """A relation between two documents. `declared` is true if the document `from_doc` declares it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    from_doc: str
-    kind: str
-    to_doc: str
-    weight: float
-    declared: bool
-
-
 class EdgesAnswer(BaseModel):
     """Edges, weightiest first."""
 
-    edges: tuple[EdgePart, ...]
+    edges: tuple[Edge, ...]
 
 
 class RejectedPart(BaseModel):
@@ -90,11 +78,6 @@ class RejectedAnswer(BaseModel):
     """Rejected approaches, newest first."""
 
     rejected: tuple[RejectedPart, ...]
-
-
-def edges_answer(edges: Iterable[Edge]) -> EdgesAnswer:
-    """Edges as callers see them."""
-    return EdgesAnswer(edges=tuple(map(EdgePart.model_validate, edges)))
 
 
 def rejected_answer(approaches: Iterable[Rejected]) -> RejectedAnswer:

@@ -1,53 +1,11 @@
 """Report of an ingest run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias, TypedDict
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeAlias
 
 from components.ingest.document import Flagged, Refusal
 from components.turn import Frozen
-
-
-class RefusalJson(TypedDict):
-    """A refusal for a program: `params` fill the text of `code`."""
-
-    code: str
-    params: dict[str, str | int | float]
-    source: str
-    line: int
-    doc_id: str
-
-
-class FlaggedJson(TypedDict):
-    """A flagged document for a program: the text of a flag is `documents.flag.<flag>`."""
-
-    doc_id: str
-    flags: list[str]
-
-
-class ReportJson(TypedDict):
-    """An `IngestReport` for a program."""
-
-    added: int
-    updated: int
-    unchanged: int
-    removed: int
-    chunks_written: int
-    chunks_kept: int
-    chunks_removed: int
-    healed: bool
-    seconds: float
-    errors: list[RefusalJson]
-    flagged: list[FlaggedJson]
-
-
-class ProgressJson(TypedDict):
-    """A `Progress` for a program."""
-
-    documents: int
-    total: int
-    pages: int
-    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +20,9 @@ class Progress(Frozen):
     chunks: int
     pages: int = 0
 
-    def as_json(self) -> ProgressJson:
+    def as_json(self) -> dict[str, int]:
         """Return the progress for a program."""
-        return ProgressJson(documents=self.documents, total=self.total, pages=self.pages, chunks=self.chunks)
+        return asdict(self)
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
@@ -92,27 +50,20 @@ class IngestReport(Frozen):
     healed: bool = False
     seconds: float = 0.0
 
-    def as_json(self) -> ReportJson:
-        """Return the report for a program."""
-        return ReportJson(
-            added=self.added,
-            updated=self.updated,
-            unchanged=self.unchanged,
-            removed=self.removed,
-            chunks_written=self.chunks_written,
-            chunks_kept=self.chunks_kept,
-            chunks_removed=self.chunks_removed,
-            healed=self.healed,
-            seconds=round(self.seconds, 3),
-            errors=[
-                RefusalJson(
-                    code=refusal.error.code,
-                    params=refusal.error.params,
-                    source=refusal.source,
-                    line=refusal.line,
-                    doc_id=refusal.doc_id,
-                )
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for a program. A refusal's `params` fill the text of its `code`."""
+        counts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return counts | {
+            "seconds": round(self.seconds, 3),
+            "errors": [
+                {
+                    "code": refusal.error.code,
+                    "params": refusal.error.params,
+                    "source": refusal.source,
+                    "line": refusal.line,
+                    "doc_id": refusal.doc_id,
+                }
                 for refusal in self.errors
             ],
-            flagged=[FlaggedJson(doc_id=document.doc_id, flags=list(document.flags)) for document in self.flagged],
-        )
+            "flagged": [{"doc_id": document.doc_id, "flags": list(document.flags)} for document in self.flagged],
+        }

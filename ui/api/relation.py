@@ -6,17 +6,16 @@ from fastapi import Query
 
 from pipelines.ingest.relation_contract import (
     EdgeKey,
-    EdgePart,
     EdgeRequest,
     EdgesAnswer,
     RejectedAnswer,
     RejectedPart,
     RejectedRequest,
-    edges_answer,
     rejected_answer,
 )
 from pipelines.routes import OpenRouter
 from tenants.knowledge import edges, rejected
+from tenants.knowledge.edges import Edge
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
@@ -29,20 +28,20 @@ router = OpenRouter("ingest", limit=_BODY_BYTES, tags=["relations"])
 @router.get(_EDGES)
 def list_edges(doc_id: str | None = None) -> EdgesAnswer:
     """List all edges, or those of one document in both directions."""
-    return edges_answer(edges.all() if doc_id is None else edges.of(doc_id))
+    return EdgesAnswer(edges=edges.all() if doc_id is None else edges.of(doc_id))
 
 
 @router.put(_EDGES)
-def put_edge(body: EdgeRequest) -> EdgePart:
+def put_edge(body: EdgeRequest) -> Edge:
     """Add an edge, or replace the existing one of this kind between the two documents."""
-    return EdgePart.model_validate(edges.put(body.edge()))
+    return edges.put(body.edge())
 
 
 @router.delete(_EDGES)
 def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
     """Remove an edge. Returns the remaining edges of its `from_doc`."""
     edges.remove(query.from_doc, query.kind, query.to_doc)
-    return edges_answer(edges.of(query.from_doc))
+    return EdgesAnswer(edges=edges.of(query.from_doc))
 
 
 @router.get(_REJECTED)

@@ -7,10 +7,10 @@ import typer
 from pydantic import ValidationError
 from rich.markup import escape
 
+from components.ingest.inspection import InspectedChunk
 from components.language.texts import terminal_locale, text
 from pipelines.ingest.library import Library
 from pipelines.ingest.library_contract import (
-    ChunkPart,
     DocumentAnswer,
     DocumentFilter,
     DocumentPart,
@@ -246,7 +246,7 @@ def _print_record(document: DocumentAnswer) -> None:
         console.print(f"  {escape(edge.from_doc)} {edge.kind} {escape(edge.to_doc)} ({edge.weight:g})", highlight=False)
 
 
-def _print_chunk(chunk: ChunkPart) -> None:
+def _print_chunk(chunk: InspectedChunk) -> None:
     """Render a chunk with its metadata; the overlap with the previous chunk is grey."""
     console = terminal_console()
     figures = [message("show.figures", tokens=chunk.tokens, sentences=len(chunk.sentences))]

@@ -10,7 +10,6 @@ from pipelines.ingest.relation_contract import (
     EdgesAnswer,
     RejectedAnswer,
     RejectedRequest,
-    edges_answer,
     rejected_answer,
 )
 from tenants.core.errors import Invalid
@@ -43,7 +42,7 @@ def _print_rejected(answer: RejectedAnswer) -> None:
 @edge_group.tenant_command("list", show=_print_edges)
 def edge_list(doc: Annotated[str | None, typer.Option(help=message("help.doc"))] = None) -> EdgesAnswer:
     """List all edges, or those of one document."""
-    return edges_answer(edges.all() if doc is None else edges.of(doc))
+    return EdgesAnswer(edges=edges.all() if doc is None else edges.of(doc))
 
 
 @edge_group.tenant_command("add")
