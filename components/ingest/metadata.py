@@ -1,53 +1,179 @@
-"""The metadata of a document, validated before anything is stored."""
+"""The metadata of a document, validated before anything is stored.
+
+A document may also declare its ties to other documents, and approaches that it rejects. In front matter, or as keys of
+a JSON Lines article:
+
+    supersedes: returns-2023.md
+    depends_on: [warranty.md, {doc_id: delivery.md, weight: 0.5}]
+    rejected:
+      - Refund in cash
+      - {text: Refund to another card, reason: The bank forbids it, date: 2024-03-01}
+"""
 
 import json
 from collections.abc import Mapping
 from datetime import date
 from math import isfinite
-from typing import get_args
+from typing import Annotated, get_args
 
-from components.turn import DocumentStatus, Trust
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    ValidationError,
+)
+
+from components.ingest.document import SourceDocument
+from components.turn import DocumentStatus, EdgeKind, Trust
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 MAX_ID_LENGTH = 500
 """Characters of a `doc_id`: what the records' key column holds."""
-PRIORITIES = range(101)
-_CLOSED = {"trust": get_args(Trust), "status": get_args(DocumentStatus)}
-_WORDS = ("project_key", "source_type", "evidence_tier")
-_MAX_WORD_LENGTH = 200
-_MAX_VALUE_LENGTH = 1_000
-_MAX_TAGS = 50
 MAX_METADATA_BYTES = 64_000
 """Limit of a document's metadata, which is stored with its record and read with every list of documents."""
+_MAX_VALUE_LENGTH = 1_000
+_MAX_DECLARED = 100
+_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
 
-def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
+def _as_text(value: object) -> object:
+    # A number is a fair way to write a project key, and filters compare text.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _day(value: object) -> str:
+    """Return the ISO 8601 day of a date or a moment, kept in the time zone that it was given in."""
+    return date.fromisoformat(str(value).strip()[:10]).isoformat()
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("not printable")
+    return text
+
+
+def _distinct(labels: list[str]) -> list[str]:
+    return list(dict.fromkeys(labels))
+
+
+_Word = Annotated[str, BeforeValidator(_as_text), StringConstraints(strict=True, min_length=1, max_length=200)]
+_Labels = Annotated[list[_Word], BeforeValidator(_listed), Field(max_length=50), AfterValidator(_distinct)]
+_Id = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_printable)]
+
+
+class _Item(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _DeclaredEdge(_Item):
+    doc_id: _Id
+    weight: Annotated[StrictFloat, Field(ge=0, le=1)] = 1.0
+
+
+class _DeclaredRejection(_Item):
+    text: Annotated[
+        str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=MAX_TEXT_LENGTH)
+    ]
+    reason: Annotated[
+        str,
+        BeforeValidator(lambda value: value or ""),
+        StringConstraints(strict=True, strip_whitespace=True, max_length=MAX_REASON_LENGTH),
+    ] = ""
+    date: Annotated[str, BeforeValidator(lambda value: _day(value) if value else "")] = ""
+
+
+def _mapping(name: str) -> BeforeValidator:
+    """Return what takes an item that is no mapping for the value of its main key."""
+    return BeforeValidator(lambda item: item if isinstance(item, Mapping) else {name: item})
+
+
+_Edges = Annotated[
+    list[Annotated[_DeclaredEdge, _mapping("doc_id")]], BeforeValidator(_listed), Field(max_length=_MAX_DECLARED)
+]
+_Rejections = Annotated[
+    list[Annotated[_DeclaredRejection, _mapping("text")]], BeforeValidator(_listed), Field(max_length=_MAX_DECLARED)
+]
+
+
+class _Known(BaseModel):
+    """The keys that mean something here, in their stored form. An omitted one is None."""
+
+    trust: Trust | None = None
+    status: DocumentStatus | None = None
+    project_key: _Word | None = None
+    source_type: _Word | None = None
+    evidence_tier: _Word | None = None
+    priority: Annotated[StrictInt, Field(ge=0, le=100)] | None = None
+    tags: _Labels | None = None
+    flags: _Labels | None = None
+    updated_at: Annotated[str, BeforeValidator(_day)] | None = None
+    depends_on: _Edges | None = None
+    implements: _Edges | None = None
+    decision_for: _Edges | None = None
+    related_to: _Edges | None = None
+    supersedes: _Edges | None = None
+    rejected: _Rejections | None = None
+
+
+def checked_metadata(meta: Mapping[str, Json], doc_id: str = "") -> dict[str, Json]:
     """Return `meta` with known keys in their stored form and unknown keys unchanged.
 
     Raises `Invalid` with the code `metadata_invalid` and the field, or `metadata_too_large`.
+
+    :param doc_id: the document, which cannot be tied to itself.
     """
     if len(json.dumps(meta, ensure_ascii=False, default=str).encode("utf-8", "replace")) > MAX_METADATA_BYTES:
         raise Invalid("metadata_too_large", limit=MAX_METADATA_BYTES)
-    checked: dict[str, Json] = {name: value for name, value in meta.items() if value is not None}
-    for name, value in checked.items():
+    given = {name: value for name, value in meta.items() if value is not None}
+    for name, value in given.items():
         if not _is_finite(value):
             # Not valid JSON: a database or an index would refuse the whole batch.
             raise Invalid("metadata_invalid", field=name)
-    for name, accepted in _CLOSED.items():
-        if name in checked and checked[name] not in accepted:
-            raise Invalid("metadata_invalid", field=name)
-    for name in _WORDS:
-        if name in checked:
-            checked[name] = _word(name, checked[name])
-    if "priority" in checked:
-        checked["priority"] = _priority(checked["priority"])
-    for name in ("tags", "flags"):
-        if name in checked:
-            checked[name] = _labels(name, checked[name])
-    if "updated_at" in checked:
-        checked["updated_at"] = day("updated_at", checked["updated_at"])
-    return checked
+    known = _known(given)
+    for kind in _KINDS:
+        if any(edge.doc_id == doc_id for edge in getattr(known, kind) or ()):
+            raise Invalid("metadata_invalid", field=kind)
+    return {**given, **known.model_dump(include=set(given))}
+
+
+def _known(meta: Mapping[str, Json]) -> _Known:
+    try:
+        return _Known.model_validate({name: meta[name] for name in _Known.model_fields if name in meta})
+    except ValidationError as invalid:
+        raise Invalid("metadata_invalid", field=str(invalid.errors()[0]["loc"][0])) from invalid
+
+
+def declared_edges(document: SourceDocument) -> list[Edge]:
+    """Return the edges that a checked document declares."""
+    known = _known(document.meta)
+    return [
+        Edge(document.doc_id, kind, edge.doc_id, edge.weight, declared=True)
+        for kind in _KINDS
+        for edge in getattr(known, kind) or ()
+    ]
+
+
+def declared_rejected(document: SourceDocument) -> list[Rejected]:
+    """Return the rejected approaches that a checked document declares. Without its own day, an approach has that of its
+    document.
+    """
+    known = _known(document.meta)
+    return [
+        Rejected(one.text, one.reason, one.date or known.updated_at or "", document.doc_id, declared=True)
+        for one in known.rejected or ()
+    ]
 
 
 def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
@@ -75,32 +201,3 @@ def _flat(value: Json) -> bool:
 
 def _size(value: Json) -> int:
     return len(value) if isinstance(value, str) else len(json.dumps(value))
-
-
-def _word(name: str, value: Json) -> str:
-    # A number is a fair way to write a project key, and filters compare text.
-    word = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(word, str) or not 0 < len(word) <= _MAX_WORD_LENGTH:
-        raise Invalid("metadata_invalid", field=name)
-    return word
-
-
-def _priority(value: Json) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        raise Invalid("metadata_invalid", field="priority")
-    return value
-
-
-def _labels(name: str, value: Json) -> list[Json]:
-    labels = [value] if isinstance(value, str) else value
-    if not isinstance(labels, list | tuple) or len(labels) > _MAX_TAGS:
-        raise Invalid("metadata_invalid", field=name)
-    return list(dict.fromkeys(_word(name, label) for label in labels))
-
-
-def day(name: str, value: Json) -> str:
-    """Return the ISO 8601 day of a date or a moment, kept in the time zone that it was given in."""
-    try:
-        return date.fromisoformat(str(value).strip()[:10]).isoformat()
-    except ValueError as malformed:
-        raise Invalid("metadata_invalid", field=name) from malformed

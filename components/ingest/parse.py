@@ -9,7 +9,6 @@ from haystack import component
 
 from components.ingest import formats
 from components.ingest.changes import Changed, SeenDocuments, duplicate_error
-from components.ingest.declared import checked_relations
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
@@ -92,7 +91,7 @@ class ArticleParser:
             raise Invalid("text_too_long", limit=self.max_characters)
         if document.url and not _ADDRESS.match(document.url):
             raise Invalid("field_invalid", field="url")
-        meta = checked_relations(document.doc_id, checked_metadata(document.meta))
+        meta = checked_metadata(document.meta, document.doc_id)
         for name, value in (("title", document.title), ("text", document.text), ("metadata", json.dumps(meta))):
             _check_encodable(name, value)
         return replace(document, meta=meta)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from components.ingest.metadata import checked_metadata
 from components.language.normalise import clean
@@ -12,6 +13,8 @@ from tenants.knowledge.documents import DocumentRecord
 PROPERTIES = ("title", "status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type")
 """Properties stored with the record and with every chunk. Only the title is part of a chunk's search data."""
 
+_DESCRIBED = (*PROPERTIES, "doc_id", "source", "url", "lang", "updated_at")
+
 _MAY_BE_EMPTY = frozenset({"project_key", "evidence_tier", "source_type"})
 _MAX_TITLE_LENGTH = 500
 
@@ -21,41 +24,20 @@ def properties(meta: Mapping[str, Json]) -> dict[str, Json]:
     return {name: meta[name] for name in PROPERTIES}
 
 
+def described(meta: Mapping[str, Json]) -> dict[str, Any]:
+    """Return the fields that a record shares with its document's chunks, in the form of the record."""
+    fields: dict[str, Any] = {name: meta[name] for name in _DESCRIBED}
+    return fields | {"tags": tuple(fields["tags"])}
+
+
 def description(record: DocumentRecord) -> dict[str, Json]:
-    """Return the fields that a record shares with its document's chunks, in the form that the chunks store."""
-    return {
-        "doc_id": record.doc_id,
-        "title": record.title,
-        "source": record.source,
-        "url": record.url,
-        "lang": record.lang,
-        "updated_at": record.updated_at,
-        "status": record.status,
-        "trust": record.trust,
-        "priority": record.priority,
-        "tags": list(record.tags),
-        "project_key": record.project_key,
-        "evidence_tier": record.evidence_tier,
-        "source_type": record.source_type,
-    }
+    """Return the same in the form that the chunks store."""
+    return {name: getattr(record, name) for name in _DESCRIBED} | {"tags": list(record.tags)}
 
 
 def in_force(record: DocumentRecord, overrides: Mapping[str, Json]) -> DocumentRecord:
     """Return the record under these overrides."""
-    values = {**record.given, **overrides}
-    tags = values["tags"]
-    return replace(
-        record,
-        title=str(values["title"]),
-        status=str(values["status"]),
-        trust=str(values["trust"]),
-        priority=int(str(values["priority"])),
-        tags=tuple(map(str, tags)) if isinstance(tags, list | tuple) else (),
-        project_key=str(values["project_key"]),
-        evidence_tier=str(values["evidence_tier"]),
-        source_type=str(values["source_type"]),
-        overrides=overrides,
-    )
+    return replace(record, **described({**description(record), **record.given, **overrides}), overrides=overrides)
 
 
 def changed(overrides: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json]:

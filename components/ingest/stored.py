@@ -1,18 +1,17 @@
 """Stored data of a document besides its chunks: its record and its version."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import get_args
 
 from components.ingest.document import Revision, SourceDocument
-from components.ingest.formats.parsed import Markup
-from components.ingest.properties import properties
+from components.ingest.properties import described, properties
 from tenants.core.json import Json
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.versions import DocumentVersion
 
-_MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
+_SHARED = ("doc_id", "title", "text", "source", "url", "lang", "meta", "markup")
+"""Fields of a document that its versions keep."""
 
 
 def document_record(
@@ -26,30 +25,18 @@ def document_record(
     """
     meta = revision.chunks[0].meta
     return DocumentRecord(
-        doc_id=revision.document.doc_id,
-        title=str(meta["title"]),
-        source=revision.document.source,
+        **described(meta),
         content_hash=revision.content_hash,
         chunk_ids=tuple(chunk.chunk_id for chunk in revision.chunks),
-        updated_at=str(meta["updated_at"]),
-        status=str(meta["status"]),
-        url=revision.document.url,
-        lang=str(meta["lang"]),
-        trust=str(meta["trust"]),
-        priority=int(str(meta["priority"])),
-        tags=_words(meta["tags"]),
-        project_key=str(meta["project_key"]),
-        evidence_tier=str(meta["evidence_tier"]),
-        source_type=str(meta["source_type"]),
-        flags=tuple(sorted({flag for chunk in revision.chunks for flag in _words(chunk.meta.get("flags"))})),
+        flags=tuple(sorted({str(flag) for chunk in revision.chunks for flag in _listed(chunk.meta.get("flags"))})),
         version=version,
         given=properties(source_meta),
         overrides=overrides,
     )
 
 
-def _words(value: Json) -> tuple[str, ...]:
-    return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
+def _listed(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def document_version(document: SourceDocument, title: str, number: int) -> DocumentVersion:
@@ -57,31 +44,13 @@ def document_version(document: SourceDocument, title: str, number: int) -> Docum
 
     :param title: what it is called where it names no title itself.
     """
-    meta = dict(document.meta)
-    content = [title, document.text, document.source, document.url, document.lang, document.markup, meta]
-    return DocumentVersion(
-        doc_id=document.doc_id,
-        version=number,
-        title=title,
-        text=document.text,
-        source=document.source,
-        url=document.url,
-        lang=document.lang,
-        markup=document.markup,
-        content_hash=sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(),
-        meta=meta,
-    )
+    shared = {name: getattr(document, name) for name in _SHARED} | {"title": title, "meta": dict(document.meta)}
+    # In the order of stored hashes.
+    content = [shared[name] for name in ("title", "text", "source", "url", "lang", "markup", "meta")]
+    digest = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return DocumentVersion(version=number, content_hash=digest, **shared)
 
 
 def source_document(version: DocumentVersion) -> SourceDocument:
     """Return the document that was stored as a version."""
-    return SourceDocument(
-        doc_id=version.doc_id,
-        title=version.title,
-        text=version.text,
-        source=version.source,
-        url=version.url,
-        lang=version.lang,
-        meta=version.meta,
-        markup=_MARKUPS[version.markup],
-    )
+    return SourceDocument(**{name: getattr(version, name) for name in _SHARED})

@@ -18,7 +18,6 @@ from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
-from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
 from components.ingest.encode import (
     Text,
@@ -30,6 +29,7 @@ from components.ingest.encode import (
     terms_of,
     text_of,
 )
+from components.ingest.metadata import declared_edges, declared_rejected
 from components.ingest.properties import description
 from components.ingest.stored import document_record, document_version
 from components.language.encoder_settings import EncoderSettings, settings_from

@@ -6,9 +6,9 @@ before the switch. An interrupted rebuild leaves an unused generation, which the
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 from components.ingest.reconcile import Rewrite, recount
 from components.ingest.transfer import align, transfer
@@ -20,38 +20,6 @@ from tenants.core.errors import IndexDamaged, InternalFault, NotFound
 from tenants.knowledge import generations, writing
 
 
-class RebuildingJson(TypedDict):
-    """`Rebuilding` for a program."""
-
-    chunks: int
-    total: int
-
-
-class RebuiltJson(TypedDict):
-    """`Rebuilt` for a program."""
-
-    generation: int
-    chunks: int
-    seconds: float
-
-
-class GenerationJson(TypedDict):
-    """A generation for a program. `encoder` is the digest of the settings that its chunks are encoded by."""
-
-    number: int
-    state: str
-    encoder: str
-    created_at: str
-
-
-class GenerationsJson(TypedDict):
-    """A tenant's generations, and the digest of the settings that a rebuild would encode by."""
-
-    generations: list[GenerationJson]
-    encoder: str
-    rebuild_due: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Rebuilding(Frozen):
     """Progress of a rebuild: `chunks` of `total` are encoded."""
@@ -59,9 +27,9 @@ class Rebuilding(Frozen):
     chunks: int
     total: int
 
-    def as_json(self) -> RebuildingJson:
+    def as_json(self) -> dict[str, int]:
         """Return the progress for a program."""
-        return RebuildingJson(chunks=self.chunks, total=self.total)
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +40,9 @@ class Rebuilt(Frozen):
     chunks: int = 0
     seconds: float = 0.0
 
-    def as_json(self) -> RebuiltJson:
+    def as_json(self) -> dict[str, int | float]:
         """Return the result for a program."""
-        return RebuiltJson(generation=self.generation, chunks=self.chunks, seconds=round(self.seconds, 3))
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
 OnRebuilding: TypeAlias = Callable[[Rebuilding], None]
@@ -166,25 +134,21 @@ def rebuild_due(settings: EncoderSettings) -> bool:
     return now is not None and settings_from(now.encoder) != settings
 
 
-def generations_json(settings: EncoderSettings) -> GenerationsJson:
-    """Return the generations of the tenant in context for a program.
+def generations_json(settings: EncoderSettings) -> dict[str, Any]:
+    """Return the generations of the tenant in context for a program. `encoder` is a digest of encoder settings.
 
     :param settings: how a rebuild would encode.
     """
-    stored = generations.all()
-    return GenerationsJson(
-        generations=[
-            GenerationJson(
-                number=generation.number,
-                state=generation.state,
-                encoder=settings_from(generation.encoder).digest,
-                created_at=f"{generation.created_at:%FT%TZ}",
-            )
-            for generation in stored
-        ],
-        encoder=settings.digest,
-        rebuild_due=rebuild_due(settings),
-    )
+    listed = [
+        {
+            "number": generation.number,
+            "state": generation.state,
+            "encoder": settings_from(generation.encoder).digest,
+            "created_at": f"{generation.created_at:%FT%TZ}",
+        }
+        for generation in generations.all()
+    ]
+    return {"generations": listed, "encoder": settings.digest, "rebuild_due": rebuild_due(settings)}
 
 
 def _finished(work: Rebuild | Rollback, progress: OnRebuilding | None) -> Rebuilt:

@@ -1,6 +1,7 @@
 """`opora index`: consistency of the index with the documents, and its generations."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -9,7 +10,7 @@ from components.ingest.reconcile import Findings
 from components.language.figures import number
 from components.language.texts import terminal_locale
 from pipelines.ingest.library import Library
-from pipelines.ingest.rebuild import GenerationsJson, OnRebuilding, RebuiltJson, generations_json
+from pipelines.ingest.rebuild import OnRebuilding, generations_json
 from pipelines.ingest.usecase import Ingest
 from tenants.core import context
 from ui.cli.terminal import CommandGroup, Json, print_json, print_table, progress_bar, texts
@@ -42,25 +43,25 @@ def check(
         raise typer.Exit(1)
 
 
-def _print_rebuilt(done: RebuiltJson) -> None:
+def _print_rebuilt(done: Mapping[str, Any]) -> None:
     figures = {"generation": done["generation"], "chunks": done["chunks"]}
     typer.echo(message("rebuild.done", **figures, seconds=number(done["seconds"], 1, locale=terminal_locale())))
 
 
 @group.tenant_command("rebuild", show=_print_rebuilt)
-def rebuild() -> RebuiltJson:
+def rebuild() -> Mapping[str, Any]:
     """Re-encode all chunks and switch to the new generation."""
     with progress_bar(message("rebuild.encoding")) as progress:
         return Ingest().rebuild().finish(_progress_on(progress)).as_json()
 
 
 @group.tenant_command("rollback", show=_print_rebuilt)
-def rollback() -> RebuiltJson:
+def rollback() -> Mapping[str, Any]:
     """Roll back to the generation before the last rebuild."""
     return Ingest().rollback().finish().as_json()
 
 
-def _print_generations(answer: GenerationsJson) -> None:
+def _print_generations(answer: Mapping[str, Any]) -> None:
     if not answer["generations"]:
         typer.echo(message("generations.none"), err=True)
         return
@@ -76,7 +77,7 @@ def _print_generations(answer: GenerationsJson) -> None:
 
 
 @group.tenant_command("generations", show=_print_generations)
-def show_generations() -> GenerationsJson:
+def show_generations() -> Mapping[str, Any]:
     """List the generations and whether a rebuild is due."""
     return generations_json(Ingest().encoder)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.ingest.declared import checked_relations, declared_edges, declared_rejected
 from components.ingest.document import SourceDocument
+from components.ingest.metadata import checked_metadata, declared_edges, declared_rejected
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
 from tenants.knowledge.edges import Edge
@@ -13,7 +13,7 @@ from tenants.knowledge.rejected import Rejected
 
 
 def document(**meta: Json) -> SourceDocument:
-    return SourceDocument("new.md", "", "Текст", meta=checked_relations("new.md", meta))
+    return SourceDocument("new.md", "", "Текст", meta=checked_metadata(meta, "new.md"))
 
 
 @pytest.mark.parametrize(
