@@ -1,16 +1,22 @@
 """Articles to read when there is no answer: the sections nearest to the question, presented as such."""
 
 import re
+from collections.abc import Sequence
 from textwrap import shorten
+
+from haystack import Document
 
 from components.judge.approaches import proposed
 from components.judge.terms import read_query
 from components.language.marks import FENCE, HEADING, ITEM
 from components.language.words import stems
+from components.passages import relevance, to_passage
 from components.turn import Article, Passage, Query, Turn
 
 _MAX_LENGTH = 240
 _MIN_WORDS = 3
+_CREDIT = 0.5
+"""Weight of another reading of the message: a customer changes the subject about as often as not."""
 # Where no sentence shares a word with the question, the opening one says best what a section is about.
 _EARLY = 0.01
 _UNSHOWN = re.compile(rf"\s*(?:{HEADING}\s|{FENCE}|\|[\s|:=+-]*\Z)")
@@ -18,19 +24,30 @@ _BELOW_HEADER = re.compile(r"\s*\|[\s|:=+-]*(?:\n|\Z)")
 _MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|\|\s*)")
 
 
-def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[Article, ...]:
-    """Return the sections most likely to answer, of as many documents as there are; likeliest first.
+def nearest(
+    turn: Turn, min_probability: float, beside: Sequence[Document] = (), max_articles: int = 3
+) -> tuple[Article, ...]:
+    """Return the sections most likely to answer, of as many documents as there are.
+
+    The likeliest section by the query comes first, then the others, likeliest first.
 
     None if the question names codes that the evidence lacks: a section near E20 is not near E21.
 
     :param min_probability: least probability, as judged, that a section answers the question.
+    :param beside: sections for other readings of the question, with their relevance.
     """
     evidence = turn.evidence
     if turn.query.codes and set(turn.query.codes) <= set(evidence.uncovered):
         return ()
     judged = {passage.chunk_id: evidence.relevance_by_chunk.get(passage.chunk_id, 0.0) for passage in evidence.passages}
-    candidates = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(min_probability, 1e-9)]
-    candidates.sort(key=lambda passage: -judged[passage.chunk_id])
+    passages = {passage.chunk_id: passage for passage in evidence.passages}
+    first = max(judged, key=lambda chunk_id: judged[chunk_id], default=None)
+    for document in beside:
+        passage = to_passage(document)
+        passages.setdefault(passage.chunk_id, passage)
+        judged[passage.chunk_id] = max(_CREDIT * relevance(document), judged.get(passage.chunk_id, 0.0))
+    candidates = [one for one in passages.values() if judged[one.chunk_id] >= max(min_probability, 1e-9)]
+    candidates.sort(key=lambda passage: (passage.chunk_id != first, -judged[passage.chunk_id]))
     query = read_query(turn.query.search)
     return tuple(
         Article(passage, snippet(passage, query, turn), judged[passage.chunk_id])

@@ -110,6 +110,7 @@ class OutcomeComposer:
         answers: list[GeneratedAnswer] | None = None,
         verdict: Verdict | None = None,
         suggestions: list[str] | None = None,
+        in_context: list[Document] | None = None,
     ) -> dict[str, Turn]:
         """Return the turn with `outcome`, `reason` and `reply`.
 
@@ -120,6 +121,7 @@ class OutcomeComposer:
         :param refused: the verdict on evidence that is not enough; `exhausted` if there was nothing to search for.
         :param best: the best answer of earlier passes, for a turn whose last pass brought none.
         :param curated: an approved answer, which nothing has to decide on.
+        :param in_context: sections for other readings of the message, offered to read beside the graded ones.
         :param answers: the accepted answer; `verdict` is that of its gates.
         """
         answer = next(iter(curated or answers or ()), best)
@@ -156,19 +158,22 @@ class OutcomeComposer:
         elif fixed is not None:
             outcome, reason = FIXED.get(fixed.intent, _ASKED_BACK)
             turn = replace(turn, outcome=outcome, reason=reason)
-        finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "")
+        beside = in_context or ()
+        finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "", beside)
         if doubt is not None and finished.reason == "no_relevant_context":
             outcome, reason = FIXED[doubt.intent]
             turn = replace(turn, intent=doubt.intent, outcome=outcome, reason=reason)
             finished = self._finished(turn, (), doubt.kind)
         return {"turn": finished}
 
-    def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str) -> Turn:
+    def _finished(
+        self, turn: Turn, suggestions: tuple[str, ...], kind: str, beside: Sequence[Document] = ()
+    ) -> Turn:
         rules = policy.current()
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        articles = () if turn.outcome else nearest(turn, self.articles_from)
+        articles = () if turn.outcome else nearest(turn, self.articles_from, beside)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
         reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)

@@ -21,10 +21,15 @@ class Probe(Nested):
         self._retriever = TenantRetriever(dense_share=0.0 if by_words else DENSE_SHARE, top_k=top_k)
         self._ranker = FeatureRanker()
 
-    def best(self, text: str) -> Document | None:
-        """Return the best document with `meta["relevance"]`; None if nothing is found."""
+    def ranked(self, text: str) -> list[Document]:
+        """Return the documents with `meta["relevance"]`, best first."""
         found = self._retriever.run(query=text)["documents"]
-        ranked = self._ranker.run(query=text, documents=found)["documents"]
+        ranked: list[Document] = self._ranker.run(query=text, documents=found)["documents"]
+        return ranked
+
+    def best(self, text: str) -> Document | None:
+        """Return the best document; None if nothing is found."""
+        ranked = self.ranked(text)
         return ranked[0] if ranked else None
 
     def probability(self, text: str) -> float:

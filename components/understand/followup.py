@@ -54,15 +54,20 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
     :param history: earlier turns, oldest first.
     :param max_words: words taken from the earlier question at most.
     """
-    previous = next(filter(_has_topic, reversed(history)), None)
-    if previous is None or not (typed := repair_layout(clean(question).strip())):
+    before = previous(history)
+    if before is None or not (typed := repair_layout(clean(question).strip())):
         return ""
-    if (option := chosen_option(typed, previous.options)) is not None:
-        return _joined(option, [word.text for word in words(previous.question) if not word.stop])
+    if (option := chosen_option(typed, before.options)) is not None:
+        return _joined(option, [word.text for word in words(before.question) if not word.stop])
     if leaning(typed) == "no":
         return ""
-    topic = [*_topic(typed, previous.question, max_words), *_topic(typed, previous.reply, max_words)]
+    topic = [*_topic(typed, before.question, max_words), *_topic(typed, before.reply, max_words)]
     return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
+
+
+def previous(history: Sequence[Exchange]) -> Exchange | None:
+    """Return the last turn that was about something; None if there is none."""
+    return next(filter(_has_topic, reversed(history)), None)
 
 
 def _has_topic(exchange: Exchange) -> bool:

@@ -18,7 +18,7 @@ from components.retrieve.probe import Probe
 from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
-from components.understand.followup import leaning, named, standalone
+from components.understand.followup import leaning, named, previous, standalone
 from components.understand.parts import parts_of
 from components.understand.synonyms import common_synonyms, with_known_synonyms
 from tenants.accounts import policy
@@ -36,6 +36,9 @@ class QueryTransformer:
     A question that leans on the conversation is completed from it: by the condenser if there is one, else by rules. A
     question whose words are strange to the knowledge base is repaired (wrong keyboard layout, Latin letters, typing
     errors). The words as typed are searched beside the repaired ones, and so is each question of several.
+
+    `readings` are other ways to understand a message of a conversation: with the words of the question before it, and by
+    itself. A condenser settles this, so it leaves none.
 
     A question is `absent` if it names codes and the knowledge base holds none of them.
 
@@ -67,11 +70,11 @@ class QueryTransformer:
         self.tools = tools
         self.probe = probe or Probe()
 
-    @component.output_types(query=str, variants=list[str], understood=Query, absent=list[str], standalone=str)
+    @component.output_types(query=str, variants=list[str], understood=Query, absent=list[str], standalone=str, readings=list[str])
     def run(
         self, question: str, history: list[Exchange] | None = None, context: str = "", locale: str = "ru"
     ) -> dict[str, Any]:
-        """Return `query` and its `variants`, or the codes that are `absent`; always what was `understood`.
+        """Return `query`, its `variants` and other `readings`, or `absent` codes; always what was `understood`.
 
         :param history: the conversation so far, oldest first.
         :param context: the product or page that the customer looks at; searched with the question.
@@ -90,6 +93,8 @@ class QueryTransformer:
         codes = strict_codes(search)
         understood = Query(search, tuple(variants), recovered.kind if recovered else "none", codes=codes)
         result: dict[str, Any] = {"understood": understood, "standalone": completed}
+        if readings := self._readings(with_synonyms, typed, history or []):
+            result["readings"] = readings
         absent = _absent_codes(codes)
         if absent and not (self.tools is not None and self.tools.may_answer(question, search)):
             return {**result, "absent": list(absent)}
@@ -108,6 +113,13 @@ class QueryTransformer:
         if not completed or leaning(typed) == "surely":
             return completed
         return "" if self._stands_alone(typed, completed) else completed
+
+    def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
+        """Return the message with the last question that had a topic, and by itself; empty if there is none."""
+        before = previous(history)
+        if before is None or self.condenser is not None:
+            return []
+        return _distinct((f"{before.question} {typed}", typed), excluding=search)
 
     def _stands_alone(self, typed: str, completed: str) -> bool:
         """Return whether the knowledge base answers the question as typed, or has its very topic as a heading."""

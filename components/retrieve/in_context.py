@@ -1,0 +1,41 @@
+"""Sections for the other readings of a message in a conversation."""
+
+from typing import Any
+
+from haystack import Document, component
+
+from components.faults import degraded
+from components.passages import relevance
+from components.retrieve.probe import Probe
+
+
+@component
+class ContextRetriever:
+    """Find the sections that a message may be about if it is read with or without the conversation before it.
+
+    "Four days now" means little by itself. Its section is found by the question before it. These sections are offered
+    to read beside those of the query and are never quoted as an answer: only the customer knows which reading is right.
+    If the search fails, there are none and the turn is degraded (`in_context`).
+
+    :param probe: searches for each reading.
+
+    ```python
+    ContextRetriever().run(readings=["I was charged twice. Four days now"])["documents"]
+    ```
+    """
+
+    def __init__(self, probe: Probe | None = None) -> None:
+        self.probe = probe or Probe()
+
+    @component.output_types(documents=list[Document])
+    def run(self, readings: list[str]) -> dict[str, Any]:
+        """Return the `documents` of all readings, each with its highest relevance, best first."""
+        best: dict[str, Document] = {}
+        try:
+            for document in (document for reading in readings for document in self.probe.ranked(reading)):
+                if document.id not in best or relevance(document) > relevance(best[document.id]):
+                    best[document.id] = document
+        except Exception as error:
+            degraded("in_context", error)
+            return {"documents": []}
+        return {"documents": sorted(best.values(), key=relevance, reverse=True)}
