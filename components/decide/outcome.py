@@ -320,10 +320,14 @@ def _continues(turn: Turn, draft: Draft) -> str:
 def _fixed_text(turn: Turn, articles: Sequence[Article], topics: str) -> str:
     """Return the most specific text available: by unknown code, by risk, by reason, by outcome."""
     if articles:
+        count = "one" if len(articles) == 1 else "some"
+        if turn.outcome == "low_confidence" and turn.draft is None:
+            # The best section probably answers; it only falls short of the threshold for a quotation.
+            return text(f"outcomes.articles.likely_{count}", turn.locale)
         # A visitor with articles to read needs no referral to another contact.
         reason = None if turn.reason in _ABSENT else turn.reason
         outcome_text = text(f"outcomes.{turn.outcome}.{reason or 'default'}", turn.locale)
-        return f"{outcome_text} {text('outcomes.articles.' + ('one' if len(articles) == 1 else 'some'), turn.locale)}"
+        return f"{outcome_text} {text(f'outcomes.articles.{count}', turn.locale)}"
     unknown_codes = [code for code in turn.query.codes if code in turn.evidence.uncovered]
     if turn.outcome == "refused" and unknown_codes:
         return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(unknown_codes))

@@ -9,7 +9,7 @@ from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Ou
 from components.understand.parts import parts_of
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
-_ABOUT_AS_WELL = 0.5
+_ABOUT_AS_WELL = 0.8
 _MAX_ARTICLES = 3
 _MAX_SUGGESTIONS = 3
 
