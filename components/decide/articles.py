@@ -25,7 +25,7 @@ _MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|\|\s*)")
 
 
 def nearest(
-    turn: Turn, min_probability: float, beside: Sequence[Document] = (), max_articles: int = 3
+    turn: Turn, min_probability: float, max_articles: int = 3, beside: Sequence[Document] = ()
 ) -> tuple[Article, ...]:
     """Return the sections most likely to answer, of as many documents as there are.
 

@@ -166,14 +166,12 @@ class OutcomeComposer:
             finished = self._finished(turn, (), doubt.kind)
         return {"turn": finished}
 
-    def _finished(
-        self, turn: Turn, suggestions: tuple[str, ...], kind: str, beside: Sequence[Document] = ()
-    ) -> Turn:
+    def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str, beside: Sequence[Document] = ()) -> Turn:
         rules = policy.current()
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        articles = () if turn.outcome else nearest(turn, self.articles_from, beside)
+        articles = () if turn.outcome else nearest(turn, self.articles_from, beside=beside)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
         reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)

@@ -70,7 +70,9 @@ class QueryTransformer:
         self.tools = tools
         self.probe = probe or Probe()
 
-    @component.output_types(query=str, variants=list[str], understood=Query, absent=list[str], standalone=str, readings=list[str])
+    @component.output_types(
+        query=str, variants=list[str], understood=Query, absent=list[str], standalone=str, readings=list[str]
+    )
     def run(
         self, question: str, history: list[Exchange] | None = None, context: str = "", locale: str = "ru"
     ) -> dict[str, Any]:
@@ -93,7 +95,7 @@ class QueryTransformer:
         codes = strict_codes(search)
         understood = Query(search, tuple(variants), recovered.kind if recovered else "none", codes=codes)
         result: dict[str, Any] = {"understood": understood, "standalone": completed}
-        if readings := self._readings(with_synonyms, typed, history or []):
+        if readings := self._readings(search, typed, (history or [])[-self.turns :]):
             result["readings"] = readings
         absent = _absent_codes(codes)
         if absent and not (self.tools is not None and self.tools.may_answer(question, search)):

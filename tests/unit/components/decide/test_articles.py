@@ -8,7 +8,7 @@ from components.decide.articles import nearest
 from components.turn import Article, Passage, RejectedApproach, Turn
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
-from tests.turns import passage, turn
+from tests.turns import document, passage, turn
 
 FEES = passage("Плата за хранение взимается с третьего дня. Оплатить можно картой.", doc_id="fees", heading="Хранение")
 DAYS = passage("Посылка хранится десять дней.", "c2", doc_id="fees", heading="Сроки")
@@ -33,6 +33,14 @@ def test_documents_come_before_their_further_sections() -> None:
 
 def offered_of(given_turn: Turn, most: int, **judged: float) -> tuple[Article, ...]:
     return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1, most)
+
+
+def test_sections_for_another_reading_follow_the_first() -> None:
+    evidence = replace(turn("хранение").evidence, passages=(FEES, DAYS), relevance_by_chunk={"c1": 0.2, "c2": 0.11})
+    asked = replace(turn("хранение"), evidence=evidence)
+    beside = [document(POINT.text, "c3", doc_id="points", relevance=0.8), document("Даль.", "c4", relevance=0.19)]
+    found = nearest(asked, 0.1, beside=beside)
+    assert [(one.passage.chunk_id, one.score) for one in found] == [("c1", 0.2), ("c3", 0.4), ("c2", 0.11)]
 
 
 def test_distant_and_unjudged_sections_are_not_offered() -> None:

@@ -13,7 +13,7 @@ from components.answer.drafts import to_answer
 from components.decide.answer_guard import AnswerRules
 from components.decide.outcome import OutcomeComposer
 from components.faults import collect_degraded, degraded
-from components.language.texts import LOCALES
+from components.language.texts import LOCALES, text
 from components.turn import (
     Answerability,
     Draft,
@@ -125,6 +125,19 @@ def test_each_situation_without_a_draft_has_its_outcome(
     after = composed(documents=documents, failed=failed)
     assert (after.outcome, after.reason) == (outcome, reason)
     assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in documents]
+
+
+@pytest.mark.parametrize(("documents", "count"), [((SOURCE,), "one"), ((SOURCE, OTHER), "some")])
+def test_the_reply_points_to_an_article_that_probably_answers(documents: tuple[Document, ...], count: str) -> None:
+    likely = composed(documents=near(0.4, *documents)).reply
+    assert likely.text == text(f"outcomes.articles.likely_{count}", "ru")
+    assert likely.text != composed(documents=near(0.2, *documents)).reply.text
+
+
+def test_sections_for_another_reading_are_offered() -> None:
+    after = composed(documents=near(0.2, SOURCE), in_context=[replace(OTHER, meta={**OTHER.meta, "relevance": 0.3})])
+    assert [one.passage.chunk_id for one in after.reply.articles] == [SOURCE.id, OTHER.id]
+    assert [one.chunk_id for one in after.evidence.passages] == [SOURCE.id]
 
 
 def test_failed_gates_make_a_full_answer_a_partial_one() -> None:

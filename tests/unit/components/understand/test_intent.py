@@ -188,10 +188,32 @@ def test_the_risk_class(classifier: IntentClassifier, question: str, risk: str) 
         ("что делать?", "plea"),
         ("не работает", "plea"),
         ("help me please", "plea"),
+        ("good afternoon, hope all is fine", "greeting"),
+        ("приветики", "greeting"),
+        ("oh never mind, thank you anyway", "thanks"),
+        ("ничего, и на этом спасибо", "thanks"),
+        ("alright will try that, bye bye", "farewell"),
+        ("нет, больше вопросов нет", "farewell"),
+        ("ah gotcha", "acknowledgement"),
+        ("am I writing to a machine right now", "about_assistant"),
     ],
 )
 def test_small_talk_and_pleas_are_told_apart(classifier: IntentClassifier, message: str, kind: str) -> None:
     assert read_as(classifier, message).kind == kind
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "did everything on the list, no difference",
+        "it's been eight days already",
+        "driver has it already",
+        "сделала всё по списку, без изменений",
+        "прошло уже восемь дней",
+    ],
+)
+def test_a_report_in_a_conversation_is_no_small_talk(classifier: IntentClassifier, message: str) -> None:
+    assert "question" in classifier.run(question=message)
 
 
 @pytest.mark.parametrize("message", ["ошибка E20, как исправить?", "не работает сайт", "помогите выбрать машину"])

@@ -28,6 +28,11 @@ def test_unknown_words_are_replaced_by_known_synonyms(question: str, meant: str)
     assert with_known_synonyms(question, GROUPS, KNOWN) == meant
 
 
+def test_a_voucher_is_a_gift_card() -> None:
+    known = frozenset(stems("gift card, discount"))
+    assert with_known_synonyms("my voucher runs out", common_synonyms(), known) == "my gift card runs out"
+
+
 @given(st.text(max_size=60), st.lists(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=4), max_size=4))
 def test_replacing_twice_changes_nothing(question: str, groups: list[list[str]]) -> None:
     known_stems = frozenset(stem for group in groups for stem in stems(group[0]))

@@ -183,9 +183,23 @@ def test_a_follow_up_is_completed_by_rules() -> None:
     assert "а возврат?" in outputs["variants"]
 
 
+@pytest.mark.parametrize(
+    ("message", "readings"),
+    [
+        ("а возврат?", ["Какая гарантия на стиральные машины? а возврат?", "а возврат?"]),
+        ("доставка и оплата товара", ["Какая гарантия на стиральные машины? доставка и оплата товара"]),
+    ],
+)
+def test_a_message_in_a_conversation_has_other_readings(message: str, readings: list[str]) -> None:
+    assert transformed(message, history=HISTORY)["readings"] == readings
+    assert "readings" not in transformed(message)
+    assert "readings" not in transformed(message, history=[Exchange("спасибо", "irrelevant")])
+
+
 def test_a_model_completes_a_follow_up() -> None:
     models = ScriptedModels(condense={"question": "возврат стиральной машины"})
     outputs = transformed("а возврат?", QueryTransformer(condenser=LlmCondenser(models)), history=HISTORY)
+    assert "readings" not in outputs
     assert outputs["query"] == "возврат стиральной машины"
     assert "Какая гарантия" in (models.messages[0][-1].text or "")
 
