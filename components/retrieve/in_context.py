@@ -15,7 +15,7 @@ class ContextRetriever:
 
     "Four days now" means little by itself. Its section is found by the question before it. These sections are offered
     to read beside those of the query and are never quoted as an answer: only the customer knows which reading is right.
-    If the search fails, there are none and the turn is degraded (`in_context`).
+    If the search fails, nothing is offered and the turn is degraded (`in_context`).
 
     :param probe: searches for each reading.
 

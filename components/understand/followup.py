@@ -66,7 +66,7 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
 
 
 def previous(history: Sequence[Exchange]) -> Exchange | None:
-    """Return the last turn that was about something; None if there is none."""
+    """Return the last turn that had a topic, or None."""
     return next(filter(_has_topic, reversed(history)), None)
 
 

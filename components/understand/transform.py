@@ -37,8 +37,8 @@ class QueryTransformer:
     question whose words are strange to the knowledge base is repaired (wrong keyboard layout, Latin letters, typing
     errors). The words as typed are searched beside the repaired ones, and so is each question of several.
 
-    `readings` are other ways to understand a message of a conversation: with the words of the question before it, and by
-    itself. A condenser settles this, so it leaves none.
+    `readings` are other ways to understand a message of a conversation: with the question before it, and by itself. A
+    condenser settles this, so it leaves none.
 
     A question is `absent` if it names codes and the knowledge base holds none of them.
 
@@ -117,7 +117,7 @@ class QueryTransformer:
         return "" if self._stands_alone(typed, completed) else completed
 
     def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
-        """Return the message with the last question that had a topic, and by itself; empty if there is none."""
+        """Return the message with the last question that had a topic, and by itself; empty without such a question."""
         before = previous(history)
         if before is None or self.condenser is not None:
             return []

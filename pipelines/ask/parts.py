@@ -9,7 +9,6 @@ from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Ou
 from components.understand.parts import parts_of
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
-_ABOUT_AS_WELL = 0.8
 _MAX_ARTICLES = 3
 _MAX_SUGGESTIONS = 3
 
@@ -17,7 +16,7 @@ _MAX_SUGGESTIONS = 3
 def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     """Return the turn with each question of the message answered, or named as missing.
 
-    A part is covered if what is shown cites a section that fits the part as well as any. If no part is answered, the
+    A part is covered if what is shown cites the section that fits the part best. If no part is answered, the
     articles nearest to each of them are offered.
 
     :param initial: the turn as it began.
@@ -44,11 +43,10 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
 
 
 def _covers(answer: Turn, part: Turn) -> bool:
-    """Return whether an answer cites one of the sections that fit a part about as well as the best one."""
+    """Return whether an answer cites the section that fits a part best."""
     cited = {citation.passage.chunk_id for citation in answer.draft.citations} if answer.draft else set()
     found = part.evidence.relevance_by_chunk
-    best = max(found.values(), default=0.0)
-    return any(chunk_id in cited and probability >= _ABOUT_AS_WELL * best for chunk_id, probability in found.items())
+    return bool(found) and max(found, key=lambda chunk_id: found[chunk_id]) in cited
 
 
 def _joined(whole: Turn, parts: Sequence[Turn]) -> Turn:
