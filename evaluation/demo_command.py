@@ -1,6 +1,8 @@
 """`opora demo`: the knowledge base of an invented shop, ready to look at."""
 
+import sys
 from secrets import token_hex
+from shutil import which
 from typing import Annotated
 
 import typer
@@ -47,6 +49,7 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
     say, address = texts("cli", locale), get_settings().address
     for line in (
         "\n" + say("demo.done", matched=matched, total=total),
+        *([] if which("opora") else [say("demo.activate", folder=sys.prefix)]),
         say("demo.more", tenant=tenant),
         say("demo.desk", address=f"{address}/desk", login=tenant, password=password),
         *([say("demo.company", tenant=tenant)] if operators.has_several_tenants() else []),

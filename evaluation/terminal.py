@@ -51,9 +51,8 @@ def check_data_is_free() -> None:
     from settings import get_settings
     from tenants.work import claims
 
-    settings = get_settings()
-    if claims.index_is_held(settings):
-        raise Busy("data_in_service", address=settings.browsed_at)
+    if (running := claims.service_place(get_settings())) is not None:
+        raise Busy("data_in_service", address=running.browsed_at)
 
 
 def load_run(which: str) -> "Run":

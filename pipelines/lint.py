@@ -7,8 +7,8 @@ you would run.
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
@@ -72,7 +72,19 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
         return [*findings, Finding("not_a_list", "remove", str(removed))]
     known = [*pipeline["components"], *pipeline.get("connections", ())]
     findings += [Finding("overlay_removed", "remove", str(one)) for one in removed if one not in known]
-    return findings or _faults(definition.with_overlay(pipeline, overlay, rerank=True))
+    if findings:
+        return findings
+    merged = definition.with_overlay(pipeline, overlay, rerank=True)
+    return [_located(finding, merged["connections"], overlay.get("connections") or []) for finding in _faults(merged)]
+
+
+def _located(finding: Finding, merged: Sequence[object], own: Sequence[object]) -> Finding:
+    """Return a finding in a connection of the merged pipeline with the number that the profile's author counts."""
+    section, _, number = finding.where.partition(".")
+    if section != "connections" or not number.isdigit():
+        return finding
+    connection = merged[int(number) - 1]
+    return replace(finding, where=f"{section}.{own.index(connection) + 1}" if connection in own else section)
 
 
 def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:

@@ -311,7 +311,8 @@ def _routing_marks(record: Record) -> Marks:
     if not record.case.intents:
         return {}
     right = one(record.intent in record.case.intents)
-    return {"routed": right, f"routed:{record.case.category}": right}
+    by_category = {f"routed:{record.case.category}": right} if record.case.category else {}
+    return {"routed": right, **by_category}
 
 
 def _cost_marks(record: Record) -> Marks:

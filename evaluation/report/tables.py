@@ -172,7 +172,8 @@ def _digits(name: str) -> int:
 def print_comparison(console: Console, comparison: Comparison, locale: str) -> None:
     """Print the changes between two runs, set by set; unchanged figures are only counted."""
     for node, parameter, before, after in comparison.parameters:
-        console.print(f"{node}.{parameter}: {before} → {after}", highlight=False)
+        changed_part = f"{node}.{parameter}: {before} → {after}" if parameter else _node_change(node, after, locale)
+        console.print(escape(changed_part), highlight=False)
     console.print(f"{comparison.before} → {comparison.after}", style="italic", highlight=False)
     changed = [difference for difference in comparison.differences if difference.change]
     for name in dict.fromkeys(difference.set for difference in changed):
@@ -188,11 +189,18 @@ def print_comparison(console: Console, comparison: Comparison, locale: str) -> N
         console.print(text("evaluation.table.broken", locale, set=name, cases=", ".join(cases)), highlight=False)
     for name, count in comparison.unpaired.items():
         console.print(text("evaluation.table.unpaired", locale, set=name, count=count), highlight=False)
+    if any(difference.promised for difference in changed):
+        console.print(text("evaluation.table.promised", locale), highlight=False)
     same = len(comparison.differences) - len(changed)
     console.print(text("evaluation.table.unchanged", locale, count=same), highlight=False)
     lost = sum(difference.verdict == "worse" for difference in comparison.differences)
     verdict = text("evaluation.table.failed" if lost else "evaluation.table.passed", locale, count=lost)
     console.print(verdict, style="bold red" if lost else "green", highlight=False)
+
+
+def _node_change(node: str, after: str, locale: str) -> str:
+    """Say that only one of the pipelines has the step."""
+    return text(f"evaluation.table.step_{'added' if after == str(True) else 'removed'}", locale, step=node)
 
 
 def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:

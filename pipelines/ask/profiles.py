@@ -3,12 +3,15 @@
 from pathlib import Path
 from threading import Lock
 
+from components.language.texts import terminal_locale
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import trace_steps
 from pipelines.definition import PROFILES
+from pipelines.lint import lint_file
 from settings import EMBEDDED, get_settings
 from tenants.accounts import policy
+from tenants.core.errors import Invalid
 
 
 def path_of(profile: str) -> Path:
@@ -16,6 +19,13 @@ def path_of(profile: str) -> Path:
     policy.check_profile(profile)
     folder = get_settings().pipelines_dir / "ask"
     return folder / "ask.yaml" if profile == EMBEDDED else folder / PROFILES / f"{profile}.yaml"
+
+
+def check_file(profile: str) -> None:
+    """Raise `Invalid` if the profile does not exist (`profile_unknown`) or cannot be loaded (`pipeline_faulty`)."""
+    path = path_of(profile)
+    if findings := lint_file(path):
+        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
 
 
 def chosen() -> str:

@@ -1,5 +1,6 @@
 """`opora evaluation`: a tenant's own questions, and the runs over them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from components.language.texts import terminal_locale, text
 from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.questions import Upload
-from pipelines.ask.evaluation.report import Report
+from pipelines.ask.evaluation.report import AnsweredQuestion, Report
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.usecase import Ask
 from tenants.core.errors import NotFound
@@ -74,7 +75,7 @@ def evaluation_run(as_json: Json = False) -> None:
             shown = Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
         finally:
             ask.engine.close()
-    _print_report(shown, as_json)
+    _print_report(shown, as_json, shown.failing)
     if shown.result.loss:
         raise typer.Exit(1)
 
@@ -96,19 +97,21 @@ def evaluation_runs(as_json: Json = False) -> None:
 def evaluation_show(
     run_id: Annotated[str, typer.Argument(help=message("help.run_id"))] = "", as_json: Json = False
 ) -> None:
-    """Print a run with its failed questions and the changes."""
+    """Print a run with the mark of each question, those that failed first, and the changes."""
     chosen = run_id or next((one.run_id for one in evaluation_results.latest() if one.state == "done"), "")
     if not chosen:
         raise NotFound("evaluation_unknown")
-    _print_report(report.report(chosen), as_json)
+    shown = report.report(chosen)
+    right = [answer for answer in shown.answers if answer.is_right]
+    _print_report(shown, as_json, (*shown.failing, *right))
 
 
-def _print_report(shown: Report, as_json: bool) -> None:
+def _print_report(shown: Report, as_json: bool, listed: Sequence[AnsweredQuestion]) -> None:
     if as_json:
         print_json(report.as_json(shown))
         return
     typer.echo(_line(shown.result))
-    for one in shown.failing:
+    for one in listed:
         mark = text(f"desk.insight.evaluation.mark.{one.mark}", terminal_locale())
         typer.echo(message("failing", mark=mark, question=one.question))
     if shown.difference is not None:

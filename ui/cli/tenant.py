@@ -10,6 +10,7 @@ from typing import Annotated, get_args
 import typer
 
 from components.language.texts import keys, terminal_locale, text
+from pipelines.ask import profiles
 from pipelines.ask.settings_changes import undo as undo_change
 from settings import get_settings
 from tenants.access import issued_tokens
@@ -62,6 +63,8 @@ def tenant_policy(
     values = {name: fields[name].get_default(call_default_factory=True) for name in unset} | {
         name: value for name, value in values.items() if name not in unset or value is not None
     }
+    if profile := values.get("profile"):
+        profiles.check_file(str(profile))
     with acting_for(tenant_id):
         if values:
             policy.change(**values)

@@ -32,7 +32,7 @@ def check_encoder(settings: Settings) -> Iterator[Finding]:
         yield _served(embedder)
     due = sorted(_rebuilds_due(settings))
     if due:
-        rebuild = f"opora index rebuild --tenant {due[0]}"
+        rebuild = " && ".join(f"opora index rebuild --tenant {tenant}" for tenant in due[:_NAMED])
         yield warning("encoder", "rebuild_due", rebuild, count=len(due), tenants=", ".join(due[:_NAMED]))
 
 

@@ -116,9 +116,11 @@ def test_customers_own_pipeline_is_measured_with_its_model_calls(shop: Path, mon
 
 
 def test_a_running_service_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "index_is_held", lambda settings: True)
+    running = claims.ServicePlace("127.0.0.1", 8761, "http://127.0.0.1:8761")
+    monkeypatch.setattr(claims, "service_place", lambda settings: running)
     refused = evaluate(str(shop / "cases.jsonl"), "--tenant", "shop")
     assert refused.exit_code == 2
+    assert "http://127.0.0.1:8761" in refused.stderr
     assert "opora evaluation run" in refused.stderr
 
 
@@ -134,6 +136,7 @@ def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     lost = evaluate("compare", "latest~1", "latest")
     assert lost.exit_code == 1
     assert "evaluate_retrieval.threshold: 0.45 → 1.0" in lost.stdout
+    assert "every change of it counts" in " ".join(lost.stdout.split())
     assert "return" in lost.stdout
     assert evaluate("compare", "latest", "latest~1").exit_code == 0, "a gain never fails"
 

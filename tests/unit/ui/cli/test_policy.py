@@ -1,6 +1,7 @@
 """A tenant's policy from the command line: shown, changed, put back, and never half changed."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,3 +80,16 @@ def test_what_does_not_fit_changes_nothing(arguments: tuple[str, str]) -> None:
     assert result.exit_code == 2
     assert arguments[1].partition("=")[0] in result.output
     assert shown() == before
+
+
+def test_a_profile_that_cannot_be_loaded_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "graph"
+    shutil.copytree(get_settings().pipelines_dir / "ask", own / "ask", ignore=shutil.ignore_patterns("*.py"))
+    profile = own / "ask" / "profiles" / "misspelt.yaml"
+    profile.write_text("conections: []", encoding="utf-8")
+    monkeypatch.setenv("OPORA_PIPELINES_DIR", str(own))
+    get_settings.cache_clear()
+    refused = policy("--set", "profile=misspelt")
+    assert refused.exit_code == 2
+    assert f"python -m pipelines.lint {profile}" in " ".join(refused.stderr.split())
+    assert shown()["profile"] == Policy().profile
