@@ -18,6 +18,8 @@ from components.passages import to_passage
 from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
 _HEADING = re.compile(rf"{HEADING}\s+")
+_DELIMITER = re.compile(r"[\s|:-]+")
+_BLANK_LINE = re.compile(r"\n\s*\n")
 _LISTED = re.compile(rf"\s*(?:{ITEM}\s|\||{FENCE})")
 
 
@@ -90,7 +92,7 @@ def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
     end = spans[0][0] if spans else 0
     for start, stop in spans:
         between = passage.text[end:start]
-        gap = "\n\n" if between.count("\n") > 1 else "\n" if "\n" in between else " "
+        gap = "\n\n" if _BLANK_LINE.search(between) else "\n" if "\n" in between else " "
         indent = between.rpartition("\n")[2] if "\n" in between else ""
         claims.append(Claim(passage.text[start:stop], (1,), gap=gap + (indent if not indent.strip() else "")))
         end = stop
@@ -121,17 +123,23 @@ def _about(passage: Passage, query: Query) -> list[tuple[int, int]]:
 def _entries(passage: Passage, spans: Sequence[tuple[int, int]], asked: frozenset[str]) -> list[tuple[int, int]]:
     """Return the sentences about the requested codes: from each mention up to the next mention of another code.
 
-    A section whose heading or title alone names the code is about it as a whole.
+    A section whose heading or title alone names the code is about it as a whole. Rows of a table follow its header.
     """
     kept: list[tuple[int, int]] = []
+    header: list[tuple[int, int]] = []
     headed = bool(asked & set(codes(f"{passage.title}\n{passage.heading}")))
     about = headed
     for span in spans:
-        named = set(codes(passage.text[slice(*span)]))
+        said = passage.text[slice(*span)]
+        named = set(codes(said))
+        if not said.lstrip().startswith("|"):
+            header = []
+        elif not named and (not header or _DELIMITER.fullmatch(said)):
+            header.append(span)
         if named:
             about = bool(named & asked)
         if about:
-            kept.append(span)
+            kept += [one for one in (*header, span) if one not in kept]
     return kept
 
 

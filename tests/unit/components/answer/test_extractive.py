@@ -51,6 +51,12 @@ def test_only_the_entry_about_the_code_is_quoted() -> None:
     assert quoted("ошибка E20", text).text == "E20 — вода не сливается. Очистите фильтр. [1]"
 
 
+def test_a_table_row_about_the_code_follows_the_header() -> None:
+    head = "| код | причина |\n| --- | --- |\n"
+    table = f"{head}| E10 | нет воды |\n| E20 | засор |\n| E25 | сломан насос |"
+    assert quoted("ошибка E20", table).text == f"{head}| E20 | засор | [1]"
+
+
 def test_a_rejected_approach_is_left_out_and_named() -> None:
     approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
     draft = quoted("машина шумит", "Проверьте ножки. Стучать по корпусу можно.", rejected=[approach])
