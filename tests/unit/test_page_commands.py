@@ -54,8 +54,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mappi
         (folder / "articles" / name).write_text(text, encoding="utf-8")
     shutil.copy(YAML, folder / "my.yaml")
     with installed(folder / "data"):
-        for tenant in ("acme", "globex"):
-            Registry().add(tenant, locale="en")
+        Registry().add("acme", locale="en")
         with acting_as(Tenant("acme", "anna", SCOPES)):
             ingest = Ingest()
             for days in (10, 11, 12, 13):
