@@ -239,7 +239,7 @@ def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
     greeted = opora("ask", "Здравствуйте!", "--locale", "en").stdout
     assert "\nsmall talk, " in greeted
     refused = opora("ask", "Что значит ошибка E999?", "--locale", "en").stdout
-    assert "\nrefusal: nothing similar in the documents, " in refused
+    assert "\nrefusal: no answer in the documents, " in refused
     assert "[1]" in shown
     assert "return.txt" in shown
     assert "Вернуть товар можно за 7 дней." in shown
