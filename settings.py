@@ -4,7 +4,8 @@ from functools import cached_property, lru_cache
 from ipaddress import ip_network
 from pathlib import Path
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).parent
@@ -58,6 +59,19 @@ class Settings(BaseSettings):
     )
     qdrant_url: str = Field("", description="URL of a Qdrant server; empty: the embedded engine in the data folder.")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server.")
+
+    placement: str = Field(
+        "own",
+        pattern="^(own|tiered)$",
+        description="Collections on the Qdrant server: `own`, one per tenant; `tiered`: small tenants share one.",
+    )
+    shared_chunks: int = Field(
+        20_000, ge=1, le=1_000_000, description="Chunks up to which a tenant shares a collection (`tiered`)."
+    )
+    qdrant_replicas: int = Field(1, ge=1, le=32, description="Replicas of a new collection in a Qdrant cluster.")
+    qdrant_written_replicas: int = Field(
+        1, ge=1, le=32, description="Replicas that must confirm a write to a new collection."
+    )
 
     data_keys: SecretStr = Field(
         SecretStr(""),
@@ -202,6 +216,13 @@ class Settings(BaseSettings):
     )
     log_format: str = Field("text", pattern="^(text|json)$", description="Lines of the log: `text` or `json`.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Minimum log level.")
+
+    @field_validator("placement")
+    @classmethod
+    def _check_placement(cls, value: str, info: ValidationInfo) -> str:
+        if value == "tiered" and not info.data.get("qdrant_url"):
+            raise PydanticCustomError("placement_embedded", "the embedded engine keeps a folder per tenant")
+        return value
 
     @field_validator("trusted_proxies")
     @classmethod

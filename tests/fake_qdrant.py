@@ -1,14 +1,16 @@
 """A fake of Qdrant's server: the part of its REST protocol that we use, backed by the client's local mode.
 
-For tests of several processes on one index where there is no real server (`OPORA_TEST_QDRANT_URL`). It shows nothing of
-how a real one performs or fails.
+For tests of several processes, and of tenants in one collection, where there is no real server
+(`OPORA_TEST_QDRANT_URL`). It shows nothing of how a real one performs or fails. It keeps the requests that it got.
 """
 
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from json import loads
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import Any, NamedTuple, TypeVar
 
 import uvicorn
 from pydantic import BaseModel
@@ -22,14 +24,25 @@ from starlette.routing import Route
 _PATIENCE_SECONDS = 30.0
 
 
+class Recorded(NamedTuple):
+    """A request about a collection: the method, the path behind its name, and the body."""
+
+    method: str
+    path: str
+    collection: str
+    body: Any
+
+
 class FakeQdrant:
     """Collections in memory, one request at a time.
 
     :ivar refusal: status and error that whatever would change points gets; None: it is done.
+    :ivar requests: the requests about collections, in order.
     """
 
     def __init__(self) -> None:
         self.refusal: tuple[int, str] | None = None
+        self.requests: list[Recorded] = []
         self._client = QdrantClient(":memory:")
         self._lock = Lock()
         self._indexes: dict[str, dict[str, str]] = {}
@@ -44,10 +57,11 @@ class FakeQdrant:
                 Route(item, self._calling(self.delete), methods=["DELETE"]),
                 Route(f"{item}/index", self._calling(self.index), methods=["PUT"]),
                 Route(f"{item}/points", self._calling(self.upsert, writes=True), methods=["PUT"]),
-                Route(f"{item}/points", self._calling(self.retrieve), methods=["POST"]),
                 Route(f"{item}/points/delete", self._calling(self.delete_points, writes=True), methods=["POST"]),
                 Route(f"{item}/points/batch", self._calling(self.update, writes=True), methods=["POST"]),
-                Route(f"{item}/points/query/batch", self._calling(self.query), methods=["POST"]),
+                Route(f"{item}/points/query", self._calling(self.query), methods=["POST"]),
+                Route(f"{item}/points/query/batch", self._calling(self.query_batch), methods=["POST"]),
+                Route(f"{item}/points/query/groups", self._calling(self.query_groups), methods=["POST"]),
                 Route(f"{item}/points/scroll", self._calling(self.scroll), methods=["POST"]),
                 Route(f"{item}/points/count", self._calling(self.count), methods=["POST"]),
             ]
@@ -92,22 +106,38 @@ class FakeQdrant:
         return _DONE
 
     def upsert(self, name: str, body: bytes) -> object:
-        return self._client.upsert(name, models.PointsList.model_validate_json(body).points)
-
-    def retrieve(self, name: str, body: bytes) -> object:
-        asked = models.PointRequest.model_validate_json(body)
-        return self._client.retrieve(
-            name, asked.ids, with_payload=asked.with_payload or False, with_vectors=asked.with_vector or False
-        )
+        asked = models.PointsList.model_validate_json(body)
+        return self._client.upsert(name, asked.points, update_filter=asked.update_filter)
 
     def delete_points(self, name: str, body: bytes) -> object:
-        return self._client.delete(name, models.PointIdsList.model_validate_json(body))
+        return self._client.delete(name, models.FilterSelector.model_validate_json(body))
 
     def update(self, name: str, body: bytes) -> object:
         return self._client.batch_update_points(name, models.UpdateOperations.model_validate_json(body).operations)
 
     def query(self, name: str, body: bytes) -> object:
-        return self._client.query_batch_points(name, models.QueryRequestBatch.model_validate_json(body).searches)
+        return self._client.query_batch_points(name, [_exact(models.QueryRequest.model_validate_json(body))])[0]
+
+    def query_batch(self, name: str, body: bytes) -> object:
+        asked = models.QueryRequestBatch.model_validate_json(body)
+        return self._client.query_batch_points(name, [_exact(search) for search in asked.searches])
+
+    def query_groups(self, name: str, body: bytes) -> object:
+        asked = _exact(models.QueryGroupsRequest.model_validate_json(body))
+        return self._client.query_points_groups(
+            name,
+            group_by=asked.group_by,
+            group_size=asked.group_size or 3,
+            query=asked.query,
+            using=asked.using,
+            prefetch=asked.prefetch,
+            query_filter=asked.filter,
+            search_params=asked.params,
+            limit=asked.limit or 10,
+            with_payload=True,
+            with_vectors=asked.with_vector or False,
+            score_threshold=asked.score_threshold,
+        )
 
     def scroll(self, name: str, body: bytes) -> object:
         asked = models.ScrollRequest.model_validate_json(body)
@@ -128,6 +158,9 @@ class FakeQdrant:
     def _calling(self, work: Callable[[str, bytes], object], *, writes: bool = False) -> Callable[[Request], object]:
         async def answer(request: Request) -> Response:
             body = await request.body()
+            if (name := request.path_params.get("name")) is not None:
+                path = request.url.path.removeprefix(f"/collections/{name}")
+                self.requests.append(Recorded(request.method, path, name, loads(body or b"null")))
             if writes and self.refusal is not None:
                 status, error = self.refusal
                 return JSONResponse({"status": {"error": error}, "time": 0.0}, status)
@@ -144,6 +177,18 @@ class FakeQdrant:
 
 
 _DONE = {"operation_id": 0, "status": "completed"}
+
+
+_Query = TypeVar("_Query", models.QueryRequest, models.QueryGroupsRequest)
+
+
+def _exact(asked: _Query) -> _Query:
+    """Drop `exact`: the local mode knows no other search, and warns of the parameter."""
+    queries: list[Any] = [asked, *(asked.prefetch if isinstance(asked.prefetch, list) else [])]
+    for query in queries:
+        if query.params is not None:
+            query.params.exact = None
+    return asked
 
 
 def _plain(result: object) -> object:

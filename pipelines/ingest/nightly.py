@@ -1,4 +1,5 @@
-"""Nightly maintenance: check and repair each tenant's records, index and lexicon, and find contradictions."""
+"""Nightly maintenance: check and repair each tenant's records, index and lexicon, find contradictions, and move tenants
+whose size asks for another collection (`OPORA_PLACEMENT=tiered`)."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from pipelines.worker import Worker
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain, trail
-from tenants.work import claims
+from tenants.knowledge import generations
+from tenants.work import claims, jobs
 
 log = logging.getLogger("opora.nightly")
 
@@ -66,6 +68,8 @@ class NightlyCheck(Worker):
             with acting_as(Tenant(tenant_id, "nightly")):
                 findings = self._library.check(mend=True)
                 compare_some()
+                if generations.move_due() and not jobs.open_jobs():
+                    jobs.add(jobs.new_id(), "rebuild", ())
         except TryAgain as busy:
             log.info("nightly check of %r left out: %s", tenant_id, busy.code)
         except Exception as error:

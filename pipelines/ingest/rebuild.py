@@ -3,6 +3,9 @@
 A rebuild writes the next generation beside the current one and switches when it is complete, in one transaction.
 Ingest runs of the tenant wait; an operator's changes do not: they go to the current generation and are copied just
 before the switch. An interrupted rebuild leaves an unused generation, which the tenant's next writer removes.
+
+The new generation is placed by the tenant's size (`OPORA_PLACEMENT`), so a rebuild also moves a tenant between a shared
+collection and a dedicated one.
 """
 
 from collections.abc import Callable, Generator
@@ -144,11 +147,17 @@ def generations_json(settings: EncoderSettings) -> dict[str, Any]:
             "number": generation.number,
             "state": generation.state,
             "encoder": settings_from(generation.encoder).digest,
+            "shared": bool(generation.shared),
             "created_at": f"{generation.created_at:%FT%TZ}",
         }
         for generation in generations.all()
     ]
-    return {"generations": listed, "encoder": settings.digest, "rebuild_due": rebuild_due(settings)}
+    return {
+        "generations": listed,
+        "encoder": settings.digest,
+        "rebuild_due": rebuild_due(settings),
+        "move_due": generations.move_due(),
+    }
 
 
 def _finished(work: Rebuild | Rollback, progress: OnRebuilding | None) -> Rebuilt:

@@ -29,21 +29,25 @@ class Placement:
     """Location of a tenant's chunks.
 
     `collection` is the permanent name, an alias; the chunks of one `generation` are stored under `physical`, so that a
-    new generation can be built beside the old one. `filter` (a value of `meta.tenant`) and `shard_key` are for tenants
-    that share a collection; None if the collection is the tenant's own. `since` is when the tenant was added: a removed
-    tenant with the same id is a different one.
+    new generation can be built beside the old one. `since` is when the tenant was added: a removed tenant with the same
+    id is a different one. `shared` is the collection of many tenants that holds the generation; empty if it has a
+    dedicated one. Only `tenants.index` knows it.
     """
 
     collection: str
     generation: int = 1
-    filter: str | None = None
-    shard_key: str | None = None
     since: datetime | None = None
+    shared: str = ""
 
     @property
     def physical(self) -> str:
         """Return the name of the current generation."""
         return physical_name(self.collection, self.generation)
+
+    @property
+    def stored_in(self) -> str:
+        """Return the name of the engine's collection that holds the generation."""
+        return self.shared or self.physical
 
     @property
     def key(self) -> str:
@@ -216,5 +220,5 @@ def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
 
 
 def _record(row: TenantRow) -> TenantRecord:
-    placement = Placement(row.collection, row.generation, row.shared_filter, row.shard_key, row.created_at)
+    placement = Placement(row.collection, row.generation, row.created_at)
     return record_of(TenantRecord, row, placement=placement, policy=MappingProxyType(dict(row.policy)))

@@ -62,6 +62,11 @@ def physical_name(collection: str, generation: int) -> str:
     return f"{collection}{_GENERATION}{generation:06d}"
 
 
+def shared_name(dimensions: int) -> str:
+    """Return the name of the shared collection with dense vectors of this size; no tenant's own name equals it."""
+    return f"shared~{dimensions}"
+
+
 def collection_of(physical: str) -> str:
     """Return the collection of a generation or of its draft."""
     return physical.rpartition(_GENERATION)[0]

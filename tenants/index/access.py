@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Event, Lock, RLock
 from typing import TypeAlias
@@ -24,7 +25,7 @@ from settings import Settings, get_settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Placement, TenantRecord
 from tenants.core.errors import IndexDamaged, InternalFault
-from tenants.core.names import collection_of
+from tenants.core.names import collection_name, collection_of
 from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection, Engine
@@ -84,9 +85,6 @@ def open_collection(
     """
     settings = get_settings()
     tenant = registry.current(settings)
-    if tenant.placement.filter is not None or tenant.placement.shard_key is not None:
-        # Sharing needs every read and write narrowed to the tenant. Until that is built, refuse rather than leak.
-        raise InternalFault("placement_unsupported")
     placement = tenant.placement if generation is None else tenant.placement.at(generation)
     document = None if create or generation is not None else trial.current(tenant.tenant_id)
     if document is not None:
@@ -125,7 +123,7 @@ def _open_stored(
         engine = _engine(settings)
         is_checked = placement == tenant.placement and not _REPAIRING.get()
         try:
-            if is_checked and not engine.exists(placement) and generations.recorded_chunks():
+            if is_checked and not engine.exists(_located(tenant, placement)) and generations.recorded_chunks():
                 raise IndexDamaged("missing")
             if create:
                 _create(engine, tenant, placement, encoder, dimensions)
@@ -164,7 +162,7 @@ class _Shared:
         """As `tenants.index.remote.Host.perform`."""
         settings = get_settings()
         tenant = registry.current(settings)
-        placement, engine = tenant.placement.at(generation), _engine(settings)
+        placement, engine = _located(tenant, tenant.placement.at(generation)), _engine(settings)
         key = _key(settings, placement)
         with _locked(key):
             if operation == "exists":
@@ -206,9 +204,10 @@ def damage() -> str | None:
     except IndexDamaged as found:
         return found.damage
     settings = get_settings()
-    placement = registry.current(settings).placement
+    tenant = registry.current(settings)
+    placement = tenant.placement
     key = _key(settings, placement)
-    if key in _OPEN and (not _engine(settings).exists(placement) or _is_emptied(collection)):
+    if key in _OPEN and (not _engine(settings).exists(_located(tenant, placement)) or _is_emptied(collection)):
         _note(key, "missing")
     return _DAMAGED.get(key)
 
@@ -223,7 +222,8 @@ def repairing() -> Iterator[None]:
     """Run the block as the rebuild of the index of the tenant in context, if it is damaged. An unreadable index is set
     aside first, and questions are refused until the block succeeds."""
     settings = get_settings()
-    placement = registry.current(settings).placement
+    tenant = registry.current(settings)
+    placement = tenant.placement
     key = _key(settings, placement)
     with _locked(key):
         _discard_broken(key)
@@ -231,7 +231,7 @@ def repairing() -> Iterator[None]:
             _forget(key)
             if (left := _IN_USE.pop(key, None)) is not None:
                 left.close()
-            _engine(settings).set_aside(placement)
+            _engine(settings).set_aside(_located(tenant, placement))
     token = _REPAIRING.set(True)
     try:
         yield
@@ -248,11 +248,11 @@ def activate(generation: int) -> None:
     Searches under way finish on the generation before.
     """
     settings = get_settings()
-    before = registry.current(settings).placement
+    tenant = registry.current(settings)
     generations.activate(generation)
-    key = _key(settings, before)
+    key = _key(settings, tenant.placement)
     with _locked(key):
-        _engine(settings).activate(before.at(generation))
+        _engine(settings).activate(_located(tenant, tenant.placement.at(generation)))
         _forget(key)
         _DAMAGED.pop(key, None)
 
@@ -260,27 +260,28 @@ def activate(generation: int) -> None:
 def remove(generation: int) -> None:
     """Delete a generation that is out of use, and its record. Raises `InternalFault` for the one in force."""
     settings = get_settings()
-    placement = registry.current(settings).placement
-    if generation == placement.generation:
+    tenant = registry.current(settings)
+    if generation == tenant.placement.generation:
         raise InternalFault("generation_in_force")
-    placement = placement.at(generation)
+    placement = tenant.placement.at(generation)
     key = _key(settings, placement)
     with _locked(key):
         _forget(key)
-        _engine(settings).remove(placement)
+        _engine(settings).remove(_located(tenant, placement))
     generations.forget(generation)
 
 
 def remove_all() -> None:
     """Delete every generation of the tenant in context, which is about to be removed itself."""
     settings = get_settings()
-    placement = registry.current(settings).placement
-    for number in {placement.generation, *(generation.number for generation in generations.all())}:
-        key = _key(settings, placement.at(number))
+    tenant = registry.current(settings)
+    for number in {tenant.placement.generation, *(generation.number for generation in generations.all())}:
+        placement = tenant.placement.at(number)
+        key = _key(settings, placement)
         with _locked(key):
             _forget(key)
             _DAMAGED.pop(key, None)
-            _engine(settings).remove(placement.at(number))
+            _engine(settings).remove(_located(tenant, placement))
 
 
 def bytes_on_disk() -> Mapping[str, int]:
@@ -393,23 +394,45 @@ def _server(settings: Settings) -> Engine:
     # The client takes seconds of CPU to import, which the embedded engine should not pay for.
     from tenants.index.server import QdrantServer
 
-    return QdrantServer(settings.qdrant_url, settings.qdrant_api_key.get_secret_value())
+    return QdrantServer(
+        settings.qdrant_url,
+        settings.qdrant_api_key.get_secret_value(),
+        replicas=settings.qdrant_replicas,
+        written_replicas=settings.qdrant_written_replicas,
+    )
+
+
+def _located(tenant: TenantRecord, placement: Placement) -> Placement:
+    """Return the placement with the collection that the generation shares with other tenants, if it shares one.
+
+    Raises `InternalFault` (`collection_foreign`) if the registry names the chunks of another tenant: nothing in a
+    shared collection says whose they are.
+    """
+    generation = generations.find(placement.generation)
+    if generation is None or not generation.shared:
+        return placement
+    if placement.collection != collection_name(tenant.tenant_id):
+        raise InternalFault("collection_foreign")
+    return replace(placement, shared=generation.shared)
 
 
 def _create(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str, dimensions: int) -> None:
     """Make the generation unless it is there. How it is encoded is written down first."""
-    if engine.exists(placement):
+    if engine.exists(_located(tenant, placement)):
         return
     in_force = placement == tenant.placement
     if in_force:
         generations.record_first(encoder, dimensions)
-    engine.create(placement, tenant.tenant_id, generations.encoding_of(placement.generation)[1])
+    generation, located = generations.find(placement.generation), _located(tenant, placement)
+    engine.create(located, tenant.tenant_id, generation.dimensions if generation else 0)
     if in_force:
-        engine.activate(placement)
+        engine.activate(located)
 
 
 def _open_existing(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:
-    if not engine.exists(placement):
+    located = _located(tenant, placement)
+    if not engine.exists(located):
         return None
-    encoder, dimensions = generations.encoding_of(placement.generation)
-    return engine.open(placement, tenant.tenant_id, encoder, dimensions)
+    generation = generations.find(placement.generation)
+    encoder, dimensions = (generation.encoder, generation.dimensions) if generation else ("", 0)
+    return engine.open(located, tenant.tenant_id, encoder, dimensions)

@@ -1,10 +1,12 @@
 """Qdrant by URL, or in memory for tests: the same chunks through `QdrantClient`.
 
-The permanent name of a collection is always an alias, so a new generation can replace it in one step. Payloads and the
-vector `text-sparse` have the layout of `QdrantDocumentStore`, so stock Haystack tools can read our collections.
+The permanent name of a dedicated collection is always an alias, so a new generation can replace it in one step.
+Payloads and the vector `text-sparse` have the layout of `QdrantDocumentStore`, so stock Haystack tools can read it.
+
+A collection that tenants share has no alias and belongs to none of them; `tenants.index.partition` keeps them apart.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from json import JSONDecodeError
 from threading import RLock
@@ -15,7 +17,7 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from tenants.accounts.registry import Placement
-from tenants.core.errors import IndexDamaged, InternalFault, TryAgain
+from tenants.core.errors import InternalFault, TryAgain
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector
 from tenants.index.layout import (
@@ -29,6 +31,7 @@ from tenants.index.layout import (
     matches_nothing,
     searchable_vectors,
 )
+from tenants.index.partition import TENANT, Partition
 
 IN_MEMORY = ":memory:"
 _TENANT = "opora_tenant"
@@ -37,16 +40,22 @@ _INDEXED = {
     **{f"meta.{name}": models.PayloadSchemaType.KEYWORD for name in KEYWORDS},
     **{f"meta.{name}": models.PayloadSchemaType.DATETIME for name in DATES},
 }
+_PARTITIONED = {TENANT: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)}
+"""Index of a shared collection: keeps the points of a generation together on the disk."""
 
 
 class QdrantServer:
     """A connection to a server, shared by all collections.
 
     :param url: of the server, or `:memory:`.
+    :param replicas: of each new collection, on different nodes of a cluster.
+    :param written_replicas: number of replicas that must confirm a write.
     """
 
-    def __init__(self, url: str, api_key: str = "") -> None:
+    def __init__(self, url: str, api_key: str = "", *, replicas: int = 1, written_replicas: int = 1) -> None:
         self.in_memory = url == IN_MEMORY
+        self._replicas = replicas
+        self._written_replicas = written_replicas
         # The in-memory engine is not thread-safe; a server handles concurrent callers.
         self._one_at_a_time: AbstractContextManager[object] = RLock() if self.in_memory else nullcontext()
         # The version check is a separate request, with separate errors.
@@ -67,53 +76,76 @@ class QdrantServer:
                 raise InternalFault("index_failed") from refused
 
     def exists(self, placement: Placement) -> bool:
-        """Whether the generation was made, payload indexes included, and not removed."""
+        """Whether the collection was made, payload indexes included, and not removed."""
         with self.call() as client:
-            if not client.collection_exists(placement.physical):
+            if not client.collection_exists(placement.stored_in):
                 return False
-            return self.in_memory or client.get_collection(placement.physical).payload_schema.keys() >= _INDEXED.keys()
+            if self.in_memory:
+                return True
+            return client.get_collection(placement.stored_in).payload_schema.keys() >= _indexes(placement).keys()
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
-        """Make an empty generation. Running into another process that makes the same one is fine."""
-        # `QdrantDocumentStore` opens no collection that does not declare its dense vector. Without one no point has it.
-        dense = models.VectorParams(size=dimensions or 1, distance=models.Distance.COSINE)
+        """Make the collection, unless it exists. Running into another process that makes the same one is fine."""
+        name = placement.stored_in
         with self.call() as client:
-            if not client.collection_exists(placement.physical):
+            if not client.collection_exists(name):
                 try:
-                    client.create_collection(
-                        placement.physical,
-                        vectors_config={DENSE: dense},
-                        sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-                        optimizers_config=models.OptimizersConfigDiff(default_segment_number=2),
-                        metadata={_TENANT: tenant_id},
-                    )
+                    self._create(client, placement, tenant_id, dimensions)
                 except UnexpectedResponse as clash:
                     if clash.status_code != 409:
                         raise
             if not self.in_memory:  # which has no payload indexes, and warns
-                for path, kind in _INDEXED.items():
-                    client.create_payload_index(placement.physical, path, kind, wait=True)
+                for path, kind in _indexes(placement).items():
+                    client.create_payload_index(name, path, kind, wait=True)
+
+    def _create(self, client: QdrantClient, placement: Placement, tenant_id: str, dimensions: int) -> None:
+        # `QdrantDocumentStore` opens no collection that does not declare its dense vector. Without one no point has it.
+        dense = models.VectorParams(size=dimensions or 1, distance=models.Distance.COSINE)
+        client.create_collection(
+            placement.stored_in,
+            vectors_config={DENSE: dense},
+            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            # A shared collection needs no graph: dense vectors of a small tenant are compared one by one.
+            hnsw_config=models.HnswConfigDiff(m=0) if placement.shared else None,
+            optimizers_config=models.OptimizersConfigDiff(default_segment_number=2),
+            # Qdrant counts document frequencies per shard, so a tenant must not be spread over several.
+            shard_number=1,
+            replication_factor=self._replicas,
+            write_consistency_factor=self._written_replicas,
+            metadata={_TENANT: _owner(placement, tenant_id)},
+        )
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "ServerCollection":
         """Open an existing generation."""
-        return ServerCollection(self, placement, tenant_id, encoder, dimensions)
+        partition = self._partition(placement)
+        metadata = partition.get_collection().config.metadata or {}
+        if metadata.get(_TENANT) != _owner(placement, tenant_id):
+            raise InternalFault("collection_foreign")
+        return ServerCollection(partition, encoder, dimensions)
 
     def set_aside(self, placement: Placement) -> None:
         """Do nothing: a server's collection is missing or readable."""
 
     def activate(self, placement: Placement) -> None:
-        """Point the collection's alias, which stock tools open, at this generation."""
+        """Point the collection's alias, which stock tools open, at this generation; a shared collection has none."""
         delete = models.DeleteAlias(alias_name=placement.collection)
         alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
         with self.call() as client:
             aliases = {alias.alias_name for alias in client.get_aliases().aliases}
-            removal = [models.DeleteAliasOperation(delete_alias=delete)] if placement.collection in aliases else []
-            client.update_collection_aliases([*removal, models.CreateAliasOperation(create_alias=alias)])
+            changes: list[models.AliasOperations] = []
+            if placement.collection in aliases:
+                changes.append(models.DeleteAliasOperation(delete_alias=delete))
+            if not placement.shared:
+                changes.append(models.CreateAliasOperation(create_alias=alias))
+            if changes:
+                client.update_collection_aliases(changes)
 
     def remove(self, placement: Placement) -> None:
-        """Delete a generation if it exists."""
-        with self.call() as client:
-            client.delete_collection(placement.physical)
+        """Delete a generation if it exists; a shared collection keeps those of other tenants."""
+        self._partition(placement).clear()
+
+    def _partition(self, placement: Placement) -> Partition:
+        return Partition(self.call, placement.stored_in, placement.physical if placement.shared else "")
 
     def close(self) -> None:
         """Disconnect."""
@@ -121,54 +153,32 @@ class QdrantServer:
 
 
 class ServerCollection:
-    """A tenant's chunks in one collection of a server.
+    """A tenant's chunks on a server, in a dedicated collection or in a shared one.
 
     It is addressed by the name of the generation, not by the alias: encoder and searched generation must stay the same
     while another process switches.
 
-    :param placement: the generation, created by `QdrantServer`.
-    :param tenant_id: the expected owner. Raises `InternalFault` with the code `collection_foreign` for another one.
+    :param partition: the generation's part of the collection, and the client of stock document stores.
     :param encoder: the encoder settings of its vectors.
     :param dimensions: of its dense vectors; 0 for none.
     """
 
     version = None  # another process may write to it
 
-    def __init__(
-        self, server: QdrantServer, placement: Placement, tenant_id: str, encoder: str = "", dimensions: int = 0
-    ) -> None:
-        self._server = server
-        self._name = placement.physical
-        self.broken = False
+    def __init__(self, partition: Partition, encoder: str = "", dimensions: int = 0) -> None:
+        self.client = partition
         self.encoder = encoder
         self.dimensions = dimensions
-        with self.call() as client:
-            metadata = client.get_collection(self._name).config.metadata or {}
-        if metadata.get(_TENANT) != tenant_id:
-            raise InternalFault("collection_foreign")
 
     @property
-    def client(self) -> "_Calls":
-        """Return a client whose calls raise our errors."""
-        return _Calls(self)
+    def broken(self) -> bool:
+        """Whether the collection was removed."""
+        return self.client.missing
 
     @property
     def name(self) -> str:
         """Return the name of the collection on the server."""
-        return self._name
-
-    @contextmanager
-    def call(self) -> Iterator[QdrantClient]:
-        """Yield the client; convert its errors to ours."""
-        with self._server.call() as client:
-            try:
-                yield client
-            except (UnexpectedResponse, ValueError) as refused:
-                # The collection was removed. In memory the client raises `ValueError`.
-                if not client.collection_exists(self._name):
-                    self.broken = True
-                    raise IndexDamaged("missing") from refused
-                raise
+        return self.client.collection
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""
@@ -182,28 +192,18 @@ class ServerCollection:
                 )
                 for point in points[start : start + _SLICE]
             ]
-            with self.call() as client:
-                client.upsert(self._name, batch, wait=True)
+            self.client.upsert(batch)
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace the payloads of points by id; unknown ids are ignored."""
-        named = {canonical_id(point_id): payload for point_id, payload in payloads.items()}
-        point_ids = list(named)
-        for start in range(0, len(point_ids), _SLICE):
-            with self.call() as client:
-                # The engine fails on an id that it does not have.
-                records = client.retrieve(self._name, point_ids[start : start + _SLICE], with_payload=False)
-                changes = [_overwriting(str(record.id), named[str(record.id)]) for record in records]
-                if changes:
-                    client.batch_update_points(self._name, changes, wait=True)
+        named = [(canonical_id(point_id), payload) for point_id, payload in payloads.items()]
+        for start in range(0, len(named), _SLICE):
+            self.client.overwrite_payloads(dict(named[start : start + _SLICE]))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
-        if not ids:
-            return
-        chosen: list[models.ExtendedPointId] = [canonical_id(point_id) for point_id in ids]
-        with self.call() as client:
-            client.delete(self._name, models.PointIdsList(points=chosen), wait=True)
+        if ids:
+            self.client.delete([canonical_id(point_id) for point_id in ids])
 
     def search(
         self,
@@ -224,8 +224,7 @@ class ServerCollection:
             )
             for name in names
         ]
-        with self.call() as client:
-            answers = client.query_batch_points(self._name, requests)
+        answers = self.client.query_batch_points(requests)
         hits = {
             name: [Hit(str(point.id), point.score, point.payload or {}) for point in answer.points]
             for name, answer in zip(names, answers, strict=True)
@@ -242,8 +241,7 @@ class ServerCollection:
         ]
         if not requests:
             return {}
-        with self.call() as client:
-            answers = client.query_batch_points(self._name, requests)
+        answers = self.client.query_batch_points(requests)
         frequencies = {}
         for one, answer in zip(dimensions, answers, strict=True):
             for point in answer.points:
@@ -257,8 +255,7 @@ class ServerCollection:
         point_ids = [canonical_id(point_id) for point_id in ids]
         if not point_ids:
             return []
-        with self.call() as client:
-            records = client.retrieve(self._name, point_ids, with_payload=True, with_vectors=_wanted(dense))
+        records = self.client.fetch(point_ids, with_vectors=_wanted(dense))
         hits = {str(record.id): _hit(record) for record in records}
         return [hits[point_id] for point_id in point_ids if point_id in hits]
 
@@ -269,15 +266,9 @@ class ServerCollection:
         matching = _filter(conditions)
         offset = None
         while True:
-            with self.call() as client:
-                records, offset = client.scroll(
-                    self._name,
-                    scroll_filter=matching,
-                    limit=batch,
-                    offset=offset,
-                    with_payload=True,
-                    with_vectors=_wanted(dense),
-                )
+            records, offset = self.client.scroll(
+                scroll_filter=matching, limit=batch, offset=offset, with_vectors=_wanted(dense)
+            )
             for record in records:
                 yield _hit(record)
             if offset is None:
@@ -285,23 +276,19 @@ class ServerCollection:
 
     def count(self) -> int:
         """Return the number of stored points."""
-        with self.call() as client:
-            return client.count(self._name, exact=True).count
+        return self.client.count().count
 
     def close(self) -> None:
         """Do nothing: the connection belongs to all collections."""
 
 
-class _Calls:
-    def __init__(self, collection: ServerCollection) -> None:
-        self._collection = collection
+def _indexes(placement: Placement) -> Mapping[str, models.PayloadSchemaType | models.KeywordIndexParams]:
+    return {**_INDEXED, **_PARTITIONED} if placement.shared else _INDEXED
 
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        def call(*arguments: object, **parameters: object) -> object:
-            with self._collection.call() as client:
-                return getattr(client, name)(*arguments, **parameters)
 
-        return call
+def _owner(placement: Placement, tenant_id: str) -> str:
+    """Return the owner in the metadata of a collection; a shared one has no owner."""
+    return "" if placement.shared else tenant_id
 
 
 def _vector(vector: Vector | Sparse) -> models.SparseVector | list[float]:
@@ -323,11 +310,6 @@ def _hit(record: models.Record) -> Hit:
 def _dense(stored: object) -> Dense | None:
     vector = stored.get(DENSE) if isinstance(stored, Mapping) else None
     return [float(number) for number in vector] if isinstance(vector, Sequence) else None
-
-
-def _overwriting(point_id: str, payload: Mapping[str, Json]) -> models.UpdateOperation:
-    change = models.SetPayload(payload=dict(payload), points=[point_id])
-    return models.OverwritePayloadOperation(overwrite_payload=change)
 
 
 def _filter(conditions: Conditions | None) -> models.Filter | None:

@@ -10,8 +10,10 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import delete, func, select
 
+from settings import get_settings
 from tenants.accounts import registry
 from tenants.core.errors import InternalFault
+from tenants.core.names import shared_name
 from tenants.knowledge import lexicon
 from tenants.storage import database
 from tenants.storage.mapping import record_of
@@ -27,6 +29,7 @@ class Generation:
 
     :param encoder: the encoder settings of its chunks, from `components.language.encoder_settings`.
     :param dimensions: of its dense vectors; 0 for none.
+    :param shared: the collection on the server that it shares with other tenants; empty for a dedicated one.
     :param retired_at: when it was replaced.
     """
 
@@ -34,6 +37,7 @@ class Generation:
     state: State
     encoder: str
     dimensions: int
+    shared: str
     created_at: datetime
     retired_at: datetime | None
 
@@ -45,12 +49,11 @@ def all() -> tuple[Generation, ...]:
         return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
 
 
-def encoding_of(number: int) -> tuple[str, int]:
-    """Return the encoder settings of a generation and the dimensions of its dense vectors; empty and 0 if it does not
-    exist."""
+def find(number: int) -> Generation | None:
+    """Return the generation with this number, if it exists."""
     with database.reading() as session:
         row = session.find(GenerationRow, number)
-        return (row.encoder, row.dimensions) if row else ("", 0)
+        return _generation(row) if row else None
 
 
 def in_state(state: State) -> Generation | None:
@@ -60,34 +63,45 @@ def in_state(state: State) -> Generation | None:
 
 def record_first(encoder: str, dimensions: int) -> None:
     """Record the current generation before its first chunk is stored."""
-    number = registry.current().placement.generation
+    number, shared = registry.current().placement.generation, _fitting(dimensions)
     with database.writing() as session:
-        session.merge(_row(number, "in_force", encoder, dimensions))
+        session.merge(_row(number, "in_force", encoder, dimensions, shared))
 
 
 def begin(encoder: str, dimensions: int = 0) -> int:
-    """Create a generation in state `building`; return its number. Numbers are never reused."""
+    """Create a generation in state `building`, in the collection that fits the tenant's size; return its number.
+    Numbers are never reused."""
+    shared = _fitting(dimensions)
     with registry.changing() as (session, tenant):
         tenant.newest_generation += 1
-        session.add(_row(tenant.newest_generation, "building", encoder, dimensions))
+        session.add(_row(tenant.newest_generation, "building", encoder, dimensions, shared))
         return tenant.newest_generation
 
 
 def activate(number: int) -> None:
     """Switch, in one transaction, to a complete generation.
 
-    The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped.
+    The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped,
+    and also the one in force before a move between a shared collection and a dedicated one.
     """
     now = datetime.now(UTC)
     with registry.changing() as (session, tenant):
-        for row in session.scalars(select(GenerationRow)):
+        rows = {row.number: row for row in session.scalars(select(GenerationRow))}
+        for row in rows.values():
             if row.number == number:
                 row.state = "in_force"
             elif row.number == tenant.generation:
-                row.state, row.retired_at = ("kept" if row.number < number else "dropped"), now
+                is_kept = row.number < number and bool(row.shared) == bool(rows[number].shared)
+                row.state, row.retired_at = ("kept" if is_kept else "dropped"), now
             else:
                 row.state = "dropped"
         tenant.generation = number
+
+
+def move_due() -> bool:
+    """Return whether the tenant's size or `OPORA_PLACEMENT` asks for the other kind of collection."""
+    current = in_state("in_force")
+    return current is not None and bool(current.shared) != bool(_fitting(current.dimensions))
 
 
 def forget(number: int) -> None:
@@ -112,12 +126,27 @@ def recorded_chunks() -> int:
         return int(session.scalar(select(lengths)) or 0)
 
 
-def _row(number: int, state: State, encoder: str, dimensions: int) -> GenerationRow:
+def _fitting(dimensions: int) -> str:
+    """Return the shared collection that fits the tenant's size; empty for a dedicated one.
+
+    A tenant with a dedicated collection returns at half the size only, so that it does not move back and forth.
+    """
+    settings = get_settings()
+    if settings.placement == "own":
+        return ""
+    current = in_state("in_force")
+    is_dedicated = current is not None and not current.shared
+    limit = settings.shared_chunks // 2 if is_dedicated else settings.shared_chunks
+    return shared_name(dimensions) if recorded_chunks() <= limit else ""
+
+
+def _row(number: int, state: State, encoder: str, dimensions: int, shared: str) -> GenerationRow:
     return GenerationRow(
         number=number,
         state=state,
         encoder=encoder,
         dimensions=dimensions,
+        shared=shared,
         created_at=datetime.now(UTC),
         retired_at=None,
     )

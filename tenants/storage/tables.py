@@ -77,8 +77,6 @@ class TenantRow(TenantOwned, Base):
     collection: Mapped[str] = mapped_column(String(190), unique=True)
     generation: Mapped[int]
     newest_generation: Mapped[int]
-    shared_filter: Mapped[str | None] = mapped_column(TENANT_ID)
-    shard_key: Mapped[str | None] = mapped_column(TENANT_ID)
     relations: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
     suspended_at: Mapped[datetime | None]
@@ -212,7 +210,8 @@ class ToolRow(TenantKeyed, Base):
 class GenerationRow(TenantKeyed, Base):
     """A generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: when it was replaced.
 
-    `dimensions` is the size of its dense vectors, 0 without them.
+    `dimensions` is the size of its dense vectors, 0 without them. `shared` is the collection on the Qdrant server that
+    holds it together with those of other tenants; empty for a dedicated one.
     """
 
     __tablename__ = "generations"
@@ -221,6 +220,7 @@ class GenerationRow(TenantKeyed, Base):
     state: Mapped[str] = mapped_column(String(16))
     encoder: Mapped[str] = mapped_column(Text)
     dimensions: Mapped[int]
+    shared: Mapped[str] = mapped_column(String(64), server_default="")
     created_at: Mapped[datetime]
     retired_at: Mapped[datetime | None]
 

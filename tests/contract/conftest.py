@@ -1,6 +1,7 @@
 """Contract tests: each test runs against every backend of the index or of the records.
 
-Qdrant's server is used if `OPORA_TEST_QDRANT_URL` is set, PostgreSQL if it is installed (`tests.servers`).
+Qdrant's server is used if `OPORA_TEST_QDRANT_URL` is set, PostgreSQL if it is installed (`tests.servers`). Tenants
+share a collection (`tiered`) of that server, or else of a fake.
 """
 
 import os
@@ -13,6 +14,8 @@ from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
+from tests import fake_qdrant
+from tests.fake_qdrant import FakeQdrant
 from tests.servers import absent, own_database
 
 
@@ -30,12 +33,24 @@ def _queries_are_in_place(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not [record for record in caplog.get_records("call") if database.MISPLACED in record.getMessage()]
 
 
-@pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.server)])
+@pytest.fixture(scope="session")
+def fake_url() -> Iterator[tuple[FakeQdrant, str]]:
+    """A fake Qdrant server and its URL."""
+    fake = FakeQdrant()
+    with fake_qdrant.running(fake) as url:
+        yield fake, url
+
+
+@pytest.fixture(params=["edge", "memory", "tiered", pytest.param("server", marks=pytest.mark.server)])
 def backend(request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch) -> str:
     """Set up the installation's index on this engine."""
     name = str(request.param)
-    if name != "edge":
+    if name == "tiered":
+        url = os.environ.get("OPORA_TEST_QDRANT_URL") or request.getfixturevalue("fake_url")[1]
+        monkeypatch.setenv("OPORA_PLACEMENT", "tiered")
+    elif name != "edge":
         url = ":memory:" if name == "memory" else _qdrant_url()
+    if name != "edge":
         monkeypatch.setenv("OPORA_QDRANT_URL", url)
         get_settings.cache_clear()
     return name

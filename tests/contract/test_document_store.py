@@ -297,7 +297,8 @@ class TestTenants:
             open_collection().upsert([])
 
     def test_a_lost_index_does_not_look_empty(self, filled: Store) -> None:
-        index.access._engine(get_settings()).remove(registry.current().placement)
+        tenant = registry.current()
+        index.access._engine(get_settings()).remove(index.access._located(tenant, tenant.placement))
         index.access._OPEN.clear()
         with pytest.raises(IndexDamaged):
             filled.count_documents()

@@ -42,6 +42,7 @@ BREAKING: Mapping[str, list[str]] = {
         "operator_sessions.operator_id is required",
         "operators.operator_id is required",
     ],
+    "0031": ["tenants.shard_key is gone", "tenants.shared_filter is gone"],
 }
 """Changes of migrations that break replicas of the previous version: they must stop for such an upgrade, as
 docs/operate/deploy.md says."""

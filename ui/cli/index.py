@@ -66,14 +66,22 @@ def _print_generations(answer: Mapping[str, Any]) -> None:
         typer.echo(message("generations.none"), err=True)
         return
     rows = (
-        (found["number"], message(f"state.{found['state']}"), found["encoder"], found["created_at"])
+        (
+            found["number"],
+            message(f"state.{found['state']}"),
+            message(f"collection.{'shared' if found['shared'] else 'own'}"),
+            found["encoder"],
+            found["created_at"],
+        )
         for found in answer["generations"]
     )
-    columns = ("number", "state", "encoder", "created_at")
+    columns = ("number", "state", "collection", "encoder", "created_at")
     print_table((message(f"generations.{name}") for name in columns), rows)
+    tenant = context.current().tenant_id
     if answer["rebuild_due"]:
-        tenant = context.current().tenant_id
         typer.echo(message("generations.due", digest=answer["encoder"], tenant=tenant), err=True)
+    if answer["move_due"]:
+        typer.echo(message("generations.move_due", tenant=tenant), err=True)
 
 
 @group.tenant_command("generations", show=_print_generations)

@@ -218,8 +218,10 @@ class Group(TyperGroup):
         except OporaError as error:
             fault = error
         except ValidationError as unfit:
-            name = ".".join(map(str, unfit.errors()[0]["loc"])).upper()
-            fault = CallerError("settings_invalid", name=f"OPORA_{name}")
+            reason = unfit.errors()[0]
+            name = ".".join(map(str, reason["loc"])).upper()
+            code = "placement_embedded" if reason["type"] == "placement_embedded" else "settings_invalid"
+            fault = CallerError(code, name=f"OPORA_{name}")
         except PermissionError as denied:
             fault = CallerError("folder_unusable", path=str(denied.filename))
         typer.echo(f"{message('error.label')}: {explained(fault)}", err=True)

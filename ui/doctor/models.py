@@ -12,6 +12,7 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import OporaError
+from tenants.knowledge import generations
 from tenants.storage.diagnosis import database_state
 from ui.doctor.finding import SECONDS, Finding, of_error, ok, problem, warning
 
@@ -22,7 +23,7 @@ _NAMED = 5
 
 
 def check_encoder(settings: Settings) -> Iterator[Finding]:
-    """Check the embedder of search by meaning, and that every index was built with it."""
+    """Check the embedder of search by meaning, that every index was built with it, and that it is where it belongs."""
     embedder = named_models.embedder()
     if embedder is None:
         yield ok("encoder", "encoder_none")
@@ -30,10 +31,11 @@ def check_encoder(settings: Settings) -> Iterator[Finding]:
         yield _local(settings)
     else:
         yield _served(embedder)
-    due = sorted(_rebuilds_due(settings))
-    if due:
-        rebuild = " && ".join(f"opora index rebuild --tenant {tenant}" for tenant in due[:_NAMED])
-        yield warning("encoder", "rebuild_due", rebuild, count=len(due), tenants=", ".join(due[:_NAMED]))
+    rebuilds, moves = _due(settings)
+    for code, due in (("rebuild_due", rebuilds), ("move_due", moves)):
+        if due:
+            rebuild = " && ".join(f"opora index rebuild --tenant {tenant}" for tenant in due[:_NAMED])
+            yield warning("encoder", code, rebuild, count=len(due), tenants=", ".join(due[:_NAMED]))
 
 
 def check_models(settings: Settings) -> Iterator[Finding]:
@@ -113,13 +115,17 @@ def _profiles(settings: Settings) -> set[str]:
     return used
 
 
-def _rebuilds_due(settings: Settings) -> Iterator[str]:
-    tenants = _tenants(settings)
+def _due(settings: Settings) -> tuple[list[str], list[str]]:
+    """Return the tenants whose index was built by other settings, and those whose size asks for another collection."""
+    tenants, rebuilds, moves = _tenants(settings), [], []
     ingest = Ingest() if tenants else None
     for tenant in tenants:
         with acting_as(tenant):
             if ingest is not None and ingest.rebuild_due():
-                yield tenant.tenant_id
+                rebuilds.append(tenant.tenant_id)
+            if generations.move_due():
+                moves.append(tenant.tenant_id)
+    return sorted(rebuilds), sorted(moves)
 
 
 def _tenants(settings: Settings) -> list[Tenant]:
