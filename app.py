@@ -350,6 +350,7 @@ def _add_lifespan(
         async with inner(started), mcp.application.router.lifespan_context(mcp.application):
             await to_thread(database.engine, settings)
             await to_thread(installation.check_secrets, settings)
+            await to_thread(installation.check_files, settings)
             notices.listen(settings)
             try:
                 await to_thread(_hold_index, settings)

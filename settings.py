@@ -73,6 +73,10 @@ class Settings(BaseSettings):
         1, ge=1, le=32, description="Replicas that must confirm a write to a new collection."
     )
 
+    files_url: str = Field(
+        "",
+        description="Store of uploads and of files in chats, such as `s3://bucket/opora`; empty: the data folder.",
+    )
     data_keys: SecretStr = Field(
         SecretStr(""),
         description="Secrets that encrypt tickets and repeated answers, newest first, by commas; empty: an own one.",

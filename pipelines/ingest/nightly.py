@@ -1,5 +1,5 @@
-"""Nightly maintenance: check and repair each tenant's records, index and lexicon, find contradictions, and move tenants
-whose size asks for another collection (`OPORA_PLACEMENT=tiered`)."""
+"""Nightly maintenance of each tenant: check and repair records, index and lexicon, find contradictions, tidy up the
+files of chats, and move tenants whose size asks for another collection (`OPORA_PLACEMENT=tiered`)."""
 
 import logging
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from components.ingest.comparison import compare_some
 from pipelines.ingest.library import Library
 from pipelines.worker import Worker
 from tenants.accounts.registry import Registry
+from tenants.chats import files
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain, trail
 from tenants.knowledge import generations
@@ -68,6 +69,7 @@ class NightlyCheck(Worker):
             with acting_as(Tenant(tenant_id, "nightly")):
                 findings = self._library.check(mend=True)
                 compare_some()
+                files.tidy()
                 if generations.move_due() and not jobs.open_jobs():
                     jobs.add(jobs.new_id(), "rebuild", ())
         except TryAgain as busy:

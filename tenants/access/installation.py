@@ -1,18 +1,20 @@
-"""Checks that all replicas of an installation share the same secrets."""
+"""Checks that all replicas of an installation share the same secrets and the same store of files."""
 
 import logging
+from uuid import uuid4
 
 from sqlalchemy import update
 
 from settings import Settings
 from tenants.access.keys import KeyRing, given_keys
 from tenants.core.errors import CallerError, InternalFault
-from tenants.storage import database, sealed
+from tenants.storage import database, files, sealed
+from tenants.storage.secret_files import create_once
 from tenants.storage.shared_tables import InstallationRow
 
 log = logging.getLogger("opora.service")
 
-_DATA_KEYS, _TOKEN_KEYS = "data-keys", "token-keys"
+_DATA_KEYS, _TOKEN_KEYS, _FILES = "data-keys", "token-keys", "files"
 
 
 def check_secrets(settings: Settings) -> None:
@@ -43,3 +45,29 @@ def check_secrets(settings: Settings) -> None:
         raise CallerError("data_keys_differ") from foreign
     if differ:
         log.warning("the keys that sign tokens are not those of the process before: see OPORA_TOKEN_KEYS")
+
+
+def check_files(settings: Settings) -> None:
+    """Refuse a local folder of files where another replica has a different one: neither would find the other's files.
+
+    :raises CallerError: `files_url_invalid`, `files_differ`.
+    """
+    files.check(settings)
+    if not database.is_shared(settings):
+        return
+    place = settings.files_url or _local_place(settings)
+    with database.writing(settings) as session:
+        recorded = session.locked(InstallationRow, name=_FILES, value=place)
+        if recorded.value != place:
+            if not settings.files_url:
+                raise CallerError("files_differ")
+            log.warning("the files are not where the process before had them: see OPORA_FILES_URL")
+            session.execute(update(InstallationRow).where(InstallationRow.name == _FILES).values(value=place))
+
+
+def _local_place(settings: Settings) -> str:
+    """Return an id of the data folder, which goes with the files into a backup."""
+    path = settings.data_dir / "keys" / "files.id"
+    if not path.exists():
+        create_once(path, uuid4().hex)
+    return path.read_text(encoding="ascii")

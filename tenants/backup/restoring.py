@@ -21,7 +21,7 @@ from tenants.backup.taking import FILES
 from tenants.core.errors import CallerError, InternalFault
 from tenants.privacy import erasures, persons, removal
 from tenants.privacy.erasures import Erasure
-from tenants.storage import database, sealed
+from tenants.storage import database, files, sealed
 from tenants.storage.tables import GenerationRow
 
 log = logging.getLogger("opora.backup")
@@ -78,6 +78,8 @@ def _check_empty(settings: Settings) -> None:
     for place in at:
         if place.is_file() or (place.is_dir() and any(place.iterdir())):
             raise CallerError("restore_not_empty", place=str(place))
+    if not files.is_empty(settings):
+        raise CallerError("restore_not_empty", place=settings.files_url or str(settings.data_dir))
 
 
 def _checked(parts: ZipFile, path: Path) -> Manifest:
@@ -107,6 +109,7 @@ def _all_or_nothing(settings: Settings) -> Iterator[None]:
         database.close_all()
         for name in FILES:
             shutil.rmtree(settings.data_dir / name, ignore_errors=True)
+        files.clear(settings)
         for leftover in settings.data_dir.glob(f"{_RECORDS}*"):
             leftover.unlink()
         sealed.forget_keys()
@@ -116,8 +119,12 @@ def _all_or_nothing(settings: Settings) -> Iterator[None]:
 
 def _unpack(parts: ZipFile, name: str, data_dir: Path) -> None:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or path.parts[0] not in FILES:
+    if path.is_absolute() or ".." in path.parts or path.parts[0] not in {*FILES, *files.KINDS}:
         raise CallerError("backup_damaged", path=name)
+    if path.parts[0] in files.KINDS and path.parts[0] not in FILES:
+        with parts.open(name) as stored:
+            files.unpack(name, stored)
+        return
     target = data_dir / path
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with parts.open(name) as part, os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT, _MODE), "wb") as file:

@@ -18,8 +18,10 @@ from tenants.audit.spool import BALLAST
 from tenants.backup import envelope, rows
 from tenants.backup.envelope import Part
 from tenants.backup.manifest import NAME, Manifest
+from tenants.chats.tables import ChatFileRow
+from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, TryAgain
-from tenants.storage import database
+from tenants.storage import database, files
 from tenants.storage.sealed import seal
 from tenants.storage.sessions import tell_server
 from tenants.storage.shared_tables import UploadPieceRow
@@ -30,7 +32,7 @@ from tenants.work.jobs import OPEN
 log = logging.getLogger("opora.backup")
 
 FILES = ("keys", "spool", "uploads")
-"""Folders of the data folder with files in the backup."""
+"""Folders of the data folder with files in the backup, beside those of the store."""
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 50
@@ -76,6 +78,17 @@ def _parts(connection: Connection, counts: Counter[str], stage: Path, settings: 
         for file in sorted((home / folder).rglob("*")):
             if file.is_file():
                 yield file.relative_to(home).as_posix(), _content(file)
+    yield from _chat_files(connection)
+
+
+def _chat_files(connection: Connection) -> Iterator[Part]:
+    """Yield the encrypted files of chats, without those that are deleted meanwhile."""
+    rows_in_store = select(ChatFileRow.tenant_id, ChatFileRow.file_id).where(ChatFileRow.secret.is_not(None))
+    for tenant_id, file_id in connection.execute(rows_in_store.order_by(*ChatFileRow.__table__.primary_key)):
+        with acting_as(Tenant(tenant_id, "backup")):
+            stored = files.path("chat-files", file_id)
+            if files.changed_at(stored) is not None:
+                yield files.packed(stored), files.blocks(stored)
 
 
 def _content(file: Path) -> Iterator[bytes]:

@@ -136,7 +136,10 @@ class ChatMessageRow(TenantOwned, Base):
 
 
 class ChatFileRow(TenantOwned, Base):
-    """A customer's file, scanned before it is stored. `message_id` is None until it is sent with a message."""
+    """A customer's file, scanned before it is stored. It has no `message_id` until it is sent with a message.
+
+    `secret` is the key of the encrypted file in the store. Without one the content is in the row, as in older versions.
+    """
 
     __tablename__ = "chat_files"
     __table_args__ = (
@@ -154,6 +157,7 @@ class ChatFileRow(TenantOwned, Base):
     media_type: Mapped[str] = mapped_column(String(128))
     size: Mapped[int] = mapped_column(BigInteger)
     content: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+    secret: Mapped[str | None] = mapped_column(SealedText)
     message_id: Mapped[str | None] = mapped_column(String(32))
     created_at: Mapped[datetime]
 

@@ -14,7 +14,7 @@ from tenants.access import quotas
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.audit.recorder import Recorder
-from tenants.chats import sites
+from tenants.chats import files, sites
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid
 from tenants.core.names import collection_name
@@ -76,6 +76,7 @@ def _remove(tenant_id: str) -> Removed:
             traces.erase_all()
             index.remove_all()
             uploads.remove_all()
+            files.remove_all()
             recorder = Recorder(settings)
             recorder.collect()
             recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id)

@@ -31,7 +31,7 @@ from tenants.storage.sessions import TenantSession, tell_server
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0031"
+HEAD = "0032"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

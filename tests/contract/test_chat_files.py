@@ -1,28 +1,42 @@
-"""Chat files on every database: limits, single use, access, export, erasure and pruning."""
+"""Chat files on every database and store: limits, single use, access, export, erasure, pruning and moving."""
 
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
-from settings import Settings
+from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import files, outbox, store
 from tenants.chats.records import Chat, HandoffRequest
+from tenants.chats.tables import ChatFileRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound, TooLarge
 from tenants.privacy import chat_people
+from tenants.storage import database
+from tenants.storage import files as stored_files
 from tests.chats import webhook
 
 VISITOR = Tenant("acme", "visitor-1")
 PDF = "application/pdf"
 
 
+@pytest.fixture(params=["folder", "memory"])
+def files_store(request: pytest.FixtureRequest, records: Settings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Set up the installation's store of files, in its data folder or elsewhere."""
+    if request.param == "memory":
+        monkeypatch.setenv("OPORA_FILES_URL", f"memory://{uuid4().hex}")
+        get_settings.cache_clear()
+    return str(request.param)
+
+
 @pytest.fixture
-def chat(records: Settings) -> Iterator[Chat]:
+def chat(records: Settings, files_store: str) -> Iterator[Chat]:
     """A visitor's chat with the assistant; the visitor is in context."""
+    assert files_store
     for tenant_id in ("acme", "other"):
         Registry(records).add(tenant_id)
     with acting_as(VISITOR):
@@ -111,3 +125,54 @@ def test_a_person_is_exported_and_erased_with_their_files(chat: Chat) -> None:
     with pytest.raises(NotFound):
         files.get(chat.chat_id, file.file_id)
     assert files.get(theirs.chat_id, theirs.file_id)[1] == b"other"
+
+
+def test_a_content_is_encrypted_in_the_store_and_gone_with_its_row(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = files.add(chat.chat_id, "a.pdf", PDF, b"%PDF-secret")
+    kept = files.add(store.start().chat_id, "b.pdf", PDF, b"%PDF-")
+    path = stored_files.path("chat-files", file.file_id)
+    assert b"secret" not in stored_files.read(path)
+    with database.reading() as session:
+        assert session.get_one(ChatFileRow, ("acme", file.file_id)).content == b""
+    with database.writing() as session:
+        session.delete(session.get_one(ChatFileRow, ("acme", file.file_id)))
+    files.tidy()
+    assert stored_files.changed_at(path) is not None  # its row could still come
+    monkeypatch.setattr(files, "_ARRIVING_FOR", timedelta(0))
+    files.tidy()
+    assert stored_files.names(stored_files.path("chat-files")) == (kept.file_id,)
+    with acting_as(Tenant("other", "x")):
+        assert stored_files.names(stored_files.path("chat-files")) == ()
+        files.remove_all()
+    assert files.get(kept.chat_id, kept.file_id)[1] == b"%PDF-"
+
+
+def test_a_refused_file_leaves_nothing_in_the_store(chat: Chat) -> None:
+    policy.change(chat_files=0)
+    with pytest.raises(TooLarge):
+        files.add(chat.chat_id, "a.pdf", PDF, b"%PDF-")
+    assert stored_files.names(stored_files.path("chat-files")) == ()
+
+
+def test_contents_in_the_database_are_read_until_they_are_moved(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = [files.add(chat.chat_id, name, PDF, b"") for name in ("a.pdf", "b.pdf")]
+    for file in old:
+        stored_files.remove(stored_files.path("chat-files", file.file_id))
+        with database.writing() as session:
+            row = session.get_one(ChatFileRow, ("acme", file.file_id))
+            row.secret, row.content = None, b"%PDF-" + file.name.encode()
+    expected = [b"%PDF-a.pdf", b"%PDF-b.pdf"]
+    assert [content for _, content in files.of_chat(chat.chat_id)] == expected
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(files, "update", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            files.move()
+    assert [files.get(chat.chat_id, file.file_id)[1] for file in old] == expected
+    assert (files.move(), files.move()) == (2, 0)
+    assert [content for _, content in files.of_chat(chat.chat_id)] == expected
+    with database.reading() as session:
+        assert [session.get_one(ChatFileRow, ("acme", file.file_id)).content for file in old] == [b"", b""]
+
+
+def _interrupt(_: object) -> None:
+    raise KeyboardInterrupt

@@ -11,6 +11,7 @@ from settings import get_settings
 from tenants import backup as backups
 from tenants import index as indexes
 from tenants.accounts.registry import Registry
+from tenants.chats import files
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
 from ui.cli import terminal
@@ -57,6 +58,9 @@ def restore(
 def migrate() -> None:
     """Upgrade the records' database to this version."""
     before, now = database.migrate()
+    for tenant in Registry().list():
+        with acting_as(Tenant(tenant.tenant_id, "migrate")):
+            files.move()
     key = "migrate.unchanged" if before == now else "migrate.done"
     typer.echo(terminal.message(key, before=before or "-", now=now))
 

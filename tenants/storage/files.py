@@ -1,0 +1,217 @@
+"""Files of tenants in a local folder or, by `OPORA_FILES_URL`, in S3 or another store that fsspec knows.
+
+Threat: a name that leads to the files of another tenant or out of the store. Paths are made in `path` alone, from the
+tenant in context and from names that are checked.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO, Literal, TypeAlias, cast, get_args
+
+from fsspec import AbstractFileSystem
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from settings import Settings, get_settings
+from tenants.core import context
+from tenants.core.errors import CallerError, InternalFault, OporaError, TryAgain
+from tenants.core.names import collection_name
+
+Kind: TypeAlias = Literal["uploads", "chat-files"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Folders of the store; each has one folder for each tenant."""
+
+_BLOCK_BYTES = 8_000_000
+"""Part of an upload to S3, which takes at least 5 MB at a time."""
+
+
+def check(settings: Settings) -> None:
+    """Raise `CallerError` with the code `files_url_invalid` if the store is of an unknown or uninstalled kind."""
+    try:
+        _opened(_url(settings))
+    except (ImportError, ValueError) as unknown:
+        raise CallerError("files_url_invalid", reason=str(unknown)) from unknown
+
+
+def path(kind: Kind, *names: str) -> str:
+    """Return the path of a folder or file of the tenant in context."""
+    for segment in (segment for name in names for segment in name.split("/")):
+        if segment in {"", ".", ".."} or "\0" in segment or "\\" in segment:
+            raise InternalFault("file_path_invalid")
+    return "/".join([_root(kind), collection_name(context.current().tenant_id), *names])
+
+
+def local(stored: str) -> Path | None:
+    """Return the path on this machine, if the store is a local folder."""
+    return Path(stored) if _is_local() else None
+
+
+@contextmanager
+def storing() -> Iterator[None]:
+    """Convert errors of the store: `TryAgain` with the code `storage_full` for a local folder that takes no more, and
+    `unavailable` for a server."""
+    try:
+        yield
+    except (FileNotFoundError, OporaError):
+        raise
+    except Exception as failed:
+        if not _is_local():
+            raise TryAgain from failed
+        if isinstance(failed, OSError):
+            raise TryAgain("storage_full") from failed
+        raise
+
+
+def create(stored: str) -> BinaryIO:
+    """Open a new file for writing; it exists once it is closed by `finish`."""
+    if _is_local():
+        Path(stored).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return cast("BinaryIO", _store().open(stored, "xb" if _is_local() else "wb", block_size=_BLOCK_BYTES))
+
+
+def finish(file: BinaryIO) -> None:
+    """Close a written file: it is on the disk, or on the server, when this returns."""
+    if _is_local():
+        file.flush()
+        os.fsync(file.fileno())
+    file.close()
+
+
+def abandon(file: BinaryIO) -> None:
+    """Close a file that will be removed."""
+    with suppress(OSError):
+        discard = getattr(file, "discard", None)
+        file.close() if discard is None or _is_local() else discard()
+
+
+def write(stored: str, content: bytes) -> None:
+    """Store a file. Raises `TryAgain`."""
+    with storing():
+        file = create(stored)
+        try:
+            file.write(content)
+        except BaseException:
+            abandon(file)
+            raise
+        finish(file)
+        settle(str(PurePosixPath(stored).parent))
+
+
+def settle(folder: str) -> None:
+    """Sync a local folder and those above and in it, so that a power failure cannot lose files in them."""
+    if not _is_local():
+        return
+    inside = [Path(at) for at, _, _ in os.walk(folder)]
+    for directory in (*inside, *list(Path(folder).parents)[:3]):
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read(stored: str) -> bytes:
+    """Return the content of a file. Raises `FileNotFoundError`, `TryAgain`."""
+    with storing():
+        return bytes(_store().cat_file(stored))
+
+
+def blocks(stored: str) -> Iterator[bytes]:
+    """Yield the content of a file. Raises `FileNotFoundError`, `TryAgain`."""
+    with storing(), _store().open(stored, "rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def fetch(stored: str, folder: Path) -> None:
+    """Copy a folder of the store to this machine. Raises `FileNotFoundError`, `TryAgain`."""
+    with storing():
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _store().get(f"{stored}/", f"{folder}/", recursive=True)
+
+
+def names(folder: str) -> tuple[str, ...]:
+    """Return the names in a folder; none if it does not exist."""
+    with storing():
+        try:
+            found = _store().ls(folder, detail=False)
+        except FileNotFoundError:
+            return ()
+    return tuple(sorted(PurePosixPath(str(one)).name for one in found))
+
+
+def changed_at(stored: str) -> datetime | None:
+    """Return when a file was written; None if it does not exist."""
+    with storing():
+        try:
+            return cast("datetime", _store().modified(stored))
+        except FileNotFoundError:
+            return None
+
+
+def remove(stored: str) -> None:
+    """Remove a file, or a folder with all files in it, if it exists. Raises `TryAgain`."""
+    with storing(), suppress(FileNotFoundError):
+        _store().rm(stored, recursive=True)
+
+
+def is_empty(settings: Settings) -> bool:
+    """Whether the store has no files of any tenant."""
+    return not any(_store(settings).find(_root(kind, settings)) for kind in KINDS if _exists(kind, settings))
+
+
+def clear(settings: Settings) -> None:
+    """Remove the files of all tenants, for a restore that failed."""
+    for kind in KINDS:
+        if _exists(kind, settings):
+            _store(settings).rm(_root(kind, settings), recursive=True)
+
+
+def unpack(name: str, source: IO[bytes]) -> None:
+    """Store a file of a backup under its path in the backup, which begins with the kind."""
+    kind, *rest = PurePosixPath(name).parts
+    stored = "/".join([_root(cast("Kind", kind)), *rest])
+    with storing():
+        file = create(stored)
+        while block := source.read(_BLOCK_BYTES):
+            file.write(block)
+        finish(file)
+
+
+def packed(stored: str) -> str:
+    """Return the path of a file in a backup."""
+    return stored.removeprefix(f"{_base(get_settings())}/")
+
+
+def _exists(kind: Kind, settings: Settings) -> bool:
+    return bool(_store(settings).exists(_root(kind, settings)))
+
+
+def _root(kind: Kind, settings: Settings | None = None) -> str:
+    return f"{_base(settings or get_settings())}/{kind}"
+
+
+def _base(settings: Settings) -> str:
+    return _opened(_url(settings))[1].rstrip("/")
+
+
+def _store(settings: Settings | None = None) -> AbstractFileSystem:
+    return _opened(_url(settings or get_settings()))[0]
+
+
+def _is_local() -> bool:
+    return isinstance(_store(), LocalFileSystem)
+
+
+def _url(settings: Settings) -> str:
+    return settings.files_url or str(settings.data_dir.resolve())
+
+
+@lru_cache(maxsize=8)
+def _opened(url: str) -> tuple[AbstractFileSystem, str]:
+    store, base = url_to_fs(url, use_listings_cache=False)  # other processes write, too
+    return store, str(base)
