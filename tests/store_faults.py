@@ -28,7 +28,7 @@ from tenants.audit.spool import Spool
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault
 from tenants.index.edge import EdgeCollection
-from tenants.storage import database, disk
+from tenants.storage import database, disk, files
 from tenants.work import claims, uploads
 from tests import fake_qdrant
 from tests.fake_qdrant import FakeQdrant
@@ -412,7 +412,7 @@ def _uploads(fault: Fault, stage: Stage) -> Iterator[None]:
         elif fault == "slow":
             Event().wait(_SLOW_SECONDS)
         else:
-            with uploads._storing():
+            with files.storing():
                 raise OSError(numbers[fault], os.strerror(numbers[fault]))
         usual(file, data)
 

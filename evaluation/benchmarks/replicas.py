@@ -309,7 +309,7 @@ class Installation:
 @contextmanager
 def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
     """Run two replicas and their tenants until the block ends. Requires the settings of `sharing`."""
-    variables = variables_of(stores)
+    variables = variables_of(stores, folder)
     replicas = (Replica(folder, "first", variables), Replica(folder, "second", variables))
     for tenant_id, limit in ((ACME, 0), (LIMITED, LIMIT)):
         Registry().add(tenant_id)
@@ -399,13 +399,14 @@ def _count(shared: _Client) -> None:
         counts.over_limit = max(counts.over_limit, within - LIMIT)
 
 
-def variables_of(stores: Stores) -> dict[str, str]:
+def variables_of(stores: Stores, folder: Path) -> dict[str, str]:
     """Return the environment of a replica."""
     return {
         **_KEYS,
         "OPORA_DATABASE_URL": stores.database_url,
         "OPORA_REDIS_URL": stores.redis_url,
         "OPORA_QDRANT_URL": stores.qdrant_url,
+        "OPORA_FILES_URL": (folder / "files").resolve().as_uri(),
         "OPORA_FETCH_MODELS": "false",
         "OPORA_LOG_LEVEL": os.environ.get("OPORA_LOG_LEVEL", "ERROR"),
     }
@@ -415,7 +416,7 @@ def variables_of(stores: Stores) -> dict[str, str]:
 def sharing(stores: Stores, folder: Path) -> Iterator[None]:
     """Make this process part of the same installation in this block."""
     before = dict(os.environ)
-    os.environ.update({**variables_of(stores), "OPORA_DATA_DIR": str(folder / "bench")})
+    os.environ.update({**variables_of(stores, folder), "OPORA_DATA_DIR": str(folder / "bench")})
     get_settings.cache_clear()
     try:
         yield

@@ -121,7 +121,7 @@ def _unpack(parts: ZipFile, name: str, data_dir: Path) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or path.parts[0] not in {*FILES, *files.KINDS}:
         raise CallerError("backup_damaged", path=name)
-    if path.parts[0] in files.KINDS and path.parts[0] not in FILES:
+    if path.parts[0] in files.KINDS:
         with parts.open(name) as stored:
             files.unpack(name, stored)
         return

@@ -20,7 +20,7 @@ from tenants.backup.envelope import Part
 FOLDER = "rows/"
 _BATCH = 200
 _HEAVY = {"chat_files": 1, "upload_pieces": 16}
-"""Tables with files in their rows: this number of rows is in memory at a time."""
+"""Tables with files in their rows, in older versions: this number of rows is in memory at a time."""
 _OWN = "alembic_version"
 
 

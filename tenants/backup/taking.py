@@ -1,7 +1,6 @@
 """Backup of an installation while it serves."""
 
 import logging
-import os
 import shutil
 import sqlite3
 from collections import Counter
@@ -24,15 +23,13 @@ from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database, files
 from tenants.storage.sealed import seal
 from tenants.storage.sessions import tell_server
-from tenants.storage.shared_tables import UploadPieceRow
 from tenants.storage.tables import JobRow
-from tenants.work import uploads
 from tenants.work.jobs import OPEN
 
 log = logging.getLogger("opora.backup")
 
-FILES = ("keys", "spool", "uploads")
-"""Folders of the data folder with files in the backup, beside those of the store."""
+FILES = ("keys", "spool")
+"""Folders of the data folder in the backup, beside those of the store of files."""
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 50
@@ -84,7 +81,7 @@ def _parts(connection: Connection, counts: Counter[str], stage: Path, settings: 
 def _chat_files(connection: Connection) -> Iterator[Part]:
     """Yield the encrypted files of chats, without those that are deleted meanwhile."""
     rows_in_store = select(ChatFileRow.tenant_id, ChatFileRow.file_id).where(ChatFileRow.secret.is_not(None))
-    for tenant_id, file_id in connection.execute(rows_in_store.order_by(*ChatFileRow.__table__.primary_key)):
+    for tenant_id, file_id in connection.execute(rows_in_store.order_by(ChatFileRow.tenant_id, ChatFileRow.file_id)):
         with acting_as(Tenant(tenant_id, "backup")):
             stored = files.path("chat-files", file_id)
             if files.changed_at(stored) is not None:
@@ -123,7 +120,7 @@ def _snapshot(settings: Settings, stage: Path) -> Iterator[Connection]:
                 connection.execute(text("SET TRANSACTION READ ONLY"))
                 connection.execute(text("SET LOCAL statement_timeout = 0"))
                 tell_server(connection, None)
-            if not _link_uploads(connection, settings, stage):
+            if not _copy_uploads(connection, stage):
                 # A job has ended between reading its row and its files: start again with the current state.
                 continue
             if is_server:
@@ -167,22 +164,18 @@ def _copy_spool(spool: Path, stage: Path) -> None:
             continue
 
 
-def _link_uploads(connection: Connection, settings: Settings, stage: Path) -> bool:
-    """Link the files of the open jobs into the stage. Returns False if one is missing."""
+def _copy_uploads(connection: Connection, stage: Path) -> bool:
+    """Link or copy the files of the open jobs into the stage. Returns False if one is missing."""
     shutil.rmtree(stage / "uploads", ignore_errors=True)
     open_jobs = select(JobRow.tenant_id, JobRow.job_id, JobRow.files).where(
         JobRow.state.in_(OPEN), JobRow.kind == "upload"
     )
     for tenant_id, job_id, names in connection.execute(open_jobs):
-        folder = uploads.folder_of(tenant_id, job_id)
-        # Where replicas share a database, the files are among its rows.
-        of_job = UploadPieceRow.tenant_id == tenant_id, UploadPieceRow.job_id == job_id
-        stored = set(connection.scalars(select(UploadPieceRow.name).where(*of_job)))
-        for name in (name for name in names if name not in stored):
-            target = stage / folder.relative_to(settings.data_dir) / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(folder / name, target)
-            except FileNotFoundError:
-                return False
+        with acting_as(Tenant(tenant_id, "backup")):
+            for name in names:
+                stored = files.path("uploads", job_id, name)
+                try:
+                    files.copy(stored, stage / files.packed(stored))
+                except FileNotFoundError:
+                    return False
     return True

@@ -132,7 +132,6 @@ RULES: Mapping[str, Rule] = {
     "sign_in_providers": Rule("until it is removed"),
     "installation": Rule("as long as the installation"),
     "audit_spool": Rule("until it is in the audit, a second later"),
-    "upload_pieces": Rule("until its job has ended; a day when it never was one"),
     "streams": Rule("an hour, or until the person is erased", stream_log.forget_old),
     "stream_events": Rule("with its stream"),
     "evaluation_runs": Rule("the newest hundred of a tenant"),

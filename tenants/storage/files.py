@@ -4,8 +4,10 @@ Threat: a name that leads to the files of another tenant or out of the store. Pa
 tenant in context and from names that are checked.
 """
 
+import errno
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
@@ -27,6 +29,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _BLOCK_BYTES = 8_000_000
 """Part of an upload to S3, which takes at least 5 MB at a time."""
+
+_DEPTH = 3
+"""Folders above those of a job or of chats: of the tenant, of the kind, and the store."""
 
 
 def check(settings: Settings) -> None:
@@ -98,20 +103,14 @@ def write(stored: str, content: bytes) -> None:
             abandon(file)
             raise
         finish(file)
-        settle(str(PurePosixPath(stored).parent))
+        if _is_local():
+            _sync(list(Path(stored).parents)[:_DEPTH])
 
 
 def settle(folder: str) -> None:
     """Sync a local folder and those above and in it, so that a power failure cannot lose files in them."""
-    if not _is_local():
-        return
-    inside = [Path(at) for at, _, _ in os.walk(folder)]
-    for directory in (*inside, *list(Path(folder).parents)[:3]):
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    if _is_local():
+        _sync([*(Path(at) for at, _, _ in os.walk(folder)), *list(Path(folder).parents)[:_DEPTH]])
 
 
 def read(stored: str) -> bytes:
@@ -125,6 +124,18 @@ def blocks(stored: str) -> Iterator[bytes]:
     with storing(), _store().open(stored, "rb") as file:
         while block := file.read(_BLOCK_BYTES):
             yield block
+
+
+def copy(stored: str, target: Path) -> None:
+    """Copy a file to this machine, by a link if it is on the same disk. Raises `FileNotFoundError`, `TryAgain`."""
+    with storing():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(stored, target) if _is_local() else _store().get_file(stored, str(target))
+        except OSError as other_disk:
+            if other_disk.errno != errno.EXDEV:
+                raise
+            shutil.copyfile(stored, target)
 
 
 def fetch(stored: str, folder: Path) -> None:
@@ -185,6 +196,15 @@ def unpack(name: str, source: IO[bytes]) -> None:
 def packed(stored: str) -> str:
     """Return the path of a file in a backup."""
     return stored.removeprefix(f"{_base(get_settings())}/")
+
+
+def _sync(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _exists(kind: Kind, settings: Settings) -> bool:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, String, Text
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedText
@@ -25,18 +25,6 @@ class SpooledRow(Base):
 
     spooled_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     line: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class UploadPieceRow(TenantKeyed, Base):
-    """A piece of an uploaded file, until its job has ended. The pieces of an upload are numbered across its files."""
-
-    __tablename__ = "upload_pieces"
-
-    job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    name: Mapped[str] = mapped_column(Text)
-    data: Mapped[bytes] = mapped_column(LargeBinary)
-    created_at: Mapped[datetime]
 
 
 class StreamRow(TenantKeyed, Base):

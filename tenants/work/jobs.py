@@ -142,6 +142,20 @@ def get(job_id: str) -> Job:
         return _job(_row(session, job_id, lock=False))
 
 
+def age(job_id: str) -> timedelta:
+    """Return the time since an id was made by `new_id`; any other text is older than all of them."""
+    try:
+        return timedelta(microseconds=(time_ns() - int(job_id[:16], 16)) // 1_000)
+    except ValueError:
+        return timedelta.max
+
+
+def exists(job_id: str) -> bool:
+    """Whether the tenant has such a job, ended or not."""
+    with database.reading() as session:
+        return session.find(JobRow, job_id) is not None
+
+
 def is_open(job_id: str) -> bool:
     """Whether the tenant has such a job and it has not ended."""
     with database.reading() as session:

@@ -26,7 +26,9 @@ from tenants.core.errors import CallerError, Forbidden, Unauthenticated
 from tenants.desk import feedback, operators, sessions
 from tenants.knowledge import documents
 from tenants.storage import database
+from tenants.storage import files as stored_files
 from tenants.tables import Base
+from tenants.work import uploads
 from tests.chats import handed_over
 from tests.schemas import of_every_database
 from tests.servers import own_database
@@ -43,6 +45,9 @@ BREAKING: Mapping[str, list[str]] = {
         "operators.operator_id is required",
     ],
     "0031": ["tenants.shard_key is gone", "tenants.shared_filter is gone"],
+    "0032": [
+        f"upload_pieces.{name} is gone" for name in ("created_at", "data", "job_id", "name", "number", "tenant_id")
+    ],
 }
 """Changes of migrations that break replicas of the previous version: they must stop for such an upgrade, as
 docs/operate/deploy.md says."""
@@ -202,6 +207,32 @@ def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> No
         operators.remove("anna")
     with pytest.raises(Unauthenticated, match="session_ended"):
         sessions.verify("secret of anna")
+
+
+def test_uploads_that_wait_in_the_database_move_to_the_store(empty: Settings) -> None:
+    target = database._open(empty)
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        database._begin_migration(connection)
+        database._migrate(connection, "0031")
+        connection.execute(
+            text(
+                "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"
+                " relations, created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, :now)"
+            ),
+            {"now": "2026-01-01 00:00:00"},
+        )
+        for number, (name, data) in enumerate([("а.md", b"1"), ("п/б.md", b"2"), ("а.md", b"3"), ("п/б.md", b"4")]):
+            connection.execute(
+                text("INSERT INTO upload_pieces VALUES ('acme', 'job-1', :number, :name, :data, :now)"),
+                {"number": number, "name": name, "data": data, "now": "2026-01-01 00:00:00"},
+            )
+    target.dispose()
+    with acting_as(ANNA):
+        stored_files.write(stored_files.path("uploads", "job-1", "а.md"), b"of an interrupted migration")
+    assert database.migrate(empty) == ("0031", database.HEAD)
+    with acting_as(ANNA):
+        folder = uploads.fetched("job-1")
+    assert {path.name: path.read_bytes() for path in folder.rglob("*.md")} == {"а.md": b"13", "б.md": b"24"}
 
 
 def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None:

@@ -19,6 +19,7 @@ from tenants.core.errors import IndexDamaged, TryAgain
 from tenants.index import Hit, Point, open_collection
 from tenants.index.edge import EdgeCollection
 from tenants.knowledge import documents, lexicon
+from tenants.storage import files
 from tenants.work import uploads
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"
@@ -173,11 +174,12 @@ def test_leftover_chunks_are_counted_once_a_record_names_them(tenant: Tenant) ->
 
 
 def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:
-    uploads.folder("over").mkdir(parents=True)
+    files.write(files.path("uploads", "over", "a.md"), b"")
     arriving = uploads.Upload("arriving")
+    arriving.file("a.md").close()
     assert mended().uploads == ("over",)
-    assert not uploads.folder("over").exists()
-    assert uploads.folder("arriving").exists()
+    assert not files.names(files.path("uploads", "over"))
+    assert files.names(files.path("uploads")) == ("arriving",)
     arriving.close(keep=False)
 
 

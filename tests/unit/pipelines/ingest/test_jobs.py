@@ -18,6 +18,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
 from tenants.knowledge import documents
+from tenants.storage import files
 from tenants.work import claims, jobs, uploads
 from tenants.work.jobs import Job, QueueFull
 from tenants.work.uploads import Upload
@@ -71,7 +72,7 @@ def test_a_job_is_done_and_its_files_are_removed() -> None:
     assert done.progress["documents"] == 3
     assert done.revision > job.revision
     assert ids() == ["a.md", "b/c.md"]
-    assert not uploads.folder(job.job_id).exists()
+    assert not files.names(files.path("uploads", job.job_id))
     check_consistent()
 
 
@@ -181,7 +182,7 @@ def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
     assert stopped.state == "cancelled"
     assert stopped.report is not None
     assert stopped.report["added"] == 2
-    assert not uploads.folder(job.job_id).exists()
+    assert not files.names(files.path("uploads", job.job_id))
     assert working.step() == 0.0
     assert ids() == ["a.md", "b.md", "d.md"]
     assert jobs.get(next_one.job_id).state == "done"
@@ -191,7 +192,7 @@ def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
 def test_cancelling_a_waiting_job_ends_it_at_once() -> None:
     job = upload("a.md")
     assert cancel(job.job_id).state == "cancelled"
-    assert not uploads.folder(job.job_id).exists()
+    assert not files.names(files.path("uploads", job.job_id))
     assert cancel(job.job_id).state == "cancelled"
     assert jobs.tenants_waiting() == ()
     assert not ids()
@@ -296,14 +297,19 @@ def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:
     assert jobs.get(waiting.job_id).state == "queued"
 
 
-def test_files_that_no_job_owns_are_found_and_those_still_arriving_are_not() -> None:
-    open_job = upload("a.md")
-    arriving = Upload("arriving")
-    dead = Upload("dead")
-    dead.close(keep=True)
+def test_files_that_no_job_owns_are_found_and_those_still_arriving_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_job, young, arriving = upload("a.md"), jobs.new_id(), dict[str, Upload]()
+    for job_id in ("arriving", "dead", young):
+        arriving[job_id] = Upload(job_id)
+        arriving[job_id].file("a.md").close()
+    arriving["dead"].close(keep=True)
+    arriving[young].close(keep=True)
     assert uploads.abandoned() == ("dead",)
     cancel(open_job.job_id)
-    arriving.close(keep=False)
+    arriving["arriving"].close(keep=False)
     assert uploads.abandoned() == ("dead",)
+    # It could be arriving in another process.
+    monkeypatch.setattr(uploads, "ABANDONED", timedelta(0))
+    assert uploads.abandoned() == (young, "dead")
     JobRunner().work()
     assert uploads.abandoned() == ()

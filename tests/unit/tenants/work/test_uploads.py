@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 
 from settings import get_settings
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Invalid, TooLarge, TryAgain
-from tenants.storage import disk
+from tenants.core.errors import Invalid, NotFound, TooLarge, TryAgain
+from tenants.storage import disk, files
 from tenants.work import jobs, uploads
-from tenants.work.uploads import Upload, _FileStream, check_name
+from tenants.work.uploads import Upload, check_name
 
 BAD = [
     "", "/", "/etc/passwd", "..", "../x.md", "a/../b.md", "a/./b.md", "a//b.md", "a/", ".env", "a/.git/config",
@@ -67,7 +68,7 @@ def test_colliding_names_are_refused() -> None:
     with pytest.raises(Invalid, match="file_name_duplicate"):
         upload.file("b")
     upload.close(keep=False)
-    assert not uploads.folder("job").exists()
+    assert not files.names(files.path("uploads", "job"))
 
 
 def test_the_number_of_files_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,9 +84,7 @@ def test_a_full_disk_raises_try_again() -> None:
     upload = Upload("job")
     file = upload.file("a.md")
     with Path("/dev/full").open("wb", buffering=0) as full:
-        stream = file._stream
-        assert isinstance(stream, _FileStream)
-        os.dup2(full.fileno(), stream._file.fileno())
+        os.dup2(full.fileno(), file._stream.fileno())
     with pytest.raises(TryAgain, match="storage_full"):
         file.write(b"x" * 1_000_000)
     file.abandon()
@@ -104,7 +103,7 @@ def test_nothing_is_taken_in_once_the_reserve_is_reached(monkeypatch: pytest.Mon
     with pytest.raises(TryAgain, match="storage_full"):
         Upload("another")
     monkeypatch.undo()
-    assert not uploads._ARRIVING[get_settings().database, "acme"].uploads
+    assert not uploads._ARRIVING[get_settings().database, "acme"].job_ids
 
 
 def test_uploads_in_progress_count_against_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +127,43 @@ def test_uploads_in_progress_count_against_the_quota(monkeypatch: pytest.MonkeyP
 
 
 def test_files_of_tenants_are_separate() -> None:
-    mine = uploads.folder("job")
+    mine = Upload("job")
+    mine.file("a.md").close()
+    mine.close(keep=True)
     with acting_as(Tenant("globex", "tests")):
-        assert uploads.folder("job") != mine
         assert uploads.abandoned() == ()
+        uploads.remove("job")
+        uploads.remove_all()
+        with pytest.raises(NotFound, match="upload_missing"):
+            uploads.fetched("job")
+    assert [path.name for path in uploads.fetched("job").iterdir()] == ["a.md"]
+    uploads.remove_all()
+    assert uploads.abandoned() == ()
+
+
+def test_files_in_another_store_are_copied_for_their_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_FILES_URL", f"memory://{uuid4().hex}")
+    get_settings.cache_clear()
+    upload = Upload("job")
+    for name in ("a.md", "папка/b.md", "empty.md"):
+        file = upload.file(name)
+        for data in (b"1", b"2") if name != "empty.md" else ():
+            file.write(data)
+        file.close()
+    with pytest.raises(Invalid, match="file_name_duplicate"):
+        upload.file("папка")
+    upload.settle()
+    upload.close(keep=True)
+    for _ in range(2):
+        folder = uploads.fetched("job")
+        found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert found == {"a.md": b"12", "папка/b.md": b"12", "empty.md": b""}
+        (folder / "left.md").write_bytes(b"half of it")
+    uploads.remove("job")
+    assert not folder.exists()
+    with pytest.raises(NotFound, match="upload_missing"):
+        uploads.fetched("job")
+    refused = Upload("refused")
+    refused.file("a.md").close()
+    refused.close(keep=False)
+    assert files.names(files.path("uploads")) == ()
