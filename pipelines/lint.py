@@ -75,7 +75,8 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
     if findings:
         return findings
     merged = definition.with_overlay(pipeline, overlay, rerank=True)
-    return [_located(finding, merged["connections"], overlay.get("connections") or []) for finding in _faults(merged)]
+    own = overlay.get("connections")
+    return [_located(one, merged["connections"], own if isinstance(own, list) else []) for one in _faults(merged)]
 
 
 def _located(finding: Finding, merged: Sequence[object], own: Sequence[object]) -> Finding:

@@ -12,8 +12,8 @@ Row = TypeVar("Row", bound=Base)
 
 def row(kind: type[Row], **values: object) -> Row:
     """Return a row of a table with these values, and empty ones in every other column that needs a value."""
-    columns = {attribute.key: attribute.columns[0] for attribute in inspect(kind).column_attrs}
-    return kind(**{name: _empty(column) for name, column in columns.items() if _is_required(column)} | values)
+    columns = inspect(kind).columns.items()
+    return kind(**{name: _empty(column) for name, column in columns if _is_required(column)} | values)
 
 
 def _is_required(column: Column[Any]) -> bool:
