@@ -5,9 +5,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests import servers
-from tests.browser.test_outcomes import AXE
-from ui import build
+from tests.browser.conftest import violations
 
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "/desk/sign-in": ("", "?next=/desk#sso"),
@@ -143,18 +141,10 @@ def faults(page: Page) -> list[str]:
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
     page.evaluate(OPENED)
-    found = [f"light: {one}" for one in _barriers(page)]
+    found = [f"light: {one}" for one in violations(page)]
     for size in (WIDE, MIDDLE, PHONE):
         page.set_viewport_size(size)
         beyond = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         found += [f"{beyond} px too wide for {size['width']}"] * (beyond > 0)
     page.emulate_media(color_scheme="dark")
-    return found + [f"dark: {one}" for one in _barriers(page)]
-
-
-def _barriers(page: Page) -> list[str]:
-    if not AXE.exists() and build.packages() is None:
-        servers.absent("npm", "the npm packages of the widget cannot be installed")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found["violations"]]
+    return found + [f"dark: {one}" for one in violations(page)]

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwrig
 
 from tests import servers
 from tests.browser.fake_service import SITE, FakeService, shop
+from ui import build
 
 _FLAGS = (
     "--no-sandbox",
@@ -23,6 +24,8 @@ _FLAGS = (
     "--disable-sync",
 )
 T = TypeVar("T")
+
+AXE = build.FOLDER / "node_modules" / "axe-core" / "axe.min.js"
 
 _PATIENCE_MS = 20_000
 expect.set_options(timeout=_PATIENCE_MS)
@@ -108,6 +111,15 @@ def eventually(page: Page, read: Callable[[], T], expected: T) -> T:
     while (value := read()) != expected and monotonic() < deadline:
         page.wait_for_timeout(50)
     return value
+
+
+def violations(page: Page, scope: str = "document") -> list[str]:
+    """Return the violations of accessibility that axe-core finds in a part of the page, a JavaScript expression."""
+    if not AXE.exists() and build.packages() is None:
+        servers.absent("npm", "the npm packages of the widget cannot be installed")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(f"axe.run({scope}, {{resultTypes: ['violations']}})")
+    return [f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found["violations"]]
 
 
 def last_answer(page: Page) -> Locator:

@@ -1,6 +1,5 @@
 """The display of each outcome, and its accessibility."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -10,14 +9,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from components.turn import Outcome
-from tests import servers
-from tests.browser.conftest import ask, eventually, host_page, last_answer, open_chat
+from tests.browser.conftest import ask, eventually, host_page, last_answer, open_chat, violations
 from tests.browser.fake_service import FakeService, shop
 from tests.browser.turns import OUTCOMES
-from ui import build
 
 GOLDEN = Path(__file__).parent / "golden"
-AXE = build.FOLDER / "node_modules" / "axe-core" / "axe.min.js"
 _COMMENTS = re.compile(r"<!--.*?-->", re.DOTALL)
 _BETWEEN = re.compile(r">\s+<|\s+")
 
@@ -33,15 +29,6 @@ def _dom(page: Page) -> str:
     return re.sub(r"(?<=>)(?=<(?!/))", "\n", text) + "\n"
 
 
-def _faults(page: Page) -> list[str]:
-    """Return the violations that axe-core finds in the widget."""
-    if not AXE.exists() and build.packages() is None:
-        servers.absent("npm", "the npm packages of the widget cannot be installed")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run('opora-chat', {resultTypes: ['violations']})")
-    return [f"{one['id']}: {json.dumps([node['target'] for node in one['nodes']])}" for one in found["violations"]]
-
-
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_an_outcome_looks_as_agreed(opened: Page, service: FakeService, outcome: str) -> None:
     service.answers = [OUTCOMES[outcome]()]
@@ -52,7 +39,7 @@ def test_an_outcome_looks_as_agreed(opened: Page, service: FakeService, outcome:
         golden.write_text(shown, encoding="utf-8")
     agreed = golden.read_text(encoding="utf-8")
     assert eventually(opened, lambda: _dom(opened), agreed) == agreed
-    assert not _faults(opened)
+    assert not violations(opened, "'opora-chat'")
 
 
 @pytest.mark.parametrize("scheme", ["dark", "forced"])
@@ -72,7 +59,7 @@ def test_other_colours_and_a_phone_are_readable_too(browser: Browser, service: F
         for outcome in ("answered", "low_confidence"):
             ask(page, "Вопрос")
             page.locator(f'[data-outcome="{outcome}"]').wait_for()
-        assert not _faults(page)
+        assert not violations(page, "'opora-chat'")
         box = page.locator(".frame").bounding_box()
         assert box is not None
         assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 390, 780)
@@ -104,7 +91,7 @@ def test_a_number_opens_the_exact_passage_with_the_sentence_marked(opened: Page,
     assert panel is not None
     assert inside["x"] >= panel["x"]
     assert inside["x"] + inside["width"] <= panel["x"] + panel["width"]
-    assert not _faults(opened)
+    assert not violations(opened, "'opora-chat'")
     opened.keyboard.press("Escape")
     expect(passage).to_be_hidden()
     expect(opened.locator(".panel")).to_be_visible()

@@ -120,12 +120,8 @@ def test_any_document_id_can_be_requested(acme: httpx.Client, ingest: Callable[.
         ({"status": "active"}, "status", "unknown_field"),
         ({"statuses": "lost"}, "statuses.0", "field_invalid"),
         ({"limit": "0"}, "limit", "field_invalid"),
-        ({"limit": "501"}, "limit", "field_invalid"),
-        ({"limit": "many"}, "limit", "field_invalid"),
         ({"date_from": "yesterday"}, "date_from", "field_invalid"),
         ({"flagged": "perhaps"}, "flagged", "field_invalid"),
-        ({"after": "x" * 501}, "after", "field_invalid"),
-        ({"words": "x" * 201}, "words", "field_invalid"),
         ({"tenant": "globex"}, "tenant", "unknown_field"),
     ],
 )
@@ -150,12 +146,6 @@ def test_an_unknown_part_is_refused(acme: httpx.Client, document: str, params: d
     ("body", "code"),
     [
         ({"status": "lost"}, "field_invalid"),
-        ({"trust": "own"}, "field_invalid"),
-        ({"priority": 101}, "field_invalid"),
-        ({"priority": "5"}, "field_invalid"),
-        ({"tags": "x"}, "field_invalid"),
-        ({"tags": [""]}, "field_invalid"),
-        ({"title": ""}, "field_invalid"),
         ({"title": " "}, "metadata_invalid"),
         ({"version": 0}, "field_invalid"),
         ({"doc_id": "other"}, "unknown_field"),
@@ -186,15 +176,3 @@ def test_a_change_of_many_needs_a_condition_and_a_property(acme: httpx.Client, b
     assert response.status_code == 422
     problem(response, 422, str(response.json()["code"]))
     assert acme.get("/documents", params={"statuses": "archived", "words": "возврат"}).json()["total"] == 0
-
-
-def test_documents_of_other_tenants_are_invisible(
-    acme: httpx.Client, anybody: httpx.Client, token: Callable[..., str], document: str
-) -> None:
-    headers = {"Authorization": f"Bearer {token('globex', 'ingest')}"}
-    for method in ("GET", "PATCH", "DELETE"):
-        body = {"priority": 1} if method == "PATCH" else None
-        problem(anybody.request(method, path(), json=body, headers=headers), 404, "document_unknown")
-    listed = anybody.get("/documents", params={"words": "фильтр"}, headers=headers).json()
-    assert listed == {"documents": [], "total": 0, "next": None}
-    assert acme.get(path()).json()["priority"] == 0
