@@ -241,6 +241,16 @@ def test_an_introduction_stays_with_its_list() -> None:
     assert all("Что делать:\n\n- Проверьте" in text for text in announcing)
 
 
+def test_a_long_step_is_cut_at_sentences_under_one_number() -> None:
+    step = f"1. {paragraph(30)}\n\n   {paragraph(30, 30)}"
+    first, *others = [chunk.text for chunk in split(step)]
+    assert first.startswith("1. Шаг 0.")
+    assert len(others) > 2
+    assert not any(text.startswith("1.") for text in others)
+    numbers = re.findall(r"Шаг (\d+)", "\n".join([first, *others]))
+    assert list(dict.fromkeys(numbers)) == [str(at) for at in range(60)]
+
+
 @pytest.mark.parametrize(
     ("document", "title"),
     [
