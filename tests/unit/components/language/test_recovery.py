@@ -253,6 +253,12 @@ def test_an_empty_knowledge_base_corrects_nothing_but_knows_the_layout() -> None
     assert recover("rfr dthyenm ltymub", empty) == Recovered("layout", "как вернуть деньги")
 
 
+def test_a_vocabulary_is_prepared_once_for_the_same_words() -> None:
+    counts, others = {"слив": 1}, {"слив": 1}
+    assert vocabulary_of(counts) is vocabulary_of(counts)
+    assert vocabulary_of(counts) is not vocabulary_of(others)
+
+
 def test_a_code_is_known_in_either_alphabet() -> None:
     known = Vocabulary({"е20": 1})
     assert known.holds("E20")
