@@ -52,7 +52,7 @@ from tenants.accounts import registry
 from tenants.chats import sites
 from tenants.chats.visitors import Visitors
 from tenants.core.errors import Busy, NotFound, TryAgain, trail
-from tenants.storage import database, notices
+from tenants.storage import bus, database
 from tenants.work import claims
 from ui import pages
 from ui.api import api_docs, host, mcp_tool
@@ -351,7 +351,7 @@ def _add_lifespan(
             await to_thread(database.engine, settings)
             await to_thread(installation.check_secrets, settings)
             await to_thread(installation.check_files, settings)
-            notices.listen(settings)
+            bus.listen(settings)
             try:
                 await to_thread(_hold_index, settings)
             except Busy:
@@ -369,7 +369,7 @@ def _add_lifespan(
                 for resident in residents:
                     await to_thread(resident.close)
                 await limiter.close()
-                await to_thread(notices.close_all)
+                await to_thread(bus.close_all)
                 await to_thread(claims.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)

@@ -55,15 +55,15 @@ def postgres() -> Iterator[str]:
     initdb, server = (_binary(name, *newest) for name in ("initdb", "postgres"))
     if initdb is None or server is None:
         absent("postgresql", "PostgreSQL (apt-get install postgresql, or set OPORA_TEST_POSTGRES_URL)")
-    with _folder() as folder:
-        data = folder / "data"
+    with folder() as place:
+        data = place / "data"
         _run([initdb, "-D", data, "-U", "opora", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"])
-        settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off", "max_connections": 60}
+        settings = {"listen_addresses": "", "unix_socket_directories": place, "fsync": "off", "max_connections": 60}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with _running([server, "-D", data, *options], lambda: _accepts(folder)):
-            with psycopg.connect(host=str(folder), user="opora", dbname="postgres", autocommit=True) as admin:
+        with _running([server, "-D", data, *options], lambda: _accepts(place)):
+            with psycopg.connect(host=str(place), user="opora", dbname="postgres", autocommit=True) as admin:
                 admin.execute(f"CREATE ROLE {ORDINARY} LOGIN")
-            yield f"postgresql+psycopg://opora@/postgres?host={folder}"
+            yield f"postgresql+psycopg://opora@/postgres?host={place}"
 
 
 @contextmanager
@@ -91,14 +91,20 @@ def redis() -> Iterator[str]:
     if redis_url := os.environ.get("OPORA_TEST_REDIS_URL"):
         yield redis_url
         return
+    with folder() as place, redis_in(place) as url:
+        yield url
+
+
+@contextmanager
+def redis_in(place: Path) -> Iterator[str]:
+    """Yield the URL of a Redis server that runs until the block ends; the next one in a folder has the same URL."""
     server = _binary("redis-server") or _binary("valkey-server")
     if server is None:
         absent("redis", "Redis (apt-get install redis-server, or set OPORA_TEST_REDIS_URL)")
-    with _folder() as folder:
-        url = f"unix://{folder}/redis.sock?db=0"
-        socket: list[str | Path] = ["--port", "0", "--unixsocket", folder / "redis.sock"]
-        with _running([server, *socket, "--save", "", "--dir", folder], lambda: _answers(url)):
-            yield url
+    url = f"unix://{place}/redis.sock?db=0"
+    socket: list[str | Path] = ["--port", "0", "--unixsocket", place / "redis.sock"]
+    with _running([server, *socket, "--save", "", "--dir", place], lambda: _answers(url)):
+        yield url
 
 
 def openai() -> str:
@@ -118,15 +124,16 @@ def _account() -> str | None:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
+    """Create a folder for a server's files until the block ends."""
     # Not pytest's folder: only its owner may enter that, and the path of a socket is limited to 107 characters.
-    folder = Path(mkdtemp(prefix="opora-"))
+    place = Path(mkdtemp(prefix="opora-"))
     try:
         if account := _account():
-            shutil.chown(folder, account, pwd.getpwnam(account).pw_gid)
-        yield folder
+            shutil.chown(place, account, pwd.getpwnam(account).pw_gid)
+        yield place
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(place)
 
 
 def _run(command: Sequence[str | Path]) -> None:
@@ -151,9 +158,9 @@ def _running(command: Sequence[str | Path], ready: Callable[[], bool]) -> Iterat
         process.wait(_PATIENCE_SECONDS)
 
 
-def _accepts(folder: Path) -> bool:
+def _accepts(place: Path) -> bool:
     try:
-        psycopg.connect(host=str(folder), user="opora", dbname="postgres").close()
+        psycopg.connect(host=str(place), user="opora", dbname="postgres").close()
     except psycopg.OperationalError:
         return False
     return True

@@ -179,7 +179,7 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
     if person_jobs:
         jobs.disown(person_jobs[0].subject)
     if subject:
-        stream_log.erase(subject)
+        stream_log.erase([subject])
     if subject and not session_id:
         issued_tokens.forget(subject)
     database.scrub(settings)

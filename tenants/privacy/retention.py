@@ -16,7 +16,7 @@ from tenants.desk import first_run, invitations, sessions
 from tenants.desk.tables import OneTimeLinkRow, OperatorSessionRow
 from tenants.storage import database
 from tenants.storage.tables import ConversationRow, ErasureRow, GapAskingRow, GapRow, RevocationRow, SpendingRow
-from tenants.work import idempotency, jobs, stream_log
+from tenants.work import idempotency, jobs
 
 DELIVERIES = timedelta(days=30)
 """Retention of webhook deliveries."""
@@ -132,8 +132,6 @@ RULES: Mapping[str, Rule] = {
     "sign_in_providers": Rule("until it is removed"),
     "installation": Rule("as long as the installation"),
     "audit_spool": Rule("until it is in the audit, a second later"),
-    "streams": Rule("an hour, or until the person is erased", stream_log.forget_old),
-    "stream_events": Rule("with its stream"),
     "evaluation_runs": Rule("the newest hundred of a tenant"),
     "evaluation_questions": Rule("until it is removed"),
     "evaluation_results": Rule("the newest hundred of a tenant"),

@@ -17,8 +17,7 @@ from tenants.desk import first_run, invitations, operators, sessions
 from tenants.privacy import persons, retention
 from tenants.storage import database
 from tenants.tables import Base
-from tenants.work import idempotency, jobs, stream_log
-from tenants.work.stream_log import LoggedStream
+from tenants.work import idempotency, jobs
 from tests.audits import entry, miss
 from tests.chats import ticket_without_chat, webhook
 from tests.pages import PAGES, marked
@@ -64,7 +63,6 @@ def full(records: Settings) -> Settings:
         jobs.end(job_id, "done")
         revocations.revoke("subject", "bob")
         issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60)
-        stream_log.append([LoggedStream("acme", "t", stream_log.owner(), "process", "hash")], [], records)
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))
         store.append([entry("turn", at=datetime.now(UTC), misses=[miss("Где ключ?", "ключ")])], records)

@@ -10,7 +10,7 @@ from settings import ROOT
 ACROSS = {
     # The tenant is not known yet: a login, a site's key, a link or a session's secret leads to it.
     "accounts/registry.py": {"add", "load", "list"},
-    "chats/sites.py": {"find", "read"},
+    "chats/sites.py": {"_owner", "read"},
     "desk/invitations.py": {"check", "forget_old"},
     "desk/sessions.py": {"_find"},
     "desk/operators.py": {
@@ -20,7 +20,6 @@ ACROSS = {
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim", "forget"},
     "work/jobs.py": {"tenants_waiting", "forget_old"},
-    "work/stream_log.py": {"append", "forget_old"},
     # Retention.
     "access/issued_tokens.py": {"forget_expired"},
     "chats/handoffs.py": {"forget_old"},
@@ -38,7 +37,7 @@ ACROSS = {
 CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/diagnosis.py", "storage/sessions.py"}
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
-SQL = {"audit/shared_spool.py", "backup/taking.py", "storage/database.py", "storage/notices.py", "storage/sessions.py"}
+SQL = {"audit/shared_spool.py", "backup/taking.py", "storage/database.py", "storage/sessions.py"}
 """Files with SQL as text, none of it about tables of tenants."""
 
 
