@@ -1,8 +1,8 @@
-"""PostgreSQL and Redis for the tests that need one, started from the machine's own binaries and stopped by process id.
+"""PostgreSQL, PgBouncer and Redis for the tests that need one.
 
-Each listens on a Unix socket in a private folder, so that ports do not conflict and no other user has access. If the
-binaries are missing (Debian: `postgresql`, `redis-server`), the tests are skipped and the summary of the run reports
-that.
+They are started from the machine's own binaries and stopped by process id. Each listens on a Unix socket in a private
+folder, so that ports do not conflict and no other user has access. If the binaries are missing (Debian: `postgresql`,
+`pgbouncer`, `redis-server`), the tests are skipped and the summary of the run reports that.
 """
 
 import os
@@ -29,6 +29,7 @@ ORDINARY = "opora_service"
 MISSING = "no server: "
 """Prefix of the reason for a test skipped because its server is missing."""
 
+_BOUNCER_PORT = 6432
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
@@ -83,6 +84,32 @@ def own_database(server: str, template: str = "template1") -> Iterator[URL]:
         with admin.connect() as connection:
             connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
         admin.dispose()
+
+
+@contextmanager
+def pgbouncer(server: str) -> Iterator[Callable[[URL], URL]]:
+    """Run PgBouncer in transaction mode in front of a PostgreSQL server until the block ends.
+
+    :returns: gives the URL by which a database of the server is reached through it.
+    """
+    binary = _binary("pgbouncer", Path("/usr/sbin"))
+    if binary is None:
+        absent("pgbouncer", "PgBouncer (apt-get install pgbouncer)")
+    url = make_url(server)
+    with folder() as place:
+        target = {"host": url.host or url.query.get("host"), "port": url.port or 5432}
+        users = {url.username: url.password or "", ORDINARY: ""}
+        (place / "users.txt").write_text("".join(f'"{name}" "{password}"\n' for name, password in users.items()))
+        (place / "pgbouncer.ini").write_text(
+            f"[databases]\n* = {' '.join(f'{name}={value}' for name, value in target.items())}\n"
+            f"[pgbouncer]\nlisten_addr =\nlisten_port = {_BOUNCER_PORT}\nunix_socket_dir = {place}\n"
+            f"auth_type = trust\nauth_file = {place}/users.txt\n"
+            # Few, so that tenants share the server's connections.
+            "pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n"
+        )
+        behind = {"host": str(place), "port": str(_BOUNCER_PORT)}
+        with _running([binary, "--quiet", place / "pgbouncer.ini"], lambda: _accepts(place, _BOUNCER_PORT)):
+            yield lambda one: one.set(host="", port=None, query={**one.query, **behind})
 
 
 @contextmanager
@@ -158,9 +185,9 @@ def _running(command: Sequence[str | Path], ready: Callable[[], bool]) -> Iterat
         process.wait(_PATIENCE_SECONDS)
 
 
-def _accepts(place: Path) -> bool:
+def _accepts(place: Path, port: int = 5432) -> bool:
     try:
-        psycopg.connect(host=str(place), user="opora", dbname="postgres").close()
+        psycopg.connect(host=str(place), port=port, user="opora", dbname="postgres").close()
     except psycopg.OperationalError:
         return False
     return True
