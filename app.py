@@ -351,6 +351,8 @@ def _add_lifespan(
             await to_thread(database.engine, settings)
             await to_thread(installation.check_secrets, settings)
             await to_thread(installation.check_files, settings)
+            if database.is_shared(settings) and not bus.is_shared(settings):
+                log.warning("OPORA_REDIS_URL is not set: this must be the only replica")
             bus.listen(settings)
             try:
                 await to_thread(_hold_index, settings)
