@@ -9,12 +9,17 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from sqlalchemy import event
 
 from settings import Settings, get_settings
+from tenants.access import revocations
+from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import fanout
+from tenants.chats import fanout, sites
 from tenants.chats.fanout import Announcement
+from tenants.core import context
 from tenants.core.context import Tenant, acting_as
+from tenants.knowledge import lexicon, tools
 from tenants.storage import bus, cache, database
 from tenants.storage.cache import TenantCache
 from tests import servers
@@ -138,3 +143,22 @@ async def test_watchers_of_chats_read_again_after_an_outage(replica: Settings, o
         await asyncio.to_thread(announce)
         with servers.redis_in(place):
             assert (await changed(chat), await changed(all_chats)) == ({"c1"}, {""})
+
+
+async def test_a_question_costs_no_query_while_notices_arrive(replica: Settings, place: Path) -> None:
+    async def what_a_question_needs() -> None:
+        await revocations.check(context.current())
+        for read in (policy.current, lexicon.current, tools.offered, sites.own):
+            await asyncio.to_thread(read)
+        await sites.load(site.key)
+
+    statements: list[str] = []
+    with servers.redis_in(place), acting_as(ACME):
+        site = await asyncio.to_thread(sites.add, "Shop", ["*"])
+        while not is_live(replica):
+            await asyncio.sleep(0.05)
+        await what_a_question_needs()
+        engine = database.engine(replica)
+        event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+        await what_a_question_needs()
+    assert statements == []
