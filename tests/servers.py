@@ -109,7 +109,7 @@ def pgbouncer(server: str) -> Iterator[Callable[[URL], URL]]:
         )
         behind = {"host": str(place), "port": str(_BOUNCER_PORT)}
         with _running([binary, "--quiet", place / "pgbouncer.ini"], lambda: _accepts(place, _BOUNCER_PORT)):
-            yield lambda one: one.set(host="", port=None, query={**one.query, **behind})
+            yield lambda direct: direct.set(host="", port=None, query={**direct.query, **behind})
 
 
 @contextmanager

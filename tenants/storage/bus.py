@@ -147,7 +147,7 @@ class _Link:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                with closing(self._client.pubsub()) as subscription:
+                with closing(self._client.pubsub()) as subscription:  # type: ignore[no-untyped-call]
                     subscription.subscribe(self._topic)
                     self._receive(subscription)
             except (RedisError, OporaError) as error:

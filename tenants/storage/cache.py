@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Entry(Generic[T]):
-    """A loaded value. One that has expired was loaded an infinite time ago."""
+    """A loaded value; after it has expired, `loaded_at` is minus infinity."""
 
     loaded_at: float
     value: T

@@ -8,9 +8,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from redis import Redis, RedisError
 from redis.exceptions import ResponseError
+from redis.typing import EncodableT, FieldT
 
 from settings import Settings, get_settings
 from tenants.core import context
@@ -25,6 +27,7 @@ MAX_EVENTS = 10_000
 ALIVE_SECONDS = 5
 """Time for which a process counts as alive after its last sign of life."""
 
+_Fields: TypeAlias = dict[FieldT, EncodableT]
 _STREAM = "stream"
 _HOLDER, _REQUEST = "holder", "request_hash"
 _TAKE_OVER = """
@@ -74,14 +77,14 @@ def append(
     with redis_server.client(settings).pipeline(transaction=False) as pipeline:
         pipeline.set(keys.process(holder), "", ex=ALIVE_SECONDS)
         for stream in streams:
-            head = {_HOLDER: stream.holder, _REQUEST: stream.request_hash}
+            head: _Fields = {_HOLDER: stream.holder, _REQUEST: stream.request_hash}
             pipeline.hset(keys.head(stream.owner, stream.turn_id), mapping=head)
             pipeline.sadd(keys.owned(stream.owner), stream.turn_id)
             for key in (keys.head(stream.owner, stream.turn_id), keys.owned(stream.owner)):
                 pipeline.expire(key, RETENTION_SECONDS)
         others = len(pipeline)
         for stream, event in events:
-            fields = {"name": event.name, "data": seal(json.dumps(event.data, ensure_ascii=False))}
+            fields: _Fields = {"name": event.name, "data": seal(json.dumps(event.data, ensure_ascii=False))}
             # Redis refuses a number that is not greater than the last one: another process has written it.
             pipeline.xadd(keys.events(stream.owner, stream.turn_id), fields, id=_id(event.number))
         for owner, turn_id in {(stream.owner, stream.turn_id) for stream, _ in events}:
@@ -105,16 +108,17 @@ def find(turn_id: str) -> LoggedStream | None:
     tenant_id, key = context.current().tenant_id, owner()
     with _reached() as (redis, keys):
         head = redis.hgetall(keys.head(key, turn_id))
-    return LoggedStream(tenant_id, turn_id, key, head[_HOLDER], head[_REQUEST]) if head else None
+    return LoggedStream(tenant_id, turn_id, key, str(head[_HOLDER]), str(head[_REQUEST])) if head else None
 
 
 def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
     """Return the events of a stream of the caller after number `after`, in order."""
     with _reached() as (redis, keys):
-        entries = redis.xrange(keys.events(owner(), turn_id), min=_id(after + 1))
+        entries = redis.xrange(keys.events(owner(), turn_id), min=_id(after + 1)) or ()
     return tuple(
-        LoggedEvent(int(number.partition("-")[0]), fields["name"], json.loads(unseal(fields["data"])))
-        for number, fields in entries
+        LoggedEvent(int(str(entry_id).partition("-")[0]), str(fields["name"]), json.loads(unseal(str(fields["data"]))))
+        for entry_id, fields in entries
+        if fields
     )
 
 
@@ -138,7 +142,7 @@ def erase(subjects: Iterable[str]) -> None:
     tenant_id = context.current().tenant_id
     with _reached() as (redis, keys):
         for key in (Tenant(tenant_id, subject).key(_STREAM) for subject in subjects):
-            for turn_id in redis.smembers(keys.owned(key)):
+            for turn_id in map(str, redis.smembers(keys.owned(key))):
                 redis.delete(keys.head(key, turn_id), keys.events(key, turn_id))
             redis.delete(keys.owned(key))
 

@@ -126,7 +126,7 @@ class Desk:
 
 
 def unless_known(response: Response, known: str) -> Response:
-    """Return the page, or, if the browser has this version of it, an empty response that says so.
+    """Return the page, or an empty response with the status 304 if the browser has this version of it.
 
     :param known: the header `If-None-Match` of the request.
     """
