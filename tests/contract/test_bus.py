@@ -133,13 +133,11 @@ async def test_watchers_of_chats_read_again_after_an_outage(replica: Settings, o
     with acting_as(ACME), ExitStack() as watching:
         chat, all_chats = (watching.enter_context(fanout.watching(one)) for one in ("c1", None))
         with servers.redis_in(place):
-            while not is_live(replica):
-                await asyncio.sleep(0.05)
+            assert await asyncio.to_thread(eventually, lambda: is_live(replica))
             await changed(chat), await changed(all_chats)
             await asyncio.to_thread(announce)
             assert (await changed(chat), await changed(all_chats)) == (frozenset({"c1"}), frozenset({"c1"}))
-        while is_live(replica):
-            await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(eventually, lambda: not is_live(replica))
         await asyncio.to_thread(announce)
         with servers.redis_in(place):
             assert (await changed(chat), await changed(all_chats)) == (frozenset({"c1"}), frozenset({""}))
@@ -155,8 +153,7 @@ async def test_a_question_costs_no_query_while_notices_arrive(replica: Settings,
     statements: list[str] = []
     with servers.redis_in(place), acting_as(ACME):
         site = await asyncio.to_thread(sites.add, "Shop", ["*"])
-        while not is_live(replica):
-            await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(eventually, lambda: is_live(replica))
         await what_a_question_needs()
         engine = database.engine(replica)
         event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
