@@ -108,7 +108,9 @@ def pgbouncer(server: str) -> Iterator[Callable[[URL], URL]]:
             "pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n"
         )
         behind = {"host": str(place), "port": str(_BOUNCER_PORT)}
-        with _running([binary, "--quiet", place / "pgbouncer.ini"], lambda: _accepts(place, _BOUNCER_PORT)):
+        with _running(
+            [binary, "--quiet", place / "pgbouncer.ini"], lambda: _accepts(place, _BOUNCER_PORT, url.username)
+        ):
             yield lambda direct: direct.set(host="", port=None, query={**direct.query, **behind})
 
 
@@ -185,9 +187,9 @@ def _running(command: Sequence[str | Path], ready: Callable[[], bool]) -> Iterat
         process.wait(_PATIENCE_SECONDS)
 
 
-def _accepts(place: Path, port: int = 5432) -> bool:
+def _accepts(place: Path, port: int = 5432, user: str | None = "opora") -> bool:
     try:
-        psycopg.connect(host=str(place), port=port, user="opora", dbname="postgres").close()
+        psycopg.connect(host=str(place), port=port, user=user, dbname="postgres").close()
     except psycopg.OperationalError:
         return False
     return True

@@ -106,7 +106,8 @@ class _Link:
 
     def publish(self, channel: str, payload: str) -> None:
         """Send a notice to all other processes, or tell them later that they have missed some."""
-        if monotonic() < self._resting_until:
+        is_away = self._thread is not None and not self.is_live()
+        if is_away or monotonic() < self._resting_until:
             self._unsent = True
             return
         try:

@@ -131,7 +131,7 @@ def unless_known(response: Response, known: str) -> Response:
     :param known: the header `If-None-Match` of the request.
     """
     version = f'"{sha256(response.body).hexdigest()[:32]}"'
-    changed = response if version != known else Response(status_code=HTTPStatus.NOT_MODIFIED)
+    changed = response if version != known.removeprefix("W/") else Response(status_code=HTTPStatus.NOT_MODIFIED)
     changed.headers["ETag"] = version
     return changed
 
