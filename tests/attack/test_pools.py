@@ -104,6 +104,21 @@ def test_tests_of_a_slow_tool_hold_up_nobody(
     assert set(codes) == {200, 503}
 
 
+def test_question_files_hold_up_nobody(
+    victim: httpx.Client, attacker: httpx.Client, answered: Callable[[], bool]
+) -> None:
+    rows = "".join(f"question {number},fact\n" for number in range(50_000))
+    file = f"question,answer\n{rows}".encode()
+
+    def upload(_: int) -> int:
+        return attacker.post("/evaluation/questions/file?name=a.csv", content=file).status_code
+
+    with together(50, upload) as codes:
+        assert slowest(victim) < MOST_SECONDS
+        assert answered()
+    assert set(codes) == {200, 503}
+
+
 def test_a_flood_of_passwords_holds_up_nobody(
     server: Server, victim: httpx.Client, answered: Callable[[], bool]
 ) -> None:

@@ -4,7 +4,6 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import Query, Request
-from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from pipelines.ask.evaluation import questions, report
@@ -42,7 +41,7 @@ def router(evaluations: Evaluation) -> OpenRouter:
         request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
     ) -> dict[str, object]:
         """Add the questions of a CSV or XLSX file, sent as the body. Reports invalid rows and adds the rest."""
-        uploaded = await run_in_threadpool(questions.upload, name, await request.body())
+        uploaded = await questions.receive(name, await request.body())
         return questions.upload_as_json(uploaded)
 
     @endpoints.delete(f"{_QUESTIONS}/{{question_id}}", status_code=HTTPStatus.NO_CONTENT)

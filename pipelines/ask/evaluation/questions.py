@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
@@ -9,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints,
 from components.ingest.sandbox import Answer, Form, Workers
 from components.language.normalise import clean
 from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines, without_guard
+from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.desk import evaluation_questions
 from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
@@ -25,7 +28,12 @@ _NAMES: Mapping[Column, frozenset[str]] = {
 }
 _YES = frozenset({"yes", "y", "true", "1", "x", "+", "да", "истина", "х"})
 _NO = frozenset({"", "no", "n", "false", "0", "-", "нет", "ложь"})
-_WORKERS = Workers(workers=1)
+MOST_FAULTS = 200
+"""Rows of a file that are reported as wrong; the others are left out."""
+_FILES, _OF_TENANT = 2, 2
+"""Files that are read at once, one of each tenant; accepted files of a tenant."""
+_WORKERS = Workers(workers=_FILES)
+_READING = Pool("question-files", _FILES, turns=1)
 
 _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
@@ -60,7 +68,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """The outcome of an upload: what was stored, and the rows that were not."""
+    """The outcome of an upload: the stored questions, and the first rows that were not stored."""
 
     stored: Stored
     faults: tuple[Fault, ...]
@@ -90,6 +98,14 @@ def add(forms: Iterable[QuestionForm]) -> Stored:
     return evaluation_questions.save([checked(form) for form in forms])
 
 
+async def receive(name: str, data: bytes) -> Upload:
+    """Run `upload` in a thread that no other request needs.
+
+    :raises Busy: files of the tenant are being read.
+    """
+    return await _READING.run({context.current().tenant_id: _OF_TENANT}, partial(upload, name, data))
+
+
 def upload(name: str, data: bytes) -> Upload:
     """Add the questions of a CSV or XLSX file. Rows with a fault are returned, all others are stored.
 
@@ -109,12 +125,14 @@ def upload(name: str, data: bytes) -> Upload:
             continue
         try:
             question = _question(cells)
-            if len(known | {normalised(question.question)}) > MOST:
+            key = normalised(question.question)
+            if key not in known and len(known) >= MOST:
                 raise Invalid("evaluation_questions_too_many", limit=MOST)
-            known.add(normalised(question.question))
+            known.add(key)
             good.append(question)
         except Invalid as refused:
-            faults.append(Fault(row.number, cells["question"][:200], refused.code))
+            if len(faults) < MOST_FAULTS:
+                faults.append(Fault(row.number, cells["question"][:200], refused.code))
     return Upload(evaluation_questions.save(good), tuple(faults))
 
 

@@ -104,21 +104,18 @@ def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
         async with request.form(max_files=1, max_fields=5) as form:
             file = form.get("file")
             name, data = (file.filename or "", await file.read()) if isinstance(file, UploadFile) else ("", b"")
-        return await run_in_threadpool(_uploaded, desk, name, data)
+        try:
+            if not name:
+                raise Invalid("evaluation_file_missing")
+            uploaded = await questions.receive(name, data)
+        except OporaError as refused:
+            return await run_in_threadpool(_questions, desk, fault=refused)
+        return await run_in_threadpool(_questions, desk, uploaded=uploaded)
 
     @endpoints.post(f"{_QUESTIONS}/remove")
     def remove(question: Annotated[list[str], Form(max_length=MOST)]) -> Response:
         evaluation_questions.remove(question)
         return back_to(_QUESTIONS)
-
-
-def _uploaded(desk: Desk, name: str, data: bytes) -> Response:
-    if not name:
-        return _questions(desk, fault=Invalid("evaluation_file_missing"))
-    try:
-        return _questions(desk, uploaded=questions.upload(name, data))
-    except OporaError as refused:
-        return _questions(desk, fault=refused)
 
 
 def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError | None = None) -> Response:
