@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
+from email.policy import EmailPolicy
 from email.utils import parseaddr
 from hashlib import sha256
 from typing import Literal, TypeAlias
@@ -29,6 +29,11 @@ LONGEST = 2_000
 """Characters of an answer that are kept, as of a message in the chat."""
 
 Kind: TypeAlias = Literal["answer", "bounce", "automatic", "foreign", "empty", "unreadable"]
+
+_LONGEST_HEADER = 500
+"""Characters of a header that are read. The standard library parses addresses and parameters in quadratic time."""
+_THREAD = frozenset({"references", "in-reply-to"})
+"""Headers with a chain of references, which may be long; these are read in linear time."""
 
 _BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
 _ROBOTS = re.compile(r"(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply)@", re.IGNORECASE)
@@ -61,6 +66,18 @@ class Incoming:
     digest: str = ""
 
 
+class _Policy(EmailPolicy):
+    """Reads only the beginning of each header, also of the parts of an e-mail."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """Return the name and the value of a header."""
+        name, value = super().header_source_parse(sourcelines)
+        return name, value if name.lower() in _THREAD else value[:_LONGEST_HEADER]
+
+
+_POLICY = _Policy()
+
+
 def read(raw: bytes, own_address: str) -> Incoming:
     """Read an e-mail; never raises for what is in it.
 
@@ -74,7 +91,7 @@ def read(raw: bytes, own_address: str) -> Incoming:
 
 
 def _read(raw: bytes, own_address: str) -> Incoming:
-    message = message_from_bytes(raw, policy=default)
+    message = message_from_bytes(raw, policy=_POLICY)
     references = mail.references(f"{message.get('References', '')} {message.get('In-Reply-To', '')}")
     if message.get_content_type() == "multipart/report":
         # The e-mail that came back is part of the report.
