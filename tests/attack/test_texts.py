@@ -1,11 +1,26 @@
 """Short texts that once took many seconds: nothing else is computed in the process meanwhile."""
 
+from pathlib import Path
 from time import process_time
 
 import pytest
+from markupsafe import Markup
+from starlette.testclient import TestClient
 
+import app
 from components.answer.utterances import _END
 from components.understand.parts import parts_of
+from evaluation.benchmarks.attacks import SHOP
+from pipelines.ask.chats.incoming import read
+from settings import Settings
+from tenants.access.tokens import issue
+from tenants.accounts.registry import Registry
+from tenants.chats import mail, sites
+from tenants.chats.mail import Reference
+from tenants.core.context import Tenant, acting_as
+from tests.attack.attacking import ATTACKER
+from tests.service.serving import ALL_SCOPES, in_force
+from ui.help import pages
 
 MOST_SECONDS = 1.0
 QUESTION = 2_000
@@ -23,3 +38,38 @@ def test_blank_lines_of_a_model_take_no_time(unit: str) -> None:
     started_at = process_time()
     assert _END.search(f"Да.{unit * QUESTION}") is None
     assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize("header", ["From", "Content-Type", "Content-Disposition", "Content-Transfer-Encoding"])
+@pytest.mark.parametrize("unit", ['"', ",", ";", "\\"])
+def test_a_long_header_of_an_email_takes_no_time(header: str, unit: str) -> None:
+    reference = mail.message_id(Reference("acme", "a" * 24, "b" * 32), "msg_1", "shop.example")
+    fields = {"From": "anna@example.com", "References": reference, "Content-Type": "text/plain; a=b"}
+    fields[header] = f"{fields.get(header, 'a; b=')}{unit * 40_000}"
+    raw = "".join(f"{name}: {value}\r\n" for name, value in fields.items()) + "\r\nThanks."
+    started_at = process_time()
+    read(raw.encode(), "help@shop.example")
+    assert process_time() - started_at < MOST_SECONDS
+
+
+def test_an_article_is_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installation = Settings(data_dir=tmp_path)
+    Registry(installation).add(ATTACKER)
+    rendered: list[str] = []
+    render = pages._html
+
+    def counted(markdown: str) -> Markup:
+        rendered.append(markdown)
+        return render(markdown)
+
+    monkeypatch.setattr(pages, "_html", counted)
+    token = issue(installation, ATTACKER, scopes=ALL_SCOPES, subject="anna", ttl_seconds=600)
+    document = {"doc_id": "table", "title": "Table", "text": f"|a|b|\n|-|-|\n{'|x|y|' * 100}\n"}
+    with in_force(installation), TestClient(app.create_app(installation)) as client:
+        with acting_as(Tenant(ATTACKER, "admin")):
+            sites.add("help", [SHOP], key="site_help")
+        headers = {"Authorization": f"Bearer {token}"}
+        assert client.post("/ingest/run", json={"documents": [document]}, headers=headers).is_success
+        for _ in range(3):
+            assert "<td>" in client.get("/help/site_help/table").text
+    assert len(rendered) == 1

@@ -4,7 +4,9 @@ Threats and defences:
 
 - a page that shows more than a chat of the site: only published documents appear, and none if visitors must sign in;
 - markup in an article: the rendered Markdown has no HTML and no links;
-- a script that copies pages or votes: both are rate-limited by address.
+- a script that copies pages or votes: both are rate-limited by address;
+- articles that take seconds to render, such as tables of thousands of rows: a tenant has few threads for its articles,
+  questions go first, and what was rendered is cached.
 """
 
 from asyncio import to_thread
@@ -16,20 +18,24 @@ from typing import Annotated, Literal
 from fastapi import Form, Header, Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.texts import day, text
+from components.retrieve.cache import TenantLruCache
 from pipelines import problems
-from pipelines.ask.help_centre import Group, HelpCentre
+from pipelines.ask.help_centre import Group, HelpArticle, HelpCentre
 from pipelines.ask.help_links import article_key, path_of
 from pipelines.connections import limited_as
+from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.accounts import registry
 from tenants.chats import sites
 from tenants.chats.sites import Site
+from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound, OporaError, RateLimited
 from ui.assets import Asset, sent
@@ -51,6 +57,22 @@ _PAGE = 100
 """Articles per group on its own page."""
 
 
+_RENDERING, _OF_TENANT, _WAITING = 4, 2, 50
+"""Articles that are rendered at once, those of one tenant, and those of one tenant with the waiting ones."""
+_RENDERED = 200
+"""Rendered articles in memory, of all tenants together."""
+_LARGEST_RENDERED = 1_000_000
+"""Characters of HTML of an article that is cached."""
+
+
+def _read_inline(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline":
+            fairness.yield_to_questions()
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
 _HERE = Path(__file__).parent
 # Articles' Markdown has no emphasis, links or HTML at this point: anything that looks like it is text.
 _MARKDOWN = (
@@ -59,6 +81,7 @@ _MARKDOWN = (
     .disable(["code", "blockquote", "hr", "reference", "heading", "lheading", "html_block"])
     .disable(["emphasis", "link", "image", "autolink", "html_inline", "entity", "escape"])
 )
+_MARKDOWN.core.ruler.at("inline", _read_inline)
 
 
 def router(limiter: RateLimiter) -> OpenRouter:
@@ -92,7 +115,7 @@ def router(limiter: RateLimiter) -> OpenRouter:
 
     @endpoints.get(_ARTICLE, include_in_schema=False)
     async def read(request: Request, site: str, article: str, thanks: Annotated[bool, Query()] = False) -> Response:
-        return await pages.shown(request, site, partial(pages.read, article, thanks=thanks))
+        return await pages.shown(request, site, partial(pages.read, article, thanks=thanks), slow=True)
 
     @endpoints.post(_ARTICLE, include_in_schema=False)
     async def vote(
@@ -112,6 +135,8 @@ class _Pages:
     def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
         self._centre = HelpCentre()
+        self._rendering = Pool("help-articles", _RENDERING, turns=_OF_TENANT)
+        self._rendered: TenantLruCache[tuple[Markup, ...]] = TenantLruCache(_RENDERED)
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"),
             autoescape=True,
@@ -119,15 +144,21 @@ class _Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters["markdown"] = _html
         self._templates.globals["style"] = f"{_STYLE}?{Asset.read(_HERE / 'help.css').digest[:12]}"
 
     async def shown(
-        self, request: Request, key: str, view: Callable[[Site], Response], limits: Mapping[str, int] | None = None
+        self,
+        request: Request,
+        key: str,
+        view: Callable[[Site], Response],
+        limits: Mapping[str, int] | None = None,
+        *,
+        slow: bool = False,
     ) -> Response:
         """Return the view of a site, or an error page.
 
         :param limits: uses per minute, in addition to the limit on reading.
+        :param slow: the view may take seconds.
         """
         site = None
         try:
@@ -137,7 +168,8 @@ class _Pages:
             with acting_as(Tenant(site.tenant_id, "")):
                 await self._limiter.admit_each(_reading_limits(site, limited_as(request)) | dict(limits or {}))
                 await registry.admitted()
-                return await to_thread(view, site)
+                work = partial(view, site)
+                return await (self._rendering.run({site.tenant_id: _WAITING}, work) if slow else to_thread(work))
         except OporaError as error:
             return self._refused(error, site)
 
@@ -170,7 +202,19 @@ class _Pages:
         """Render an article."""
         article = self._centre.article(key)
         titled = [one for one in article.sections if one.section.title]
-        return self._page(site, "article.html", article=article, contents=titled, thanks=thanks)
+        sections = list(zip(article.sections, self._texts(article), strict=True))
+        return self._page(site, "article.html", article=article, sections=sections, contents=titled, thanks=thanks)
+
+    def _texts(self, article: HelpArticle) -> tuple[Markup, ...]:
+        """Return the text of each section as HTML."""
+        record = article.record
+        key = self._rendered.key(record.doc_id, record.version, record.content_hash)
+        texts = self._rendered.get(key)
+        if texts is None:
+            texts = tuple(_html(one.section.markdown) for one in article.sections)
+            if sum(map(len, texts)) <= _LARGEST_RENDERED:
+                self._rendered.put(key, texts)
+        return texts
 
     def vote(self, key: str, site: Site, *, helpful: bool) -> Response:
         """Count a vote and return to its article."""
