@@ -20,7 +20,11 @@ class Asset:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Load the file at `path`."""
-        body = path.read_bytes()
+        return cls.of(path.read_bytes())
+
+    @classmethod
+    def of(cls, body: bytes) -> Self:
+        """Compress the content of a file."""
         return cls(body, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:24])
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Header
 from fastapi.openapi.utils import get_openapi
 from jinja2 import Environment, FileSystemLoader
 from pydantic import BaseModel
@@ -19,12 +19,14 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ingest.contract import IngestRequest
 from pipelines.routes import OpenRouter, Route
 from ui.api import mcp_tool
+from ui.assets import Asset, sent
 
 _LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
 """Rate-limited routes, besides questions."""
 
 _REFS = "#/components/schemas/{model}"
 _SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_CACHE = "no-cache"
 _DESCRIPTION = "Answers from a company's knowledge base, cited and checked."
 
 Json: TypeAlias = dict[str, Any]  # A decoded JSON document.
@@ -62,20 +64,34 @@ class ApiDocs:
         self._app, self._open = app, routes
 
     def router(self) -> OpenRouter:
-        """Return the endpoints. Plain functions, so that FastAPI builds the document in a thread."""
+        """Return the endpoints. Plain functions, so that FastAPI builds the document in a thread, once."""
         endpoints = OpenRouter(None, tags=["documentation"])
 
         @endpoints.get("/openapi.json")
-        def describe() -> Response:
+        def describe(
+            accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
+        ) -> Response:
             """Return the OpenAPI description of this API."""
-            return JSONResponse(self.document)
+            return sent(self._json, "application/json", _CACHE, accept_encoding, if_none_match)
 
         @endpoints.get("/docs", response_class=HTMLResponse)
-        def show() -> Response:
+        def show(
+            accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
+        ) -> Response:
             """Return the description as a web page."""
-            return HTMLResponse(_page(self.document), headers={"Content-Security-Policy": _SECURITY})
+            page = sent(self._html, "text/html", _CACHE, accept_encoding, if_none_match)
+            page.headers["Content-Security-Policy"] = _SECURITY
+            return page
 
         return endpoints
+
+    @cached_property
+    def _json(self) -> Asset:
+        return Asset.of(JSONResponse(self.document).body)
+
+    @cached_property
+    def _html(self) -> Asset:
+        return Asset.of(_page(self.document).encode())
 
     @cached_property
     def document(self) -> Json:
