@@ -1,0 +1,69 @@
+"""Reads of one tenant's staff leave the threads to others."""
+
+import asyncio
+from asyncio import Event, Semaphore, wait_for
+
+import httpx
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pipelines.reads import MOST_READS
+from tests.unit.pipelines.test_gate import gate_of
+
+PATH = "/things/exact"
+
+
+def client_of(app: ASGIApp, tenant_id: str) -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {tenant_id}:ask"}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gate", headers=headers)
+
+
+async def test_reads_of_one_tenant_take_turns() -> None:
+    go, begun, computing = Event(), Semaphore(0), 0
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal computing
+        computing += 1
+        begun.release()
+        await go.wait()
+        await PlainTextResponse("")(scope, receive, send)
+
+    gate = gate_of(slow)
+    async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
+        reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(40)]
+        other = asyncio.create_task(victim.get(PATH))
+        for _ in range(MOST_READS + 1):
+            await wait_for(begun.acquire(), 5)
+        assert computing == MOST_READS + 1
+        go.set()
+        assert {response.status_code for response in await asyncio.gather(*reads, other)} == {200}
+
+
+async def test_a_client_that_takes_nothing_holds_no_turn() -> None:
+    taken, offered = Event(), Semaphore(0)
+
+    async def streamed(scope: Scope, receive: Receive, send: Send) -> None:
+        await StreamingResponse(iter(["a", "b"]))(scope, receive, send)
+
+    gate = gate_of(streamed)
+
+    def request(tenant_id: str) -> Scope:
+        headers = [(b"authorization", f"Bearer {tenant_id}:ask".encode())]
+        return {"type": "http", "method": "GET", "path": PATH, "query_string": b"", "headers": headers}
+
+    async def receive() -> Message:
+        await Event().wait()
+        return {}
+
+    async def send_slowly(message: Message) -> None:
+        offered.release()
+        await taken.wait()
+
+    stuck = [asyncio.create_task(gate(request("mallory"), receive, send_slowly)) for _ in range(2 * MOST_READS)]
+    for _ in stuck:
+        await wait_for(offered.acquire(), 5)
+    async with client_of(gate, "mallory") as own:
+        response = await wait_for(own.get(PATH), 5)
+    assert response.text == "ab"
+    taken.set()
+    await asyncio.gather(*stuck)
