@@ -22,6 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import bodies, pages, problems
+from pipelines.reads import Read, Reads
 from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
 from tenants.access.quotas import RateLimiter, RefusalLimiter
@@ -125,6 +126,7 @@ class Gate:
         self.refusals = RefusalLimiter(refusals_per_minute)
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
+        self.reads = Reads()
         self.routes = RouteTable(routes)
         self.verify = verify
         self.visitors = visitors
@@ -185,6 +187,7 @@ class _GatedRequest:
         self.status = 0
         self.streaming = False
         self.replacement: OporaError | None = None
+        self.read: Read | None = None
 
     async def run(self) -> None:
         started = perf_counter()
@@ -299,11 +302,17 @@ class _GatedRequest:
             receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
+        if route.method == "GET" and self.caller is not _ANYBODY and self.caller.scopes != {VISIT}:
+            self.read = self.gate.reads.of(self.caller.tenant_id)
+            await self.read.begin()
         fault: Exception | None = None
         try:
             await self.gate.app(self.scope, receive, self._send_response)
         except ExceptionGroup as group:
             fault = _cause(group)
+        finally:
+            if self.read is not None:
+                self.read.end()
         if fault is not None:
             raise fault
 
@@ -317,7 +326,7 @@ class _GatedRequest:
         of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
         self.gate.refusals.check(of_caller)
         try:
-            body = await self._read_bounded(limit)
+            body = bodies.json_without_nul(await self._read_bounded(limit))
             self.scope[bodies.PARSED] = await bodies.parsed(model, body)
         except CallerError:
             self.gate.refusals.count(of_caller)
@@ -327,7 +336,7 @@ class _GatedRequest:
     async def _read_form(self, limit: int) -> bytes:
         """Read the whole body of a form."""
         bodies.check_media(self.headers, "application/x-www-form-urlencoded")
-        return await self._read_bounded(limit)
+        return bodies.form_without_nul(await self._read_bounded(limit))
 
     async def _receive_files(self, limit: int, signed_in: SignedIn) -> Receive:
         """Read a form with files just far enough to verify that a page of this session sent it.
@@ -398,12 +407,14 @@ class _GatedRequest:
             else:
                 self.status = status
                 self.streaming = kind.startswith(_EVENTS)
+                if self.streaming and self.read is not None:
+                    self.read.end()
             if is_page:
                 MutableHeaders(raw=message.setdefault("headers", [])).update(pages.HEADERS)
         elif not message.get("more_body", False):
             self.streaming = False
         if self.replacement is None:
-            await self.send(message)
+            await (self.read.send(self.send, message) if self.read is not None else self.send(message))
 
     async def _refuse(self, error: OporaError) -> None:
         if self.streaming:

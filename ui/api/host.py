@@ -23,7 +23,7 @@ from pipelines.routes import Route
 from settings import Settings
 from tenants.core.errors import trail
 from ui.api.mcp_tool import PATH as MCP_PATH
-from ui.api.mcp_tool import McpEndpoint
+from ui.api.mcp_tool import McpEndpoint, McpMessage
 
 if TYPE_CHECKING:
     from loguru import Message
@@ -111,7 +111,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
         Route("GET", "/v1/models", scope="ask"),
         Route("POST", "/v1/chat/completions", scope="ask", body=ChatRequest, limit=limit),
-        Route("POST", MCP_PATH, scope="ask", limit=limit),
+        Route("POST", MCP_PATH, scope="ask", body=McpMessage, limit=limit),
     )
 
 

@@ -17,7 +17,7 @@ from mcp.types import (
     ServerResult,
     TextContent,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
@@ -30,6 +30,10 @@ PATH = "/mcp"
 
 _List: TypeAlias = Callable[[ListToolsRequest], Awaitable[ServerResult]]
 _Call: TypeAlias = Callable[[CallToolRequest], Awaitable[ServerResult]]
+
+
+class McpMessage(BaseModel):
+    """Message of JSON-RPC. The gate checks that it is an object, and how deep; the MCP server checks the rest."""
 
 
 class McpEndpoint:
