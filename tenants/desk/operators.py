@@ -226,6 +226,11 @@ def authenticate(login: str, password: str, company: str = "") -> Operator:
     return operator_of(matching)
 
 
+def place_of(company: str) -> str:
+    """Return the tenant that `authenticate` looks in first; empty for the installation."""
+    return _places(company)[0] or ""
+
+
 def check_password(operator: Operator, password: str) -> None:
     """Raise `Unauthenticated`, `sign_in_failed`, unless this is the operator's password."""
     row = _find(operator.login, operator.tenant_id)

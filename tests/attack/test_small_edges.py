@@ -12,24 +12,30 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import event
+from starlette.testclient import TestClient
 
+import app
 from components.ingest.fetch import is_public
 from evaluation.benchmarks.attacks import SHOP
+from pipelines.pages import SIGN_IN
 from settings import Settings
 from tenants.access import installation as secrets
 from tenants.access.keys import signing_key
+from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.chain import GENESIS, Head, Verification
 from tenants.chats import conversations, sites
 from tenants.chats.conversations import PastTurn
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError
+from tenants.desk import operators
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.work import claims, idempotency
 from tenants.work.claims_postgres import PostgresClaims
 from tests import servers
 from tests.attack.attacking import ATTACKER, VICTIM
+from tests.desk import SAME_ORIGIN
 from tests.service.serving import Server, in_force, problem
 from ui.api import records
 
@@ -103,6 +109,36 @@ def test_replicas_that_sign_with_other_keys_do_not_start(tmp_path: Path, shared:
     given = replica("second", "a key that both of these replicas have")
     with in_force(given):
         secrets.check_secrets(given)
+
+
+@pytest.fixture
+def single(tmp_path: Path, shared: str) -> Iterator[TestClient]:
+    """A service on PostgreSQL whose only operators are those of one tenant."""
+    settings = Settings(data_dir=tmp_path, database_url=shared, sign_ins_per_minute=2)
+    with in_force(settings):
+        Registry(settings).add(VICTIM)
+        with acting_as(Tenant(VICTIM, "admin")):
+            sites.add("site", [SHOP], key="site_single")
+            operators.add("anna", "river of snow 42", role="admin")
+        with TestClient(app.create_app(settings)) as client:
+            yield client
+
+
+def test_a_body_with_a_null_byte_is_no_fault_of_ours(single: TestClient) -> None:
+    refused = single.post("/widget/sessions", json={"site": "a\0"}, headers={"Origin": SHOP})
+    assert refused.status_code == 404
+    session = single.post("/widget/sessions", json={"site": "site_single"}, headers={"Origin": SHOP}).json()
+    headers = {"Authorization": f"Bearer {session['token']}"}
+    chat = single.post("/chats", json={}, headers=headers).json()["chat_id"]
+    assert single.post(f"/chats/{chat}/consent", json={"text": "Yes\0"}, headers=headers).status_code == 204
+
+
+def test_a_sign_in_counts_however_its_company_is_given(single: TestClient) -> None:
+    def sign_in(company: str) -> int:
+        form = {"login": "anna", "password": "wrong", "company": company}
+        return single.post(SIGN_IN, data=form, headers=SAME_ORIGIN).status_code
+
+    assert [sign_in(company) for company in ("", VICTIM, "", VICTIM)] == [401, 401, 429, 429]
 
 
 def test_the_write_of_one_tenant_leaves_what_is_loaded_for_another() -> None:

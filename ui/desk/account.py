@@ -216,10 +216,12 @@ def _set_password(operator: Operator, password: str) -> None:
 
 
 async def _admit(limiter: RateLimiter, most: int, login: str, address: str, company: str) -> None:
+    # Where only one tenant has operators, its name may be left out, and both spellings are one account.
+    place = await asyncio.to_thread(operators.place_of, company)
     with acting_as(_NO_TENANT):
         await limiter.admit_each(
             {
-                f"sign-in as {operators.normal_login(login)} of {company}": most,
+                f"sign-in as {operators.normal_login(login)} of {place}": most,
                 f"sign-ins from {address}": most * _ATTEMPTS_OF_ADDRESS,
             }
         )
