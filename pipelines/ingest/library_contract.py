@@ -28,6 +28,8 @@ from tenants.knowledge.edges import Edge
 from tenants.knowledge.versions import DocumentVersion
 
 MAX_LISTED = 500
+MAX_VERSION = 2**31 - 1
+"""Largest number of the column."""
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 _Word = Annotated[str, StringConstraints(max_length=200)]
@@ -79,7 +81,9 @@ class DocumentQuery(_Request):
     include: str = Field(
         "", pattern=r"^((text|chunks|omitted|versions|edges)(,|$))*$", description="Parts, joined by commas."
     )
-    version: int | None = Field(None, ge=1, description="Which version's text; None: that of the one in force.")
+    version: int | None = Field(
+        None, ge=1, le=MAX_VERSION, description="Which version's text; None: that of the one in force."
+    )
 
     def parts(self) -> frozenset[str]:
         """Return the parts that were named."""
@@ -106,7 +110,7 @@ class Properties(_Request):
 class DocumentChange(Properties):
     """A change of one document: restore another version, set properties, or both in this order."""
 
-    version: Annotated[StrictInt, Field(ge=1)] | None = None
+    version: Annotated[StrictInt, Field(ge=1, le=MAX_VERSION)] | None = None
 
     def changes(self) -> dict[str, Json]:
         """Return the properties that were named."""

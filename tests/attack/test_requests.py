@@ -68,3 +68,22 @@ def test_a_changed_address_is_not_sent_the_secret(attacker: httpx.Client, slow_t
     ask_tool(7_654_322, description="Где накладная с этим номером")
     ask_tool(7_654_323, url=f"{slow_tool.url}elsewhere")
     assert slow_tool.secrets == ["secret", "secret", None]
+
+
+def test_nested_json_is_the_callers_mistake(attacker: httpx.Client) -> None:
+    nested = b'{"a":' * 2_000 + b"1" + b"}" * 2_000
+    problem(attacker.post("/mcp", content=nested, headers={"Content-Type": "application/json"}), 400, "malformed_body")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/playground", {"question": " "}),
+        ("POST", "/playground", {"question": "E20?", "locale": "x"}),
+        ("PATCH", "/documents/errors.md", {"version": 2**63}),
+    ],
+)
+def test_a_value_out_of_range_is_the_callers_mistake(
+    attacker: httpx.Client, method: str, path: str, body: dict[str, object]
+) -> None:
+    assert attacker.request(method, path, json=body).status_code == 422
