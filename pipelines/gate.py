@@ -303,7 +303,7 @@ class _GatedRequest:
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
         if route.method == "GET" and self.caller is not _ANYBODY and self.caller.scopes != {VISIT}:
-            self.read = self.gate.reads.of(self.caller.tenant_id)
+            self.read = self.gate.reads.read_of(self.caller.tenant_id)
             await self.read.begin()
         fault: Exception | None = None
         try:

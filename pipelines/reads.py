@@ -19,7 +19,7 @@ class Reads:
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, Semaphore] = WeakValueDictionary()
 
-    def of(self, tenant_id: str) -> "Read":
+    def read_of(self, tenant_id: str) -> "Read":
         """Return a read of a tenant that has not begun."""
         return Read(self._turns.setdefault(tenant_id, Semaphore(MOST_READS)))
 

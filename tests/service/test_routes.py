@@ -470,6 +470,13 @@ def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) ->
     assert answers["schema"] == {"$ref": "#/components/schemas/TurnAnswer"}
 
 
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
+def test_the_description_is_sent_once(anybody: httpx.Client, path: str) -> None:
+    first = anybody.get(path)
+    again = anybody.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
 def test_the_docs_page_makes_no_external_requests(anybody: httpx.Client) -> None:
     page = anybody.get("/docs")
     assert page.headers["content-type"].startswith("text/html")

@@ -87,11 +87,11 @@ class ApiDocs:
 
     @cached_property
     def _json(self) -> Asset:
-        return Asset.of(JSONResponse(self.document).body)
+        return Asset.from_body(bytes(JSONResponse(self.document).body))
 
     @cached_property
     def _html(self) -> Asset:
-        return Asset.of(_page(self.document).encode())
+        return Asset.from_body(_page(self.document).encode())
 
     @cached_property
     def document(self) -> Json:

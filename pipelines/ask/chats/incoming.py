@@ -13,7 +13,7 @@ from email.message import EmailMessage
 from email.policy import EmailPolicy
 from email.utils import parseaddr
 from hashlib import sha256
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from lxml import etree
 from lxml.etree import LxmlError
@@ -91,7 +91,7 @@ def read(raw: bytes, own_address: str) -> Incoming:
 
 
 def _read(raw: bytes, own_address: str) -> Incoming:
-    message = message_from_bytes(raw, policy=_POLICY)
+    message = cast("EmailMessage", message_from_bytes(raw, policy=_POLICY))
     references = mail.references(f"{message.get('References', '')} {message.get('In-Reply-To', '')}")
     if message.get_content_type() == "multipart/report":
         # The e-mail that came back is part of the report.
