@@ -15,14 +15,14 @@ from tenants.storage import database
 from tests import servers
 from tests.service.serving import in_force
 
-BEFORE_INDEXES = "0013"
-TABLE = "LOCK TABLE audit_contents IN ROW EXCLUSIVE MODE"
-"""Lock that every writer of turns takes."""
+BEFORE_INDEXES = "0027"
+TABLE = "LOCK TABLE chats IN ROW EXCLUSIVE MODE"
+"""Lock that every writer of messages takes."""
 
 
 @pytest.fixture
 def old(postgres_url: str, tmp_path: Path) -> Iterator[Settings]:
-    """A database in use, before a migration that builds an index over all turns."""
+    """A database in use, before a migration that builds indexes over all chats."""
     with servers.own_database(postgres_url) as url:
         target = create_engine(url)
         with target.begin() as connection:
@@ -44,7 +44,7 @@ def test_replicas_write_while_an_index_is_built(old: Settings) -> None:
         writer.execute(TABLE)
         upgrade = pool.submit(database.migrate, old)
         with psycopg.connect(address, autocommit=True) as admin:
-            building = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%audit_contents%'"
+            building = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%chats%'"
             while admin.execute(building + " AND state = 'active'").fetchone() != (1,):
                 assert not upgrade.done()
                 Event().wait(0.05)
@@ -53,13 +53,13 @@ def test_replicas_write_while_an_index_is_built(old: Settings) -> None:
                 admin.execute(TABLE)
         writer.rollback()
         assert upgrade.result(60) == (BEFORE_INDEXES, database.HEAD)
-        valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_pg_audit_contents_text'::regclass"
+        valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_chats_assignee'::regclass"
         assert writer.execute(valid).fetchall() == [(True,)]
 
 
 def test_an_upgrade_goes_on_where_it_was_interrupted(old: Settings) -> None:
     def interrupt(*executed: object) -> None:
-        if "CREATE TABLE invitations" in str(executed[2]):
+        if "DROP TABLE upload_pieces" in str(executed[2]):
             raise KeyboardInterrupt
 
     event.listen(Engine, "before_cursor_execute", interrupt)
@@ -68,4 +68,4 @@ def test_an_upgrade_goes_on_where_it_was_interrupted(old: Settings) -> None:
             database.migrate(old)
     finally:
         event.remove(Engine, "before_cursor_execute", interrupt)
-    assert database.migrate(old) == ("0017", database.HEAD)
+    assert database.migrate(old) == ("0031", database.HEAD)
