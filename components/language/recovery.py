@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.language.keyboard import layout
-from components.language.spelling import Speller, spelling
+from components.language.spelling import spelling
 from components.language.transliteration import transliterations
 from components.language.vocabulary import Vocabulary, is_frequent
 from components.language.words import words
 
 __all__ = [
     "Recovered",
-    "Speller",
     "Vocabulary",
     "layout",
     "recover",

@@ -1,7 +1,6 @@
 """Corrects typing errors against the words that a knowledge base uses."""
 
 import math
-from collections.abc import Collection, Mapping
 
 from components.language.dictionary import is_word
 from components.language.letters import is_shouted, letters
@@ -17,21 +16,6 @@ _NEGATING = ("не", "ни", "un", "in", "im", "il", "ir", "a")
 _ERROR = 6.5  # price of one typing error
 _FIRST_LETTER = 3.0  # and of one in the first letter, which people seldom miss
 _UNSEEN = 1.0  # price of a right word that the knowledge base happens not to use
-
-
-class Speller:
-    """Corrects typing errors by the given words: `spelling` with a custom vocabulary.
-
-    :param words: folded word to the number of passages that hold it; kept, not copied.
-    :param stems: the stems of those words; found when not given.
-    """
-
-    def __init__(self, words: Mapping[str, int], stems: Collection[str] | None = None) -> None:
-        self._vocabulary = Vocabulary(words, stems)
-
-    def correct(self, text: str) -> str | None:
-        """Return `text` with its misspelt words corrected, or None if there is nothing to correct."""
-        return spelling(text, self._vocabulary)
 
 
 def spelling(text: str, vocabulary: Vocabulary) -> str | None:

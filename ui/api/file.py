@@ -15,8 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
-from pipelines.ask.chats.conversations import Conversations
-from pipelines.ask.chats.limits import admit_message, file_limit
+from pipelines.ask.chats.conversations import Conversations, file_limit
 from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
 from pipelines.routes import OpenRouter, opens
@@ -82,7 +81,7 @@ def router(conversations: Conversations) -> OpenRouter:
         """Store a file for a message: an image, PDF, DOCX, XLSX, CSV or text, recognized by content. It is scanned
         first.
         """
-        await admit_message(conversations, chat.chat_id)
+        await conversations.admit_message(chat.chat_id)
         limit = await to_thread(_limit, chat.site)
         declared = request.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit + _FORM_BYTES:

@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.language.texts import text
-from pipelines.ask.chats.limits import file_limit
+from pipelines.ask.chats.conversations import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import Staffing, staffing

@@ -21,7 +21,6 @@ from pipelines.ask.chats.contract import (
 )
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.events import EVENT_NAMES, ChatEvents
-from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.connections import address_of
 from pipelines.routes import OpenRouter, opens
@@ -151,7 +150,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @opens(limit=_BODY_BYTES, per_minute=60)
     async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
         """Send a message. While the assistant has the chat, its answer arrives on the chat's event stream."""
-        await admit_message(conversations, chat_id)
+        await conversations.admit_message(chat_id)
         posted = await conversations.post(chat_id, body.text, client_id=body.client_id, file_id=body.file_id)
         return await to_thread(posted_answer, posted)
 
@@ -159,7 +158,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @opens(limit=_BODY_BYTES, per_minute=30)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
         """Edit a message, while the assistant has the chat. Later messages are superseded."""
-        await admit_message(conversations, chat_id)
+        await conversations.admit_message(chat_id)
         posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
         return await to_thread(posted_answer, posted)
 
@@ -167,7 +166,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @opens(per_minute=30)
     async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
         """Regenerate an answer, while the assistant has the chat. Later messages are superseded."""
-        await admit_message(conversations, chat_id)
+        await conversations.admit_message(chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
 
     @endpoints.post(f"{_ONE}/branch", status_code=201)

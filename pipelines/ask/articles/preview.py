@@ -13,16 +13,16 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from components.ingest.document import SourceDocument
 from components.language.words import stems
 from components.turn import SHOWN
-from pipelines.ask.articles.source import source_of
 from pipelines.ask.replay import Replay, Trial, VisibleResult
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.article import ArticleIngest
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.core import fairness
-from tenants.desk.articles import Article
+from tenants.desk.articles import ORIGIN, Article
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Asking
 
@@ -122,6 +122,19 @@ class _Candidate:
     question: str = ""
     gap_id: str = ""
     record: Record | None = None
+
+
+def source_of(article: Article) -> SourceDocument:
+    """Return the document that publishing the article makes."""
+    draft = article.draft
+    return SourceDocument(
+        doc_id=article.doc_id,
+        title=draft.title,
+        text=draft.text,
+        source=ORIGIN,
+        lang=draft.lang,
+        meta={"trust": draft.trust},
+    )
 
 
 def begun(article: Article) -> Preview:

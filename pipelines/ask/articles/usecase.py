@@ -13,8 +13,7 @@ from components.language.normalise import clean
 from pipelines.ask.articles import closing
 from pipelines.ask.articles import preview as previews
 from pipelines.ask.articles.closing import Closing
-from pipelines.ask.articles.preview import OnProgress, Preview
-from pipelines.ask.articles.source import source_of
+from pipelines.ask.articles.preview import OnProgress, Preview, source_of
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.article import ArticleIngest
 from settings import get_settings

@@ -23,10 +23,13 @@ from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
+from settings import get_settings
 from tenants.accounts import policy
+from tenants.accounts.policy import Policy
 from tenants.chats import branches, consents, sites, store
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
+from tenants.chats.sites import Site
 from tenants.chats.visitors import IDENTIFIED
 from tenants.core import context
 from tenants.core.errors import Conflict, Forbidden, NotFound, OporaError, RateLimited, trail
@@ -188,6 +191,12 @@ class Conversations:
         """Answer what waits for an answer, such as a message whose answer was cut off by the end of a process."""
         self._schedule_answer(chat_id)
 
+    async def admit_message(self, chat_id: str) -> None:
+        """Count a message, or a file, of the caller in a chat. Raises `RateLimited`."""
+        if self.runner.limiter is not None:
+            per_minute = get_settings().chat_messages_per_minute
+            await self.runner.limiter.admit_each({f"messages of chat {chat_id}": per_minute})
+
     @contextmanager
     def following(self, chat_id: str) -> Iterator["asyncio.Queue[LiveTurn]"]:
         """Provide a queue of the chat's turns as they begin, starting with the running turn."""
@@ -342,3 +351,12 @@ def _next(chat_id: str, attempted: Set[str]) -> tuple[Chat, PendingQuestion | No
 
 def _own_chat_and_messages(chat_id: str) -> tuple[Chat, tuple[Message, ...]]:
     return store.own(chat_id), store.recent(chat_id)
+
+
+def file_limit(site: Site | None, rules: Policy) -> int:
+    """Bytes of a file that a customer may send; 0: none.
+
+    :param site: where the chat is; None for one without a site.
+    """
+    allowed = rules.chat_files and (site is None or site.config.files)
+    return rules.chat_file_bytes if allowed else 0

@@ -1,11 +1,8 @@
-import json
 import math
-from pathlib import Path
 
 import pytest
 
-from components.language import letters as module
-from components.language.letters import ALPHABETS, UNKNOWN_PAIR, Language, count, letters, main, switched
+from components.language.letters import ALPHABETS, UNKNOWN_PAIR, Language, letters, switched
 
 
 @pytest.mark.parametrize("language", ["ru", "en"])
@@ -23,21 +20,6 @@ def test_words_are_likelier_than_keys_hit_at_random(word: str, nonsense: str) ->
 
 def test_letters_of_another_alphabet_are_as_unlikely_as_can_be() -> None:
     assert letters("ru").cost("a") == 2 * UNKNOWN_PAIR
-
-
-def test_a_table_is_counted_from_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ru.txt").write_text("кот кот Ёж", encoding="utf-8")
-    (tmp_path / "en.txt").write_text("cat the cat", encoding="utf-8")
-    monkeypatch.setattr(module, "_FILE", tmp_path / "letters.json")
-    main([str(tmp_path / "ru.txt"), str(tmp_path / "en.txt")])
-    tables = json.loads((tmp_path / "letters.json").read_text(encoding="utf-8"))
-    assert tables == {
-        "ru": count("кот кот еж", "ru"),
-        "en": count("cat the cat", "en"),
-    }
-    assert tables["ru"]["frequent"] == "еж кот"
-    row = tables["en"]["pairs"][1 + ALPHABETS["en"].index("c")]
-    assert min(row) == row[1 + ALPHABETS["en"].index("a")]
 
 
 def test_neighbours_decide_a_doubtful_word_but_not_a_clear_one() -> None:

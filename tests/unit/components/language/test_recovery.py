@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from components.language.normalise import clean, fold
 from components.language.recovery import (
     Recovered,
-    Speller,
     Vocabulary,
     layout,
     recover,
@@ -184,8 +183,8 @@ def test_correct_words_are_not_corrected(text: str, why: str | None) -> None:
 
 
 def test_the_more_frequent_of_two_near_words_is_chosen() -> None:
-    assert Speller({"кран": 1, "экран": 90}).correct("ккран") == "экран"
-    assert Speller({"кран": 90, "экран": 1}).correct("ккран") == "кран"
+    assert spelling("ккран", Vocabulary({"кран": 1, "экран": 90})) == "экран"
+    assert spelling("ккран", Vocabulary({"кран": 90, "экран": 1})) == "кран"
 
 
 @pytest.mark.parametrize("question", _RECOVERABLE)
@@ -295,4 +294,4 @@ def test_the_index_of_near_words_is_complete(known: list[str], word: str, errors
     [("протёрла лаком", "люком"), ("как заправить порошок", "заплатить"), ("чем отличается", "отключается")],
 )
 def test_a_right_word_is_not_taken_for_a_slip(typed: str, known: str) -> None:
-    assert Speller({known: 20}).correct(typed) is None
+    assert spelling(typed, Vocabulary({known: 20})) is None
