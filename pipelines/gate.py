@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeVar
 
 import jwt
 from anyio import BrokenResourceError, ClosedResourceError
@@ -52,6 +53,8 @@ from tenants.desk.sessions import SignedIn
 from tenants.work.seats import may_take_more
 
 log = logging.getLogger("opora.gate")
+
+Key = TypeVar("Key")
 
 MOST_OPEN = 10_000
 """Maximum number of requests in progress, including open streams. One tenant may have three quarters of them."""
@@ -140,13 +143,8 @@ class Gate:
         upload keeps a connection, of which there are so many for all tenants."""
         if not may_take_more(self._open[tenant_id], self.most_open - self._open.total()):
             raise Busy
-        self._open[tenant_id] += 1
-        try:
+        with _counted(self._open, tenant_id):
             yield
-        finally:
-            self._open[tenant_id] -= 1
-            if not self._open[tenant_id]:
-                del self._open[tenant_id]
 
     @contextmanager
     def visiting(self, visitor: Tenant) -> Iterator[None]:
@@ -154,13 +152,8 @@ class Gate:
         event of a chat is sent to all of its streams."""
         if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
             raise RateLimited(_SECONDS_UNTIL_LESS)
-        self._open_of_visitors[visitor] += 1
-        try:
+        with _counted(self._open_of_visitors, visitor):
             yield
-        finally:
-            self._open_of_visitors[visitor] -= 1
-            if not self._open_of_visitors[visitor]:
-                del self._open_of_visitors[visitor]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -440,6 +433,17 @@ class _GatedRequest:
             response = self.gate.page_error(error)
         response.headers.update(pages.HEADERS)
         return response
+
+
+@contextmanager
+def _counted(counts: Counter[Key], key: Key) -> Iterator[None]:
+    counts[key] += 1
+    try:
+        yield
+    finally:
+        counts[key] -= 1
+        if not counts[key]:
+            del counts[key]
 
 
 def _cause(group: ExceptionGroup[Exception]) -> Exception:

@@ -7,9 +7,8 @@ chunk's id is computed again from the document it was cut from.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 
 from pydantic import JsonValue, StrictInt, StrictStr
 
@@ -18,13 +17,9 @@ from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
 from components.ingest.sandbox import MEMORY, SECONDS, Answer, Form, Workers
 from tenants.core.errors import CallerError, Invalid, TryAgain
-from tenants.work.seats import Seats
 
 _AT_HAND = 20_000
 """Characters processed in this process: about ten chunks, which take as long as starting a worker."""
-
-_AT_ONCE = 50_000
-"""Characters of documents in one request."""
 
 _REQUESTS = 10_000
 
@@ -63,14 +58,12 @@ class TextProcesses(Workers):
 
     def __init__(self, workers: int = 2, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         super().__init__(workers, seconds, memory, requests=_REQUESTS)
-        self._seats = Seats(workers, workers)
 
     def cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut | CallerError]:
         """Return each document cut, or the error: `file_too_slow`, `file_too_demanding`, `file_too_deep`."""
         if sum(len(document.text) for document in documents) <= _AT_HAND:
             return [*cut_all(documents, sizes)]
-        cuts = self._seats.map(partial(self._cut, sizes=sizes), list(_groups(documents)))
-        return [cut for group_cuts in cuts for cut in group_cuts]
+        return [*self._cut(documents, sizes)]
 
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:
         request = {"documents": [_request(document) for document in documents], "sizes": asdict(sizes)}
@@ -89,19 +82,6 @@ def _request(document: SourceDocument) -> dict[str, object]:
     """Return the part of a document that decides how it is cut."""
     names = ("doc_id", "title", "text", "source", "markup", "line")
     return {**{name: getattr(document, name) for name in names}, "meta": {"flags": document.meta.get("flags")}}
-
-
-def _groups(documents: Sequence[SourceDocument]) -> Iterator[list[SourceDocument]]:
-    group: list[SourceDocument] = []
-    size = 0
-    for document in documents:
-        if group and size + len(document.text) > _AT_ONCE:
-            yield group
-            group, size = [], 0
-        group.append(document)
-        size += len(document.text)
-    if group:
-        yield group
 
 
 TEXT_PROCESSES = TextProcesses()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -43,36 +43,13 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _Text(_Part):
-    text: str
-
-
-class _RecordedArticle(_Part):
-    doc_id: str
-
-
-class _RecordedCitation(_Part):
-    doc_id: str
-    chunk_id: str
-
-
-class _RecordedAnswer(_Part):
-    """The part of a recorded answer that is compared. Read leniently: an older record may lack newer fields."""
-
-    outcome: str
-    refusal_reason: str | None
-    answer: _Text
-    citations: tuple[_RecordedCitation, ...]
-    articles: tuple[_RecordedArticle, ...] = ()
-
-
 class RecordedInput(_Part):
     """The part of a recorded turn that is needed to ask it again."""
 
     request: AskRequest
     # Turns recorded before people could answer in a chat have no replies.
     history: tuple[tuple[str, str, tuple[str, ...], str] | tuple[str, str, tuple[str, ...]], ...]
-    answer: dict[str, object]
+    answer: dict[str, Any]
 
     def turn(self) -> Turn:
         """Return the turn as it began, with the conversation of that time."""
@@ -97,15 +74,15 @@ class VisibleResult:
     articles: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of(cls, answer: Mapping[str, object]) -> Self:
-        """Return the side that a redacted `turn.v1` object shows."""
-        shown = _RecordedAnswer.model_validate(answer)
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        """Return the side that a redacted `turn.v1` object shows. An older record may lack newer fields."""
+        outcome = answer["outcome"]
         return cls(
-            shown.outcome,
-            shown.refusal_reason,
-            "" if shown.outcome in HANDED_OVER else shown.answer.text,
-            tuple((citation.doc_id, citation.chunk_id) for citation in shown.citations),
-            tuple(article.doc_id for article in shown.articles),
+            outcome,
+            answer["refusal_reason"],
+            "" if outcome in HANDED_OVER else answer["answer"]["text"],
+            tuple((citation["doc_id"], citation["chunk_id"]) for citation in answer["citations"]),
+            tuple(article["doc_id"] for article in answer.get("articles", ())),
         )
 
 
