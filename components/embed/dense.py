@@ -32,7 +32,8 @@ LOADING_SECONDS = 120.0
 """Time in which a server may load its model: questions do not wait for it, and timeouts are no failures."""
 
 _AT_ONCE = 512
-_QUESTIONS: TenantLruCache[Dense] = TenantLruCache(512)
+_QUESTIONS: TenantLruCache[Dense] = TenantLruCache(4_500)
+"""Vectors of questions, and of the texts that each of them is compared with, such as rejected approaches."""
 
 
 class EmbeddingFailed(TryAgain):

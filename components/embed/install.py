@@ -98,14 +98,7 @@ def install(models: Path, source: str = "") -> Installed:
         if made is None or not intact(made):
             raise ModelUnavailable
         _replace(draft / FOLDER, models / FOLDER)
-    except (
-        OSError,
-        shutil.Error,
-        BadZipFile,
-        tarfile.TarError,
-        httpx.HTTPError,
-        subprocess.SubprocessError,
-    ) as failure:
+    except _FAILURES as failure:
         log.warning("failed to get the encoder: %s", type(failure).__name__)
         raise ModelUnavailable from failure
     finally:

@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from components.ingest.document import Revision
 from components.ingest.encode import stored_meta, stored_terms
-from components.ingest.properties import description
-from components.ingest.stored import source_document
+from components.ingest.records import description, source_document
 from components.ingest.write import redescribe
 from components.turn import Frozen
 from tenants.core import fairness

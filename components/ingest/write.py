@@ -30,8 +30,7 @@ from components.ingest.encode import (
     text_of,
 )
 from components.ingest.metadata import declared_edges, declared_rejected
-from components.ingest.properties import description
-from components.ingest.stored import document_record, document_version
+from components.ingest.records import description, document_record, document_version
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants.core import fairness

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from components.embed.dense import EmbeddingFailed, cosine, embed_question
 from components.faults import degraded
 from components.judge.approaches import coverage
-from components.language.encoder_settings import DenseSettings, settings_from
-from components.retrieve.cache import TenantLruCache
+from components.language.encoder_settings import settings_from
 from components.turn import Query, RejectedApproach
-from tenants.core.points import Dense
 from tenants.index import open_collection
 from tenants.knowledge.rejected import Rejected
 
@@ -23,7 +21,6 @@ questions bring their approach along, 13 of the odd ones; by their words 2 of al
 
 _COMPARED = 200
 """Approaches compared by meaning, newest first: each one takes some 3 ms after a change."""
-_VECTORS: TenantLruCache[Dense] = TenantLruCache(4_000)
 
 
 def close_to(
@@ -51,19 +48,10 @@ def _cosines(question: str, rejected: Sequence[Rejected]) -> list[float]:
         return []
     try:
         asked = embed_question(question, dense)
-        return [cosine(asked, _vector(approach.text, dense)) for approach in rejected]
+        return [cosine(asked, embed_question(approach.text, dense)) for approach in rejected]
     except EmbeddingFailed as error:
         degraded("related", error)
         return []
-
-
-def _vector(text: str, dense: DenseSettings) -> Dense:
-    key = _VECTORS.key(text, dense.json_form)
-    vector = _VECTORS.get(key)
-    if vector is None:
-        vector = embed_question(text, dense)
-        _VECTORS.put(key, vector)
-    return vector
 
 
 def _approach(entry: Rejected, share: float) -> RejectedApproach:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from components.decide.articles import snippet
 from components.ingest.reading import Section, read
-from components.ingest.stored import source_document
+from components.ingest.records import source_document
 from components.judge.relevance import judge
 from components.judge.terms import read_query
 from components.passages import to_passage

@@ -10,9 +10,8 @@ from dataclasses import replace
 from components.ingest.document import Revision
 from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.omitted import Omitted, omitted
-from components.ingest.properties import changed, in_force
 from components.ingest.reconcile import Findings, Rewrite, compare, repair
-from components.ingest.stored import source_document
+from components.ingest.records import changed, in_force, source_document
 from components.ingest.write import redescribe, reembedded, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.session import Session

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias, get_args
 
-from components.ingest.properties import PROPERTIES
+from components.ingest.records import PROPERTIES
 from components.language.texts import text
 from components.turn import EdgeKind
 from tenants.core.errors import Invalid

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Never
 from xml.parsers import expat
 
-from components.ingest.formats.limits import MAX_PARTS, MAX_RATIO, MAX_UNPACKED_BYTES
+from components.ingest.formats.parsed import MAX_PARTS, MAX_RATIO, MAX_UNPACKED_BYTES
 from tenants.core.errors import Invalid, TooLarge
 
 _PACKED = b"PK\x03\x04"

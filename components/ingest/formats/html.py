@@ -17,8 +17,7 @@ from lxml.html import defs
 
 from components.ingest.formats import properties, writing
 from components.ingest.formats.encoding import decoded
-from components.ingest.formats.limits import MAX_DEPTH
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import MAX_DEPTH, Parsed
 from components.language.normalise import clean
 from tenants.core.errors import Invalid
 

@@ -18,8 +18,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from components.ingest.formats import properties
-from components.ingest.formats.limits import MAX_PAGES
-from components.ingest.formats.parsed import FileFlag, Parsed
+from components.ingest.formats.parsed import MAX_PAGES, FileFlag, Parsed
 from components.ingest.formats.pdf_text import HYPHEN, Line, Page, Table, document_text, join
 from components.turn import Frozen
 from tenants.core.errors import Invalid, TooLarge

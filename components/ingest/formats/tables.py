@@ -15,8 +15,7 @@ from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 from components.ingest.formats import faq, properties, writing
 from components.ingest.formats.detect import format_of
 from components.ingest.formats.encoding import decoded
-from components.ingest.formats.limits import MAX_CELLS
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import MAX_CELLS, Parsed
 from tenants.core.errors import Invalid, TooLarge, UnsupportedMedia
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from components.ingest import write
 from components.ingest.document import SourceDocument
 from components.ingest.encode import Text
 from components.ingest.encode import encoded as encode_chunk
-from components.ingest.properties import PROPERTIES
 from components.ingest.reconcile import compare
+from components.ingest.records import PROPERTIES
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, Settings

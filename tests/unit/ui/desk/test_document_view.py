@@ -1,6 +1,6 @@
 """Difference of two texts, and a document's view of its edges."""
 
-from components.ingest.properties import PROPERTIES
+from components.ingest.records import PROPERTIES
 from components.language.texts import text
 from tenants.knowledge.edges import Edge
 from ui.desk.document_view import TIES, DiffLine, difference, edge_between

@@ -3,8 +3,7 @@
 import pytest
 
 from components.ingest import formats
-from components.ingest.formats.limits import MAX_DEPTH
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import MAX_DEPTH, Parsed
 from components.ingest.markdown import markdown_blocks
 from tenants.core.errors import Invalid
 

@@ -11,7 +11,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from components.ingest import formats
 from components.ingest.document import Revision, SourceDocument
-from components.ingest.formats import limits
+from components.ingest.formats import parsed
 from components.ingest.formats.parsed import Parsed
 from components.ingest.split import DocumentSplitter
 from tenants.core.errors import Invalid, TooLarge
@@ -254,7 +254,7 @@ def test_too_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAX_PAGES", 2)
     with pytest.raises(TooLarge, match="pages_too_many"):
         read(*[lines("x y")] * 3)
-    assert limits.MAX_PAGES > 2
+    assert parsed.MAX_PAGES > 2
 
 
 def test_chunks_know_their_page() -> None:

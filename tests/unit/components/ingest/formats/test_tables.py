@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from components.ingest import formats
 from components.ingest.document import Chunk, Revision, SourceDocument
-from components.ingest.formats import limits
+from components.ingest.formats import parsed
 from components.ingest.markdown import markdown_blocks
 from components.ingest.split import DocumentSplitter
 from tenants.core.errors import Invalid, TooLarge
@@ -100,7 +100,7 @@ def test_too_many_cells(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"a,b\n" * 6 if name == "a.csv" else saved(workbook([["a", "b"]] * 6))
     with pytest.raises(TooLarge, match="cells_too_many"):
         formats.read(name, data)
-    assert limits.MAX_CELLS > 10
+    assert parsed.MAX_CELLS > 10
 
 
 def test_a_cell_without_end_is_refused() -> None:

@@ -1,14 +1,18 @@
-"""The properties of a document that an operator may override."""
+"""Stored data of a document besides its chunks: its record, what an operator may override in it, its versions."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
+from components.ingest.document import Revision, SourceDocument
 from components.ingest.metadata import checked_metadata
 from components.language.normalise import clean
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
 from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.versions import DocumentVersion
 
 PROPERTIES = ("title", "status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type")
 """Properties stored with the record and with every chunk. Only the title is part of a chunk's search data."""
@@ -68,3 +72,49 @@ def _title(value: Json) -> str:
     if not 0 < len(title) <= _MAX_TITLE_LENGTH or not title.isprintable():
         raise Invalid("metadata_invalid", field="title")
     return title
+
+
+_SHARED = ("doc_id", "title", "text", "source", "url", "lang", "meta", "markup")
+"""Fields of a document that its versions keep."""
+
+
+def document_record(
+    revision: Revision, version: int, source_meta: Mapping[str, Json], overrides: Mapping[str, Json]
+) -> DocumentRecord:
+    """Return the record of a document whose chunks are stored.
+
+    :param version: the number of the version that the chunks were made from.
+    :param source_meta: a chunk's metadata from the source, before an operator's overrides.
+    :param overrides: the operator's overrides.
+    """
+    meta = revision.chunks[0].meta
+    return DocumentRecord(
+        **described(meta),
+        content_hash=revision.content_hash,
+        chunk_ids=tuple(chunk.chunk_id for chunk in revision.chunks),
+        flags=tuple(sorted({str(flag) for chunk in revision.chunks for flag in _listed(chunk.meta.get("flags"))})),
+        version=version,
+        given=properties(source_meta),
+        overrides=overrides,
+    )
+
+
+def _listed(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def document_version(document: SourceDocument, title: str, number: int) -> DocumentVersion:
+    """Return a document as one of its versions.
+
+    :param title: what it is called where it names no title itself.
+    """
+    shared = {name: getattr(document, name) for name in _SHARED} | {"title": title, "meta": dict(document.meta)}
+    # In the order of stored hashes.
+    content = [shared[name] for name in ("title", "text", "source", "url", "lang", "markup", "meta")]
+    digest = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return DocumentVersion(version=number, content_hash=digest, **shared)
+
+
+def source_document(version: DocumentVersion) -> SourceDocument:
+    """Return the document that was stored as a version."""
+    return SourceDocument(**{name: getattr(version, name) for name in _SHARED})
