@@ -11,7 +11,6 @@ from textwrap import dedent
 
 from components.ingest.markdown import Block, indent
 from components.ingest.tokens import count_tokens
-from components.language.captions import is_resolution
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
@@ -23,8 +22,6 @@ _ENTRY = re.compile(
     re.IGNORECASE,
 )
 _PARAGRAPH = "\n\n"
-_RESOLVED_WITHIN = 3
-"""Number of sections between the statement of a problem and its solution, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,11 +339,7 @@ def _common(paths: Sequence[Path]) -> Path:
 
 
 def _bounded(parts: Sequence[Part], paths: Sequence[Path]) -> list[Part]:
-    """Give each part the bounds of its sections, up to their resolution.
-
-    An article that states a problem under one heading and its solution under a later one beside or below it answers
-    with both.
-    """
+    """Give each part the bounds of its sections."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for at, part in enumerate(parts):
@@ -360,15 +353,4 @@ def _bounded(parts: Sequence[Part], paths: Sequence[Path]) -> list[Part]:
     for section in range(len(paths) - 1, 0, -1):
         if paths[section] == paths[section - 1] and section in last and section - 1 in last:
             last[section - 1] = last[section]
-    ends = dict(last)
-    for section in last:
-        path = paths[section] if paths else ()
-        if path and is_resolution(path[-1]):
-            continue
-        for later in range(section + 1, min(section + 1 + _RESOLVED_WITHIN, len(paths))):
-            if not paths[later] or paths[later][:-1] not in (path, path[:-1]):
-                break
-            if is_resolution(paths[later][-1]) and later in last:
-                ends[section] = last[later]
-                break
-    return [replace(part, bounds=(first[part.sections[0]], ends[part.sections[1]])) for part in parts]
+    return [replace(part, bounds=(first[part.sections[0]], last[part.sections[1]])) for part in parts]

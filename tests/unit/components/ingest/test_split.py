@@ -301,11 +301,3 @@ def test_heading_without_text_separates_procedures_that_are_read_together() -> N
     chunks = split(f"# Слив\n\n{steps}\n\n##\n\n{steps}\n\n# Фильтр\n\n{paragraph(6)}")
     assert [chunk.text[:2] for chunk in chunks if chunk.heading == "Слив"] == ["1.", "1."]
     assert [chunk.meta["section_chunks"] for chunk in chunks] == [[0, 1], [0, 1], [2, 2]]
-
-
-def test_a_problem_and_its_solution_are_one_section() -> None:
-    chunks = split(
-        f"{paragraph(12)}\n\n## Причина\n\n{paragraph(12)}\n\n## Решение\n\n{paragraph(12)}\n\n## Ещё\n\n{paragraph(5)}"
-    )
-    results = {chunk.heading: chunk.meta["section_chunks"] for chunk in chunks}
-    assert (results[""], results["Причина"], results["Решение"]) == ([0, 2], [1, 2], [2, 2])
