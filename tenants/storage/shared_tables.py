@@ -1,4 +1,4 @@
-"""The tables that replicas share for a while: the records on their way to the audit, uploads, streams."""
+"""The tables that replicas share for a while: leases, the records on their way to the audit, uploads, streams."""
 
 from datetime import datetime
 
@@ -16,6 +16,16 @@ class InstallationRow(Base):
 
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     value: Mapped[str] = mapped_column(SealedText)
+
+
+class LeaseRow(Base):
+    """A claim of a process, for as long as `until` says in seconds since 1970; used on PostgreSQL."""
+
+    __tablename__ = "leases"
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    holder: Mapped[str] = mapped_column(String(32))
+    until: Mapped[float]
 
 
 class SpooledRow(Base):

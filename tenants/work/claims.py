@@ -1,13 +1,8 @@
 """Exclusive locks between processes: tenant ingestion, chat replies, nightly checks, and process liveness.
 
 Two ingest runs would delete each other's chunks as leftovers. Processes on one data folder use file locks, which the
-operating system releases when a process ends, however it ends; processes that share a database server use locks of that
-server (`tenants.work.claims_postgres`), which end with their connection.
-
-Why not Hayhooks' durable jobs on Redis: they run work in order of arrival, so one tenant's bulk load would delay all
-others; they do not keep two workers from two jobs of one tenant; their limit counts all tenants together; and by
-default Redis may lose its last second, while an acknowledged upload must never be lost. So jobs are rows of the
-records' database.
+operating system releases when a process ends, however it ends; processes that share a database server use leases there
+(`tenants.work.leases`), which end unless their process renews them.
 """
 
 import fcntl
@@ -30,7 +25,6 @@ from tenants.core.errors import Busy
 from tenants.core.names import collection_name
 from tenants.storage import database
 
-_LOOKS, _LOOK_SECONDS = 8, 0.5
 _POLL_SECONDS = 0.05
 
 _FOLDER = "claims"
@@ -191,21 +185,8 @@ def this_process() -> str:
 
 
 def is_alive(process: str) -> bool:
-    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached.
-
-    A process that has lost its connection is visible again within seconds. Look several times before its work is
-    started a second time.
-    """
-    if process == this_process():
-        return True
-    claims = _claims(get_settings())
-    looks = _LOOKS if database.is_shared(get_settings()) else 1
-    for look in range(looks):
-        if look:
-            sleep(_LOOK_SECONDS)
-        if claims.is_held(_PROCESS + process):
-            return True
-    return False
+    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached."""
+    return process == this_process() or _claims(get_settings()).is_held(_PROCESS + process)
 
 
 class ChatClaim:
@@ -305,9 +286,9 @@ def _process(settings: Settings) -> _Process:
 def _new_process(settings: Settings) -> _Process:
     name = token_hex(8)
     if database.is_shared(settings):
-        from tenants.work.claims_postgres import PostgresClaims
+        from tenants.work.leases import LeaseClaims
 
-        return _Process(name, PostgresClaims(settings, _PROCESS + name))
+        return _Process(name, LeaseClaims(settings, _PROCESS + name))
     claims = _of_folder(settings.data_dir)
     claims.take(_PROCESS + name)
     return _Process(name, claims)

@@ -109,7 +109,7 @@ def defer(session: TenantSession, task: TaskName) -> None:
     """Have a task run for the tenant of the session, once its transaction is committed."""
     if session.get_bind().dialect.name == "postgresql":
         tenant_id = session.tenant_id
-        session.connection().execute(_DEFER, {"task": task, "lock": lock_of(task, tenant_id), "tenant": tenant_id})
+        session.execute(_DEFER, {"task": task, "lock": lock_of(task, tenant_id), "tenant": tenant_id})
     else:
         event.listen(session, "after_commit", lambda _: _arrived.set(), once=True)
 

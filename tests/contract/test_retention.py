@@ -16,6 +16,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.desk import first_run, invitations, operators, sessions
 from tenants.privacy import persons, retention
 from tenants.storage import database
+from tenants.storage.shared_tables import LeaseRow
 from tenants.tables import Base
 from tenants.work import idempotency, jobs, stream_log
 from tenants.work.stream_log import LoggedStream
@@ -65,6 +66,8 @@ def full(records: Settings) -> Settings:
         revocations.revoke("subject", "bob")
         issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60)
         stream_log.append([LoggedStream("acme", "t", stream_log.owner(), "process", "hash")], [], records)
+        with database.writing() as session:
+            session.add(LeaseRow(name="~chat-1", holder="process", until=datetime.now(UTC).timestamp()))
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))
         store.append([entry("turn", at=datetime.now(UTC), misses=[miss("Где ключ?", "ключ")])], records)

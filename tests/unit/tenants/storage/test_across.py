@@ -20,6 +20,7 @@ ACROSS = {
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim", "forget"},
     "work/jobs.py": {"tenants_waiting", "forget_old"},
+    "work/leases.py": {"take", "release", "_renew", "_exists"},
     "work/stream_log.py": {"append", "forget_old"},
     # Retention.
     "access/issued_tokens.py": {"forget_expired"},
@@ -38,7 +39,14 @@ ACROSS = {
 CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/diagnosis.py", "storage/sessions.py"}
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
-SQL = {"audit/shared_spool.py", "backup/taking.py", "storage/database.py", "storage/notices.py", "storage/sessions.py"}
+SQL = {
+    "audit/shared_spool.py",
+    "backup/taking.py",
+    "storage/database.py",
+    "storage/notices.py",
+    "storage/sessions.py",
+    "work/queue.py",
+}
 """Files with SQL as text, none of it about tables of tenants."""
 
 
