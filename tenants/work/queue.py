@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeAlias
 from sqlalchemy import event, text
 
 from settings import Settings
-from tenants.core.errors import trail
+from tenants.core.errors import CallerError, trail
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
 
@@ -117,6 +117,12 @@ def defer(session: TenantSession, task: TaskName) -> None:
 def lock_of(task: str, tenant_id: str) -> str:
     """Return the name under which the tenant's tasks exclude each other."""
     return f"{task}:{tenant_id}"
+
+
+def check_shared(settings: Settings) -> None:
+    """Raise `CallerError` with the code `worker_needs_servers` if processes cannot share background work."""
+    if not (database.is_shared(settings) and settings.qdrant_url):
+        raise CallerError("worker_needs_servers")
 
 
 def create(settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> Queue:

@@ -94,8 +94,6 @@ class PostgresQueue:
 
     async def _work_until_closed(self) -> None:
         self._loop = asyncio.get_running_loop()
-        # Its own level would log every job twice.
-        logging.getLogger("procrastinate").setLevel(logging.WARNING)
         while not self.closing.is_set():
             try:
                 async with self._tenants.open_async():
