@@ -1,4 +1,4 @@
-"""Background work of an installation: what runs, when, and for whom."""
+"""Background work of an installation: its tasks and their schedule."""
 
 from functools import partial
 from threading import Event

@@ -139,7 +139,7 @@ class Replica:
 
 
 class Worker(Replica):
-    """A process of `opora worker`. It accepts no requests, so nobody waits for it."""
+    """A process of `opora worker`. It serves no requests."""
 
     command = ("-m", "cli", "worker")
 

@@ -1,7 +1,7 @@
 """Claims in PostgreSQL, for processes on several machines: rows with an end, which their process keeps moving on.
 
-A process that ends, or loses the database for longer than `LEASE_SECONDS`, loses its claims. Claims need no connection
-of their own, so a connection pooler may share sessions.
+A process that ends, or loses the database for longer than `LEASE_SECONDS`, loses its claims. Claims keep no connection
+open, so a connection pooler may share sessions.
 """
 
 import logging
@@ -73,9 +73,9 @@ class LeaseClaims:
         with self._lock, suppress(TryAgain):
             if name in self._held:
                 self._held.discard(name)
-                ours = delete(LeaseRow).where(LeaseRow.name == name, LeaseRow.holder == self._holder)
+                removal = delete(LeaseRow).where(LeaseRow.name == name, LeaseRow.holder == self._holder)
                 with database.across_tenants(self._settings, write=True) as session:
-                    session.execute(ours)
+                    session.execute(removal)
 
     def close(self) -> None:
         """Give all claims back."""
@@ -89,9 +89,9 @@ class LeaseClaims:
                 self._renew()
 
     def _renew(self) -> None:
-        ours = update(LeaseRow).where(LeaseRow.holder == self._holder).values(until=_END).returning(LeaseRow.name)
+        renewal = update(LeaseRow).where(LeaseRow.holder == self._holder).values(until=_END).returning(LeaseRow.name)
         with self._lock, database.across_tenants(self._settings, write=True) as session:
-            renewed = set(session.scalars(ours, execution_options={"synchronize_session": False}))
+            renewed = set(session.scalars(renewal, execution_options={"synchronize_session": False}))
             if lost := self._held - renewed:
                 log.warning("%d claims were lost to other processes", len(lost))
                 self._held -= lost

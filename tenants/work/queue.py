@@ -69,7 +69,7 @@ class Periodic:
     """A task of the installation that runs again and again, at most once at a time.
 
     :param run: is called with an event that is set when the process stops; a long run ends early then. It may return
-        the seconds until the next run, if that is to be earlier.
+        the seconds until the next run, to make it earlier.
     :param every: seconds between two runs: less than a minute, or a number of whole minutes up to an hour.
     :param hour: hour of the day (UTC) of a daily run, instead of `every`.
     :param at_start: whether it also runs when a process starts.
@@ -207,12 +207,12 @@ class LocalQueue:
             del self._active[key]
 
 
-def seconds_until(one: Periodic, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
+def seconds_until(task: Periodic, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
     """Return the seconds until the next run: for a daily one more than 0, and 24 hours at most."""
-    if one.hour is None:
-        return one.every
+    if task.hour is None:
+        return task.every
     moment = now()
-    strikes = moment.replace(hour=one.hour, minute=0, second=0, microsecond=0)
+    strikes = moment.replace(hour=task.hour, minute=0, second=0, microsecond=0)
     if strikes <= moment:
         strikes += timedelta(days=1)
     return (strikes - moment).total_seconds()

@@ -1,7 +1,7 @@
 """Background work on PostgreSQL, by procrastinate: any number of processes share it.
 
 A process that ends, however it ends, leaves its jobs to the others: after `STALLED_SECONDS` without its heartbeat they
-start them again. Workers poll and need no session of their own, so a connection pooler may share sessions.
+start them again. Workers poll and keep no session, so a connection pooler may share them.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ _NEVER = 86_400.0
 
 
 class PostgresQueue:
-    """A worker in a thread of its own: one of procrastinate's for the tasks of tenants, another for periodic ones, so
-    that long tasks never delay these.
+    """Two of procrastinate's workers in one thread. Tasks of tenants and periodic tasks have one each, so that long
+    tasks never delay periodic ones.
     """
 
     def __init__(self, settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> None:
@@ -56,7 +56,11 @@ class PostgresQueue:
         self._periodic = periodic
         self._swept = float("-inf")
         self._connector = PsycopgConnector(
-            kwargs=database.connection_parameters(settings), min_size=1, max_size=_CONNECTIONS, timeout=_RETRY_SECONDS
+            # A connection pooler may run the next statement on another connection.
+            kwargs={**database.connection_parameters(settings), "prepare_threshold": None},
+            min_size=1,
+            max_size=_CONNECTIONS,
+            timeout=_RETRY_SECONDS,
         )
         self._tenants, self._installation = _app(self._connector), _app(self._connector)
         # One thread, whose queue lets the tenants take turns.
@@ -175,7 +179,7 @@ class PostgresQueue:
             await configured.defer_async(tenant_id=tenant_id)
 
     async def _recover(self, timestamp: int) -> None:  # noqa: ARG002 - procrastinate passes it
-        """Take up the jobs of processes that are gone, and the work that no job stands for."""
+        """Restart the jobs of processes that have ended, and find work that has no job."""
         manager = self._tenants.job_manager
         for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
             await self._take_up(job)
@@ -188,7 +192,7 @@ class PostgresQueue:
                 await self._defer(task, tenant_id)
 
     async def _take_up(self, job: Job) -> None:
-        log.warning("%s is taken up from a process that is gone", job.lock or job.task_name)
+        log.warning("%s is restarted: its process has ended", job.lock or job.task_name)
         try:
             await self._tenants.job_manager.retry_job(job, retry_at=job.scheduled_at)
         except UniqueViolation:
@@ -214,10 +218,10 @@ async def _worker(app: App, queues: list[str], slots: int) -> None:
     )
 
 
-def cron(one: Periodic) -> str:
+def cron(task: Periodic) -> str:
     """Return the schedule as cron writes it, with the seconds last."""
-    if one.hour is not None:
-        return f"0 {one.hour} * * *"
-    if one.every < 60:
-        return f"* * * * * */{one.every}"
-    return f"*/{one.every // 60} * * * *" if one.every < 3_600 else "0 * * * *"
+    if task.hour is not None:
+        return f"0 {task.hour} * * *"
+    if task.every < 60:
+        return f"* * * * * */{task.every}"
+    return f"*/{task.every // 60} * * * *" if task.every < 3_600 else "0 * * * *"

@@ -29,14 +29,14 @@ class Chores:
         self.left = Counter(steps)
         self.order: list[str] = []
         self.running: Counter[str] = Counter()
-        self.most: Counter[str] = Counter()
+        self.peak: Counter[str] = Counter()
         self.go_on = Event()
         self.go_on.set()
         self.task = TenantTask("ingest", lambda: [one for one in self.left if self.left[one]], self._begin)
 
     def _begin(self, tenant_id: str) -> "Chore":
         self.running[tenant_id] += 1
-        self.most[tenant_id] = max(self.most[tenant_id], self.running[tenant_id])
+        self.peak[tenant_id] = max(self.peak[tenant_id], self.running[tenant_id])
         return Chore(self, tenant_id)
 
     def defer(self) -> None:
@@ -98,7 +98,7 @@ def test_tenants_take_turns_and_each_has_one_task_at_a_time(records: Settings) -
         Event().wait(1.5)
         chores.go_on.set()
         wait_until(chores.done)
-    assert chores.most == {"acme": 1, "globex": 1}
+    assert chores.peak == {"acme": 1, "globex": 1}
     assert max(at for at, one in enumerate(chores.order) if one == "globex") < 10, "the small one does not wait"
 
 
@@ -195,11 +195,11 @@ def test_periodic_tasks_run_again_and_again_in_one_process_at_a_time(records: Se
     assert runs[3] - runs[0] > 1.5
 
 
-def test_a_periodic_task_runs_at_the_start_when_woken_and_earlier_if_it_says_so(records: Settings) -> None:
+def test_a_periodic_task_runs_at_start_when_woken_and_early(records: Settings) -> None:
     started, woken, hasty = list[float](), list[float](), list[float]()
     wake = Event()
 
-    def note(runs: list[float], again: float | None = None) -> Callable[[Event], float | None]:
+    def recording(runs: list[float], again: float | None = None) -> Callable[[Event], float | None]:
         def run(_: Event) -> float | None:
             runs.append(monotonic())
             return again
@@ -208,9 +208,9 @@ def test_a_periodic_task_runs_at_the_start_when_woken_and_earlier_if_it_says_so(
 
     with running(
         records,
-        Periodic("started", note(started), every=3_600, at_start=True),
-        Periodic("woken", note(woken), every=3_600, wake=wake),
-        Periodic("hasty", note(hasty, 1.0), every=3_600, at_start=True),
+        Periodic("started", recording(started), every=3_600, at_start=True),
+        Periodic("woken", recording(woken), every=3_600, wake=wake),
+        Periodic("hasty", recording(hasty, 1.0), every=3_600, at_start=True),
     ):
         wait_until(lambda: len(started) == 1)
         before = len(woken)

@@ -1,4 +1,4 @@
-"""`opora worker`: background work in a process of its own, apart from serving."""
+"""`opora worker`: background work in a separate process."""
 
 import logging
 import signal
