@@ -19,6 +19,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import pruning
 from tenants.core.context import Tenant, acting_as
 from tenants.privacy import retention
+from tenants.storage import database
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import Periodic, Queue, TenantTask
 
@@ -33,7 +34,9 @@ class Background:
         self._delivery = WebhookDelivery()
         task = TenantTask("ingest", jobs.tenants_waiting, partial(_begin, ingest, settings))
         periodic = [
-            Periodic("deliveries", lambda _: self._delivery.start_due(), every=1, at_start=True),
+            Periodic(
+                "deliveries", lambda _: self._delivery.start_due(), every=_delivery_seconds(settings), at_start=True
+            ),
             Periodic("chats", clock.sweep, every=30),
             Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
             Periodic("mending", Mender(library).run, every=600, at_start=True, wake=index.damage_noticed),
@@ -69,6 +72,13 @@ def tidy(closing: Event) -> None:
         with acting_as(Tenant(tenant.tenant_id, "jobs")):
             for job_id in uploads.abandoned():
                 uploads.remove(job_id)
+
+
+def _delivery_seconds(settings: Settings) -> int:
+    """Return the interval of looks for due deliveries. Each look is a job, which a server shared by many need not have
+    every second.
+    """
+    return 2 if database.is_shared(settings) else 1
 
 
 def _begin(ingest: Ingest, settings: Settings, tenant_id: str) -> TenantJobs:

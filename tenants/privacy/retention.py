@@ -35,7 +35,7 @@ class Rule:
 
 
 def prune(now: datetime | None = None) -> None:
-    """Delete expired rows. Called hourly by every process, also concurrently."""
+    """Delete expired rows. Called hourly."""
     for rule in RULES.values():
         if rule.prune is not None:
             rule.prune(now or datetime.now(UTC))

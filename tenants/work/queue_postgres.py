@@ -30,7 +30,7 @@ SLOTS = 8
 SLICE_SECONDS = 60.0
 """Time after which a task makes room, if the tasks of other tenants wait."""
 
-HEARTBEAT_SECONDS, STALLED_SECONDS = 3.0, 12.0
+HEARTBEAT_SECONDS, STALLED_SECONDS = 4.0, 13.0
 _POLL_SECONDS = 1.0
 _RECOVER = "*/5 * * * * *"
 """Interval of looks for stalled jobs, as cron says it; the sixth field is seconds."""

@@ -42,12 +42,14 @@ def worker() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
     notices.listen(settings)
-    for resident in (ask, ingest, background):
-        resident.warm_up()
+    ask.warm_up()
+    ingest.warm_up()
+    background.warm_up()
     typer.echo(message("worker.ready"), err=True)
     stopped.wait()
-    for resident in (background, evaluations, ask):
-        resident.close()
+    background.close()
+    evaluations.close()
+    ask.close()
     for close_all in (notices.close_all, claims.close_all, index.close_all, database.close_all):
         close_all()
     log.info("closed")
