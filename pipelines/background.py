@@ -34,9 +34,7 @@ class Background:
         self._delivery = WebhookDelivery()
         task = TenantTask("ingest", jobs.tenants_waiting, partial(_begin, ingest, settings))
         periodic = [
-            Periodic(
-                "deliveries", lambda _: self._delivery.start_due(), every=_delivery_seconds(settings), at_start=True
-            ),
+            Periodic("deliveries", self._deliver, every=_delivery_seconds(settings), at_start=True),
             Periodic("chats", clock.sweep, every=30),
             Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
             Periodic("mending", Mender(library).run, every=600, at_start=True, wake=index.damage_noticed),
@@ -62,6 +60,9 @@ class Background:
         self._queue.close()
         self._delivery.close()
 
+    def _deliver(self, _: Event) -> None:
+        self._delivery.start_due()
+
 
 def tidy(closing: Event) -> None:
     """Delete expired rows, and uploads that no job owns."""
@@ -75,9 +76,7 @@ def tidy(closing: Event) -> None:
 
 
 def _delivery_seconds(settings: Settings) -> int:
-    """Return the interval of looks for due deliveries. Each look is a job, which a server shared by many need not have
-    every second.
-    """
+    """Return the interval of looks for due deliveries. On a server each look is a job, so they are fewer."""
     return 2 if database.is_shared(settings) else 1
 
 
