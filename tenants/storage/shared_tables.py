@@ -19,13 +19,17 @@ class InstallationRow(Base):
 
 
 class LeaseRow(Base):
-    """A claim of a process, for as long as `until` says in seconds since 1970; used on PostgreSQL."""
+    """A claim of a process, for as long as `until` says in seconds since 1970; used on PostgreSQL.
+
+    `wanted`: another process waits for it.
+    """
 
     __tablename__ = "leases"
 
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     holder: Mapped[str] = mapped_column(String(32))
     until: Mapped[float]
+    wanted: Mapped[bool]
 
 
 class SpooledRow(Base):

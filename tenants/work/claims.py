@@ -47,6 +47,12 @@ class Claims(Protocol):
     def is_held(self, name: str) -> bool:
         """Whether any process holds the claim."""
 
+    def want(self, name: str) -> None:
+        """Ask the process that has the claim to give it back soon."""
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether another process waits for the claim."""
+
     def release(self, name: str) -> None:
         """Release a claim, even a lost one."""
 
@@ -105,6 +111,13 @@ class FileClaims:
             path.unlink(missing_ok=True)  # this name is not used again
         return False
 
+    def want(self, name: str) -> None:
+        """Do nothing: processes on one data folder are a service and short commands, which wait."""
+
+    def is_wanted(self, name: str) -> bool:  # noqa: ARG002
+        """Return False."""
+        return False
+
     def release(self, name: str) -> None:
         """Release a claim."""
         with self._lock:
@@ -159,6 +172,16 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
             yield claim
         finally:
             _HELD.reset(token)
+
+
+def want_ingesting() -> None:
+    """Ask the process that ingests for the tenant in context to make room for a change."""
+    _claims(get_settings()).want(collection_name(context.current().tenant_id))
+
+
+def is_ingesting_wanted() -> bool:
+    """Whether a change of the tenant in context waits in another process until this one makes room."""
+    return _claims(get_settings()).is_wanted(collection_name(context.current().tenant_id))
 
 
 @contextmanager

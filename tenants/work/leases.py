@@ -48,10 +48,10 @@ class LeaseClaims:
         with self._lock:
             if name in self._held:
                 return False
-            new = insert(LeaseRow).values(name=name, holder=self._holder, until=_END)
+            new = insert(LeaseRow).values(name=name, holder=self._holder, until=_END, wanted=False)
             taken = new.on_conflict_do_update(
                 index_elements=[LeaseRow.name],
-                set_={"holder": self._holder, "until": _END},
+                set_={"holder": self._holder, "until": _END, "wanted": False},
                 where=LeaseRow.until < _NOW,
             ).returning(LeaseRow.name)
             with database.across_tenants(self._settings, write=True) as session:
@@ -67,6 +67,16 @@ class LeaseClaims:
     def is_held(self, name: str) -> bool:
         """Whether any process has the claim."""
         return self._exists(name)
+
+    def want(self, name: str) -> None:
+        """Ask the process that has the claim to give it back soon."""
+        request = update(LeaseRow).where(LeaseRow.name == name).values(wanted=True)
+        with database.across_tenants(self._settings, write=True) as session:
+            session.execute(request, execution_options={"synchronize_session": False})
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether another process waits for the claim."""
+        return self._exists(name, LeaseRow.wanted)
 
     def release(self, name: str) -> None:
         """Give a claim back. If the database cannot be reached, it ends by itself."""

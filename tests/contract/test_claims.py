@@ -108,6 +108,20 @@ def test_a_lease_is_renewed_and_ends_with_its_process(
     theirs.close()
 
 
+def test_a_lease_can_be_asked_for(name: str, server: Settings) -> None:
+    ours, theirs = on_server(server), on_server(server)
+    theirs.want(name)
+    assert ours.take(name)
+    assert not ours.is_wanted(name)
+    theirs.want(name)
+    assert ours.is_wanted(name)
+    ours.release(name)
+    assert theirs.take(name)
+    assert not theirs.is_wanted(name)
+    ours.close()
+    theirs.close()
+
+
 def test_a_lost_connection_loses_no_lease(name: str, server: Settings) -> None:
     ours, theirs = on_server(server), on_server(server)
     assert ours.take(name)

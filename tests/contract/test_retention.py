@@ -67,7 +67,7 @@ def full(records: Settings) -> Settings:
         issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60)
         stream_log.append([LoggedStream("acme", "t", stream_log.owner(), "process", "hash")], [], records)
         with database.writing() as session:
-            session.add(LeaseRow(name="~chat-1", holder="process", until=datetime.now(UTC).timestamp()))
+            session.add(LeaseRow(name="~chat-1", holder="process", until=datetime.now(UTC).timestamp(), wanted=False))
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))
         store.append([entry("turn", at=datetime.now(UTC), misses=[miss("Где ключ?", "ключ")])], records)

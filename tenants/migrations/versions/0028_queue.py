@@ -15,6 +15,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("holder", sa.String(32), nullable=False),
         sa.Column("until", sa.Double, nullable=False),
+        sa.Column("wanted", sa.Boolean, nullable=False),
     )
     connection = op.get_bind()
     if connection.dialect.name == "postgresql":

@@ -189,6 +189,21 @@ def test_a_clean_stop_requeues_the_job(ingest: Ingest) -> None:
     assert ids() == ["a.md", "b.md"]
 
 
+def test_an_import_makes_room_for_a_change_in_another_process(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = upload("a.md", "b.md", "c.md")
+    with monkeypatch.context() as patched:
+        wanted = iter([False, True])
+        patched.setattr(claims, "is_ingesting_wanted", lambda: next(wanted))
+        importing = tenant_jobs(ingest)
+        assert importing.step() is None
+        assert importing.step() == 1.0
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
+    with claims.ingesting(patience=0):
+        check_consistent()
+    work(ended(job))
+    assert ids() == ["a.md", "b.md", "c.md"]
+
+
 def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
     job, next_one = upload("a.md", "b.md", "c.md"), upload("d.md")
     working = tenant_jobs(ingest)

@@ -20,7 +20,7 @@ ACROSS = {
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim", "forget"},
     "work/jobs.py": {"tenants_waiting", "forget_old"},
-    "work/leases.py": {"take", "release", "_renew", "_exists"},
+    "work/leases.py": {"take", "want", "release", "_renew", "_exists"},
     "work/stream_log.py": {"append", "forget_old"},
     # Retention.
     "access/issued_tokens.py": {"forget_expired"},
