@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, String
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedText
