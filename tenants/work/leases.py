@@ -76,7 +76,7 @@ class LeaseClaims:
 
     def is_wanted(self, name: str) -> bool:
         """Whether another process waits for the claim."""
-        return self._exists(name, LeaseRow.wanted)
+        return self._exists(name, LeaseRow.wanted.is_(True))
 
     def release(self, name: str) -> None:
         """Give a claim back. If the database cannot be reached, it ends by itself."""
