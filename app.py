@@ -48,7 +48,7 @@ from tenants.accounts import registry
 from tenants.chats import sites
 from tenants.chats.visitors import Visitors
 from tenants.core.errors import Busy, NotFound, TryAgain, trail
-from tenants.storage import database, notices
+from tenants.storage import bus, database
 from tenants.work import claims
 from ui import pages
 from ui.api import api_docs, host, mcp_tool
@@ -346,7 +346,9 @@ def _add_lifespan(
             await to_thread(database.engine, settings)
             await to_thread(installation.check_secrets, settings)
             await to_thread(installation.check_files, settings)
-            notices.listen(settings)
+            if database.is_shared(settings) and not bus.is_shared(settings):
+                log.warning("OPORA_REDIS_URL is not set: this must be the only replica")
+            bus.listen(settings)
             try:
                 await to_thread(_hold_index, settings)
             except Busy:
@@ -364,7 +366,7 @@ def _add_lifespan(
                 for resident in residents:
                     await to_thread(resident.close)
                 await limiter.close()
-                await to_thread(notices.close_all)
+                await to_thread(bus.close_all)
                 await to_thread(claims.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)

@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr = Field(
         SecretStr(""),
-        description="URL of Redis or Valkey, where replicas count the limits on requests together.",
+        description="URL of Redis or Valkey, through which replicas notify each other; required for several.",
     )
     check_hour: int = Field(
         3, ge=-1, le=23, description="Hour (UTC) of the nightly check of every index against its documents; -1: never."

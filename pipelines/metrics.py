@@ -17,7 +17,7 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from components.models import breaker
@@ -27,6 +27,7 @@ from settings import Settings
 from tenants import index
 from tenants.core.errors import OporaError, Unauthenticated
 from tenants.insight import totals
+from tenants.storage import cache
 
 PATH = "/metrics"
 _FRESH_SECONDS = 10.0
@@ -57,6 +58,7 @@ class _Now(Collector):
             for value, count in (counts or {}).get(name, {}).items():
                 family.add_metric([value], count)
             yield family
+        yield from _caches()
 
     def _counts(self) -> dict[str, dict[str, int]] | None:
         if monotonic() - self._counted_at >= _FRESH_SECONDS:
@@ -75,6 +77,17 @@ _COUNTED: Mapping[str, tuple[str, str]] = {
     "deliveries": ("Events for webhooks by state; ended ones are kept for a month.", "state"),
     "chats": ("Chats by state.", "state"),
 }
+
+
+def _caches() -> Iterator[Metric]:
+    requests = CounterMetricFamily("opora_cache_requests", "Look-ups in a cache.", labels=["cache", "result"])
+    size = GaugeMetricFamily("opora_cache_size", "Size of a cache: entries, bytes of the lexicons.", labels=["cache"])
+    for use in cache.usage():
+        requests.add_metric([use.name, "hit"], use.hits)
+        requests.add_metric([use.name, "miss"], use.misses)
+        size.add_metric([use.name], use.size)
+    yield requests
+    yield size
 
 
 def _gauge(name: str, about: str, value: float) -> Metric:

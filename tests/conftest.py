@@ -6,7 +6,7 @@ import re
 import socket
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from argon2 import PasswordHasher
 from argon2.profiles import CHEAPEST
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
+from sqlalchemy import URL
 
 import components as _components  # noqa: F401  before the first import of Haystack: no telemetry from tests
 from settings import Settings
@@ -96,6 +97,13 @@ def postgres_url() -> Iterator[str]:
     """URL of a PostgreSQL server; the test is skipped without one."""
     with servers.postgres() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def pooled(postgres_url: str) -> Iterator[Callable[[URL], URL]]:
+    """Turn the URL of a database into the one through PgBouncer; the test is skipped without it."""
+    with servers.pgbouncer(postgres_url) as through:
+        yield through
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
-"""PostgreSQL and Redis for the tests that need one, started from the machine's own binaries and stopped by process id.
+"""PostgreSQL, PgBouncer and Redis for the tests that need one.
 
-Each listens on a Unix socket in a private folder, so that ports do not conflict and no other user has access. If the
-binaries are missing (Debian: `postgresql`, `redis-server`), the tests are skipped and the summary of the run reports
-that.
+They are started from the machine's own binaries and stopped by process id. Each listens on a Unix socket in a private
+folder, so that ports do not conflict and no other user has access. If the binaries are missing (Debian: `postgresql`,
+`pgbouncer`, `redis-server`), the tests are skipped and the summary of the run reports that.
 """
 
 import os
@@ -29,6 +29,7 @@ ORDINARY = "opora_service"
 MISSING = "no server: "
 """Prefix of the reason for a test skipped because its server is missing."""
 
+_BOUNCER_PORT = 6432
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
@@ -55,15 +56,15 @@ def postgres() -> Iterator[str]:
     initdb, server = (_binary(name, *newest) for name in ("initdb", "postgres"))
     if initdb is None or server is None:
         absent("postgresql", "PostgreSQL (apt-get install postgresql, or set OPORA_TEST_POSTGRES_URL)")
-    with _folder() as folder:
-        data = folder / "data"
+    with folder() as place:
+        data = place / "data"
         _run([initdb, "-D", data, "-U", "opora", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"])
-        settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off", "max_connections": 60}
+        settings = {"listen_addresses": "", "unix_socket_directories": place, "fsync": "off", "max_connections": 60}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with _running([server, "-D", data, *options], lambda: _accepts(folder)):
-            with psycopg.connect(host=str(folder), user="opora", dbname="postgres", autocommit=True) as admin:
+        with _running([server, "-D", data, *options], lambda: _accepts(place)):
+            with psycopg.connect(host=str(place), user="opora", dbname="postgres", autocommit=True) as admin:
                 admin.execute(f"CREATE ROLE {ORDINARY} LOGIN")
-            yield f"postgresql+psycopg://opora@/postgres?host={folder}"
+            yield f"postgresql+psycopg://opora@/postgres?host={place}"
 
 
 @contextmanager
@@ -86,19 +87,53 @@ def own_database(server: str, template: str = "template1") -> Iterator[URL]:
 
 
 @contextmanager
+def pgbouncer(server: str) -> Iterator[Callable[[URL], URL]]:
+    """Run PgBouncer in transaction mode in front of a PostgreSQL server until the block ends.
+
+    :returns: gives the URL by which a database of the server is reached through it.
+    """
+    binary = _binary("pgbouncer", Path("/usr/sbin"))
+    if binary is None:
+        absent("pgbouncer", "PgBouncer (apt-get install pgbouncer)")
+    url = make_url(server)
+    with folder() as place:
+        target = {"host": url.host or url.query.get("host"), "port": url.port or 5432}
+        users = {url.username: url.password or "", ORDINARY: ""}
+        (place / "users.txt").write_text("".join(f'"{name}" "{password}"\n' for name, password in users.items()))
+        (place / "pgbouncer.ini").write_text(
+            f"[databases]\n* = {' '.join(f'{name}={value}' for name, value in target.items())}\n"
+            f"[pgbouncer]\nlisten_addr =\nlisten_port = {_BOUNCER_PORT}\nunix_socket_dir = {place}\n"
+            f"auth_type = trust\nauth_file = {place}/users.txt\n"
+            # Few, so that tenants share the server's connections.
+            "pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n"
+        )
+        behind = {"host": str(place), "port": str(_BOUNCER_PORT)}
+        with _running(
+            [binary, "--quiet", place / "pgbouncer.ini"], lambda: _accepts(place, _BOUNCER_PORT, url.username)
+        ):
+            yield lambda direct: direct.set(host="", port=None, query={**direct.query, **behind})
+
+
+@contextmanager
 def redis() -> Iterator[str]:
     """Yield the URL of a Redis server: `OPORA_TEST_REDIS_URL`, or a server that runs until the block ends."""
     if redis_url := os.environ.get("OPORA_TEST_REDIS_URL"):
         yield redis_url
         return
+    with folder() as place, redis_in(place) as url:
+        yield url
+
+
+@contextmanager
+def redis_in(place: Path) -> Iterator[str]:
+    """Yield the URL of a Redis server that runs until the block ends; the next one in a folder has the same URL."""
     server = _binary("redis-server") or _binary("valkey-server")
     if server is None:
         absent("redis", "Redis (apt-get install redis-server, or set OPORA_TEST_REDIS_URL)")
-    with _folder() as folder:
-        url = f"unix://{folder}/redis.sock?db=0"
-        socket: list[str | Path] = ["--port", "0", "--unixsocket", folder / "redis.sock"]
-        with _running([server, *socket, "--save", "", "--dir", folder], lambda: _answers(url)):
-            yield url
+    url = f"unix://{place}/redis.sock?db=0"
+    socket: list[str | Path] = ["--port", "0", "--unixsocket", place / "redis.sock"]
+    with _running([server, *socket, "--save", "", "--dir", place], lambda: _answers(url)):
+        yield url
 
 
 def openai() -> str:
@@ -118,15 +153,16 @@ def _account() -> str | None:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
+    """Create a folder for a server's files until the block ends."""
     # Not pytest's folder: only its owner may enter that, and the path of a socket is limited to 107 characters.
-    folder = Path(mkdtemp(prefix="opora-"))
+    place = Path(mkdtemp(prefix="opora-"))
     try:
         if account := _account():
-            shutil.chown(folder, account, pwd.getpwnam(account).pw_gid)
-        yield folder
+            shutil.chown(place, account, pwd.getpwnam(account).pw_gid)
+        yield place
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(place)
 
 
 def _run(command: Sequence[str | Path]) -> None:
@@ -151,9 +187,9 @@ def _running(command: Sequence[str | Path], ready: Callable[[], bool]) -> Iterat
         process.wait(_PATIENCE_SECONDS)
 
 
-def _accepts(folder: Path) -> bool:
+def _accepts(place: Path, port: int = 5432, user: str | None = "opora") -> bool:
     try:
-        psycopg.connect(host=str(folder), user="opora", dbname="postgres").close()
+        psycopg.connect(host=str(place), port=port, user=user, dbname="postgres").close()
     except psycopg.OperationalError:
         return False
     return True

@@ -38,7 +38,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import documents
-from tenants.storage import database, notices
+from tenants.storage import bus, database
 from tenants.work import claims, jobs
 
 ACME, LIMITED = "acme", "limited"
@@ -437,7 +437,7 @@ def sharing(stores: Stores, folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        notices.close_all()
+        bus.close_all()
         claims.close_all()
         index.close_all()
         database.close_all()

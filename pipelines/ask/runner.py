@@ -167,7 +167,7 @@ class Runner:
             await self._admit()
             stream = self.streams.begin(str(uuid4()), grace)
             if grace == GRACE_SECONDS:
-                await self._share(stream, request)
+                self._share(stream, request)
             stream.publish("accepted", {})
             self._run(stream, request, key, stack.pop_all(), history, settle)
         return stream
@@ -202,7 +202,7 @@ class Runner:
         try:
             # A stream whose own replica could not write on has no end to wait for.
             async with asyncio.timeout(self.budget + _RECORDING_SECONDS):
-                if await stream_sharing.follow(stream, logged):
+                if await stream_sharing.follow(stream, logged, self._stream_log().name):
                     return
             stream.on_event = partial(self._stream_log().add, logged)
             stream_sharing.take_back(stream, seen)
@@ -219,12 +219,11 @@ class Runner:
             log.error("turn %s: %s", stream.turn_id, trail(error))
             stream.publish("error", _as_event(InternalFault()))
 
-    async def _share(self, stream: Stream, request: AskRequest) -> None:
+    def _share(self, stream: Stream, request: AskRequest) -> None:
         """Let the other replicas have a new stream."""
         if stream_sharing.is_shared():
             shared, owner = self._stream_log(), (context.current().tenant_id, stream.owner)
-            # In a thread, because a process gets its name among the others from the database.
-            logged = await asyncio.to_thread(shared.begin, stream.turn_id, request, owner)
+            logged = shared.begin(stream.turn_id, request, owner)
             stream.on_event = partial(shared.add, logged)
 
     def _stream_log(self) -> StreamLog:

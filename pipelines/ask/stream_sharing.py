@@ -1,8 +1,8 @@
 """Streams that their readers may come back to at another replica.
 
-What a stream says is written to the database as it goes, all streams of a process together some times a second. A
-reader who comes to another replica gets it from there. Where the process that ran the turn is gone, that replica runs
-the turn again, under the same id: what was shown of an answer is taken back, and the new one follows.
+Each process writes the events of its streams to Redis, in batches, some times a second. A reader who comes to another
+replica gets them from there. If the process that ran the turn is gone, that replica runs the turn again, under the same
+id: the shown part of an answer is taken back, and the new one follows.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass, field
 from hashlib import sha256
 from queue import Empty, SimpleQueue
+from secrets import token_hex
 from time import monotonic
 
 from pipelines.ask.contract import AskRequest
@@ -17,9 +18,9 @@ from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
 from pipelines.worker import Worker
 from settings import Settings
-from tenants.core.errors import trail
-from tenants.storage import database
-from tenants.work import claims, stream_log
+from tenants.core.errors import TryAgain, trail
+from tenants.storage import bus
+from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream
 
 log = logging.getLogger("opora.ask")
@@ -27,7 +28,9 @@ log = logging.getLogger("opora.ask")
 _PACE_SECONDS = 0.1
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 1.0
-"""Interval at which a reader at another replica checks that the turn's own process is alive."""
+"""Interval of the signs of life of a process, and of the checks for them by readers at other replicas."""
+_LOOKS = 3
+"""Checks in a row without a sign of life before a turn is run again: Redis may have been away for a moment."""
 _CLOSE_SECONDS = 5.0
 
 
@@ -52,7 +55,9 @@ class StreamLog(Worker):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__("streams", _PACE_SECONDS, grace=_CLOSE_SECONDS)
+        self.name = token_hex(8)
         self._settings = settings
+        self._written_at = float("-inf")
         self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
         self._lost: set[str] = set()
         self.warm_up()
@@ -63,7 +68,7 @@ class StreamLog(Worker):
         :param owner: tenant and key of who asked.
         """
         tenant_id, key = owner
-        stream = LoggedStream(tenant_id, turn_id, key, claims.this_process(), request_hash(request))
+        stream = LoggedStream(tenant_id, turn_id, key, self.name, request_hash(request))
         self._queue.put(stream)
         return stream
 
@@ -74,16 +79,19 @@ class StreamLog(Worker):
     def finish(self) -> None:
         """Write what is left."""
         self.work()
+        stream_log.close(self.name, self._settings)
 
     def work(self) -> None:
         batch = self._next()
+        if not (batch.streams or batch.events) and monotonic() - self._written_at < _LOOK_SECONDS:
+            return
+        self._written_at = monotonic()
+        turns = {stream.turn_id for stream in (*batch.streams, *(stream for stream, _ in batch.events))}
         try:
-            if batch.streams or batch.events:
-                stream_log.append(batch.streams, batch.events, self._settings)
+            turns &= stream_log.append(batch.streams, batch.events, self.name, self._settings)
         except Exception as error:
             log.warning("%d events of streams are not shared: %s", len(batch.events), trail(error))
-            begun = {stream.turn_id for stream in (*batch.streams, *(stream for stream, _ in batch.events))}
-            self._lost |= begun - {stream.turn_id for stream, event in batch.events if event.name in LAST}
+        self._lost |= turns - {stream.turn_id for stream, event in batch.events if event.name in LAST}
 
     def _next(self) -> _Batch:
         """Return the new entries since the last write, except those of lost streams."""
@@ -101,18 +109,25 @@ class StreamLog(Worker):
                 self._lost.discard(item[0].turn_id)
 
 
-async def follow(stream: Stream, logged: LoggedStream) -> bool:
+async def follow(stream: Stream, logged: LoggedStream, holder: str) -> bool:
     """Bring a stream of another replica here, to its end. False: the turn's process is gone, and this one, to which
-    the stream belongs now, is to run the turn again."""
-    looked_at = monotonic()
+    the stream belongs now, is to run the turn again.
+
+    :param holder: this process, see `StreamLog.name`.
+    :raises TryAgain: Redis does not respond, or has lost the stream.
+    """
+    looked_at, missed = monotonic(), 0
     while not await _bring(stream):
         if monotonic() - looked_at >= _LOOK_SECONDS:
             looked_at = monotonic()
-            if await asyncio.to_thread(_took_over, logged):
+            missed = 0 if await asyncio.to_thread(stream_log.is_alive, logged.holder) else missed + 1
+            if missed >= _LOOKS and await asyncio.to_thread(stream_log.take_over, logged, holder):
                 # Its process may have written more, and the end, before it went.
                 return await _bring(stream)
             latest = await asyncio.to_thread(stream_log.find, logged.turn_id)
-            logged = latest or logged
+            if latest is None:
+                raise TryAgain
+            logged = latest
         await asyncio.sleep(_POLL_SECONDS)
     return True
 
@@ -131,11 +146,7 @@ def take_back(stream: Stream, seen: int) -> None:
 
 def is_shared() -> bool:
     """Return whether there may be other replicas."""
-    return database.is_shared()
-
-
-def _took_over(logged: LoggedStream) -> bool:
-    return not claims.is_alive(logged.holder) and stream_log.take_over(logged, claims.this_process())
+    return bus.is_shared()
 
 
 async def _bring(stream: Stream) -> bool:

@@ -30,7 +30,7 @@ class SettingChangeRow(TenantKeyed, Base):
     """A change of a tenant's settings. `before` and `after` hold the fields that differ."""
 
     __tablename__ = "setting_changes"
-    __table_args__ = (Index("ix_setting_changes_at", "tenant_id", "at"),)
+    __table_args__ = (Index("ix_setting_changes_at", "tenant_id", "at"), Index("ix_changes_created", "at"))
 
     change_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     at: Mapped[datetime]

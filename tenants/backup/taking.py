@@ -118,8 +118,7 @@ def _snapshot(settings: Settings, stage: Path) -> Iterator[Connection]:
         with engine.connect().execution_options(**options) as connection, connection.begin():
             if is_server:
                 connection.execute(text("SET TRANSACTION READ ONLY"))
-                connection.execute(text("SET LOCAL statement_timeout = 0"))
-                tell_server(connection, None)
+                tell_server(connection, None, seconds=0)
             if not _copy_uploads(connection, stage):
                 # A job has ended between reading its row and its files: start again with the current state.
                 continue

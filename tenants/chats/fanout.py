@@ -1,4 +1,4 @@
-"""Notification of the watchers of a chat, in this process and, on PostgreSQL, in all others.
+"""Notification of the watchers of a chat, in this process and, through Redis, in all others.
 
 An announcement carries no content: watchers read the messages after the last one they have, so a lost, duplicate or
 late announcement only costs time. Typing and presence are signals: announced and never stored.
@@ -15,11 +15,11 @@ from typing import Literal, TypeAlias
 
 from settings import Settings
 from tenants.core import context
-from tenants.storage import database, notices
+from tenants.storage import bus
 
 Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 
-_CHANNEL = "opora_chats"
+_CHANNEL = "chats"
 _MAX_SIGNALS = 64
 """Signals that wait for one watcher. Of a slow one the oldest are dropped: they are out of date anyway."""
 
@@ -94,7 +94,7 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
     key = (watcher.tenant_id, chat_id)
     with _LOCK:
         _WATCHERS.setdefault(key, set()).add(watcher)
-    notices.listen()
+    bus.listen()
     try:
         yield watcher
     finally:
@@ -106,11 +106,8 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
 
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:
     """Notify all watchers in all processes. Call it after the change is committed."""
-    if database.is_shared(settings):
-        # PostgreSQL notifies this process too, so a local delivery would be a duplicate.
-        notices.notify(_CHANNEL, json.dumps(asdict(announcement)), settings)
-    else:
-        _deliver(announcement)
+    _deliver(announcement)
+    bus.publish(_CHANNEL, json.dumps(asdict(announcement)), settings)
 
 
 def _deliver(announcement: Announcement) -> None:
@@ -130,4 +127,4 @@ def _wake_all() -> None:
         watcher.receive(None)
 
 
-notices.on(_CHANNEL, lambda payload: _deliver(Announcement(**json.loads(payload))), _wake_all)
+bus.on(_CHANNEL, lambda payload: _deliver(Announcement(**json.loads(payload))), _wake_all)

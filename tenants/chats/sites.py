@@ -27,7 +27,7 @@ from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
-from tenants.storage.cache import TenantCache
+from tenants.storage.cache import Key, TenantCache
 from tenants.storage.mapping import record_of
 
 ANY_ORIGIN = "*"
@@ -109,39 +109,45 @@ class Site:
         return self.config.help_centre != "off" and not self.identity_required
 
 
-_SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites")
+_SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites", size_of=lambda sites: 1 + len(sites))
+_OWNERS: TenantCache[str] = TenantCache("site_owners")
+"""Tenants of the sites, by key."""
+_ORIGINS: TenantCache[frozenset[str]] = TenantCache("origins")
+"""Origins that any site allows."""
+_ANY = ""
 
 
 def find(key: str) -> Site:
     """Return the site with a public key, of any tenant. Raises `NotFound` with the code `site_unknown`."""
-    site = _all().get(key)
+    tenant_id = _OWNERS.get(_cache_key(key), lambda _: _owner(key))
+    site = _of_tenant(tenant_id).get(key)
     if site is None:
-        # It may be newer than the cache.
-        with database.across_tenants() as session:
-            row = session.get(SiteRow, key)
-        if row is None:
-            raise NotFound("site_unknown")
-        site = _site(row)
+        # It is newer than the cached sites, or it was removed.
+        _OWNERS.drop(key)
+        _SITES.drop(tenant_id)
+        site = _of_tenant(tenant_id).get(key)
+    if site is None:
+        raise NotFound("site_unknown")
     return site
 
 
 async def load(key: str) -> Site:
     """Call `find`. Safe on the event loop: a database query runs in a thread."""
-    known = _SITES.peek(_cache_key())
+    tenant_id = _OWNERS.peek(_cache_key(key))
+    known = None if tenant_id is None else _SITES.peek(_cache_key(tenant_id))
     return known[key] if known is not None and key in known else await to_thread(find, key)
 
 
 async def is_allowed_anywhere(origin: str) -> bool:
     """Whether any site allows this origin, so that a browser may read the error."""
-    known = _SITES.peek(_cache_key())
-    sites = known if known is not None else await to_thread(_all)
-    return any(site.allows_origin(origin) for site in sites.values())
+    known = _ORIGINS.peek(_cache_key(_ANY))
+    origins = known if known is not None else await to_thread(_origins)
+    return origin in origins or ANY_ORIGIN in origins
 
 
 def own() -> tuple[Site, ...]:
     """Return the sites of the tenant in context, by name."""
-    tenant_id = context.current().tenant_id
-    return tuple(sorted((one for one in _all().values() if one.tenant_id == tenant_id), key=lambda one: one.name))
+    return tuple(sorted(_of_tenant(context.current().tenant_id).values(), key=lambda one: one.name))
 
 
 def get(key: str) -> Site:
@@ -260,7 +266,7 @@ def remove(key: str) -> None:
     with database.writing() as session:
         session.delete(row := _row(session.find(SiteRow, key)))
         changes.note(session, "site", "removed", key, _settings_of(row))
-    _SITES.expire(_cache_key())
+    expire()
 
 
 def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
@@ -283,12 +289,13 @@ def renew(site: Site, now: datetime | None = None) -> Site:
     now = now or datetime.now(UTC)
     if now - site.renewed_at < SECRET_AGE:
         return site
-    with acting_as(Tenant(site.tenant_id, "")), database.writing() as session:
-        row = _row(session.find(SiteRow, site.key, lock=True))
-        # Another replica may have been quicker.
-        if now - _renewed_at(row) >= SECRET_AGE:
-            row.secrets = [_secret(), *row.secrets][:MAX_SECRETS]
-    return _refreshed(row)
+    with acting_as(Tenant(site.tenant_id, "")):
+        with database.writing() as session:
+            row = _row(session.find(SiteRow, site.key, lock=True))
+            # Another replica may have been quicker.
+            if now - _renewed_at(row) >= SECRET_AGE:
+                row.secrets = [_secret(), *row.secrets][:MAX_SECRETS]
+        return _refreshed(row)
 
 
 def checked_origin(origin: str) -> str:
@@ -316,22 +323,39 @@ async def renewed(site: Site) -> Site:
     return site if datetime.now(UTC) - site.renewed_at < SECRET_AGE else await to_thread(renew, site)
 
 
-def _all() -> Mapping[str, Site]:
-    def read(_known: Mapping[str, Site] | None) -> Mapping[str, Site]:
-        with database.across_tenants() as session:
-            return {row.key: _site(row) for row in session.scalars(select(SiteRow))}
-
-    return _SITES.get(_cache_key(), read)
-
-
 def expire() -> None:
-    """Expire the sites after a commit that changed them."""
-    _SITES.expire(_cache_key())
+    """Expire the sites of the tenant in context after a commit that changed them."""
+    _SITES.expire(_cache_key(context.current().tenant_id))
+    _ORIGINS.expire(_cache_key(_ANY))
 
 
 def refresh() -> None:
-    """Reload the sites in this process; other processes are not notified."""
-    _SITES.drop(_cache_key()[1])
+    """Reload the sites of the tenant in context in this process; other processes are not notified."""
+    _SITES.drop(context.current().tenant_id)
+
+
+def _of_tenant(tenant_id: str) -> Mapping[str, Site]:
+    def read(_known: Mapping[str, Site] | None) -> Mapping[str, Site]:
+        with acting_as(Tenant(tenant_id, "")), database.reading() as session:
+            return {row.key: _site(row) for row in session.scalars(select(SiteRow))}
+
+    return _SITES.get(_cache_key(tenant_id), read)
+
+
+def _owner(key: str) -> str:
+    with database.across_tenants() as session:
+        tenant_id = session.scalar(select(SiteRow.tenant_id).where(SiteRow.key == key))
+    if tenant_id is None:
+        raise NotFound("site_unknown")
+    return tenant_id
+
+
+def _origins() -> frozenset[str]:
+    def read(_known: frozenset[str] | None) -> frozenset[str]:
+        with database.across_tenants() as session:
+            return frozenset(origin for origins in session.scalars(select(SiteRow.origins)) for origin in origins)
+
+    return _ORIGINS.get(_cache_key(_ANY), read)
 
 
 def _own_locale() -> Literal["ru", "en"]:
@@ -357,8 +381,8 @@ def _values(name: str, origins: Sequence[str], config: SiteConfig, *, identity_r
     return {**own_fields, **config.model_dump(mode="json")}
 
 
-def _cache_key() -> tuple[str, str]:
-    return get_settings().database, ""
+def _cache_key(name: str) -> Key:
+    return get_settings().database, name
 
 
 def _row(row: SiteRow | None) -> SiteRow:
@@ -368,7 +392,7 @@ def _row(row: SiteRow | None) -> SiteRow:
 
 
 def _refreshed(row: SiteRow) -> Site:
-    _SITES.expire(_cache_key())
+    expire()
     return _site(row)
 
 

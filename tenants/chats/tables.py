@@ -60,6 +60,8 @@ class ChatRow(TenantKeyed, Base):
     __tablename__ = "chats"
     __table_args__ = (
         Index("ix_chats_state", "tenant_id", "state", "waiting_since"),
+        Index("ix_chats_state_updated", "tenant_id", "state", "updated_at"),
+        Index("ix_chats_assignee", "tenant_id", "assignee"),
         Index("ix_chats_subject", "tenant_id", "subject", "updated_at"),
         Index("ix_chats_updated", "tenant_id", "updated_at"),
         Index("ix_chats_asked", "tenant_id", "asked_at"),
@@ -198,6 +200,8 @@ class OutboxRow(TenantOwned, Base):
     __tablename__ = "outbox"
     __table_args__ = (
         Index("ix_outbox_due", "state", "next_at"),
+        Index("ix_outbox_created", "created_at"),
+        Index("ix_outbox_tenant_created", "tenant_id", "created_at"),
         Index("ix_outbox_chat", "tenant_id", "chat_id"),
         ForeignKeyConstraint(
             ["tenant_id", "webhook_id"],

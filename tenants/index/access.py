@@ -3,8 +3,8 @@
 The tenant comes from the context and the location from the registry. A caller can only choose among the tenant's own
 generations.
 
-A collection stays open as long as a question refers to it: a generation that is replaced leaves the table here, and is
-released with its last reference.
+A collection stays open as long as a question refers to it: a generation that is replaced, or that was not used for the
+longest time, leaves the table here, and is released with its last reference.
 
 The current generation is compared with the records when it is opened. If it is missing, unreadable or incomplete, it
 must not pass for a small knowledge base: reading it fails until it is repaired (`repairing`).
@@ -20,6 +20,8 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Lock, RLock
 from typing import TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from cachetools import LRUCache
 
 from settings import Settings, get_settings
 from tenants.accounts import registry
@@ -39,7 +41,9 @@ IN_FLIGHT = timedelta(minutes=2)
 hear of the switch."""
 
 _Key: TypeAlias = tuple[str, str]
-_OPEN: dict[_Key, Collection] = {}
+MAX_OPEN = 500
+"""Collections that stay open without a question that uses them: each holds memory and, embedded, files."""
+_OPEN: LRUCache[_Key, Collection] = LRUCache(MAX_OPEN)
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
@@ -110,14 +114,14 @@ def _open_stored(
     dimensions: int = 0,
 ) -> Collection:
     key = _key(settings, placement)
-    collection = _OPEN.get(key)
+    collection = _open(key)
     if collection is not None and not collection.broken and key not in _DAMAGED:
         return collection
     with _locked(key):
         _discard_broken(key)
         if key in _DAMAGED and not _REPAIRING.get():
             raise IndexDamaged(_DAMAGED[key])
-        collection = _OPEN.get(key)
+        collection = _open(key)
         if collection is not None:
             return collection
         engine = _engine(settings)
@@ -338,6 +342,11 @@ def _locked(key: _Key) -> Iterator[None]:
         yield
 
 
+def _open(key: _Key) -> Collection | None:
+    with _TABLES:
+        return _OPEN.get(key)
+
+
 def _forget(key: _Key) -> None:
     with _TABLES:
         _OPEN.pop(key, None)
@@ -352,7 +361,7 @@ def _note(key: _Key, damage: str) -> None:
 
 def _discard_broken(key: _Key) -> None:
     """Close a collection after the engine has failed on its files, and mark it as unreadable."""
-    collection = _OPEN.get(key)
+    collection = _open(key)
     if collection is None or not collection.broken:
         return
     _forget(key)

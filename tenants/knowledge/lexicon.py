@@ -68,7 +68,16 @@ class _Body(TypedDict):
     codes: dict[str, int]
 
 
-_CACHE: TenantCache[Lexicon] = TenantCache("lexicon")
+_CACHE_BYTES = 256_000_000
+_TERM_BYTES = 115
+"""Memory of a term: 8 MB for 70,000 words."""
+
+
+def _bytes_of(lexicon: Lexicon) -> int:
+    return _TERM_BYTES * (len(lexicon.stems) + len(lexicon.words) + len(lexicon.codes))
+
+
+_CACHE: TenantCache[Lexicon] = TenantCache("lexicon", _CACHE_BYTES, _bytes_of)
 
 
 def current() -> Lexicon:

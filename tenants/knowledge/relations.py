@@ -18,7 +18,7 @@ from tenants.knowledge.contradictions import Contradiction
 from tenants.knowledge.edges import SUPERSEDES, Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
-from tenants.storage.cache import Key
+from tenants.storage.cache import TenantCache
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow
 
@@ -40,7 +40,15 @@ class Relations:
 
 
 NONE = Relations()
-_CACHE: dict[Key, tuple[int, Relations]] = {}
+_MAX_RELATIONS = 200_000
+
+
+def _size_of(relations: Relations) -> int:
+    by_document = (*relations.edges.values(), *relations.contradictions.values())
+    return 1 + sum(map(len, by_document)) + len(relations.rejected)
+
+
+_CACHE: TenantCache[Relations] = TenantCache("relations", _MAX_RELATIONS, _size_of)
 
 
 def current() -> Relations:
@@ -48,12 +56,9 @@ def current() -> Relations:
     tenant = registry.current()
     if not tenant.relations:
         return NONE
-    key = get_settings().database, tenant.placement.key
-    entry = _CACHE.get(key)
-    if entry is None or entry[0] != tenant.relations:
-        entry = tenant.relations, _load()
-        _CACHE[key] = entry
-    return entry[1]
+    # A revision never changes, so it is loaded once; the ones before it are dropped when they are the oldest.
+    key = get_settings().database, f"{tenant.placement.key}@{tenant.relations}"
+    return _CACHE.get(key, lambda known: known or _load())
 
 
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:

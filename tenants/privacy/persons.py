@@ -161,6 +161,9 @@ def subjects() -> tuple[str, ...]:
 
 def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> ErasureReport:
     settings, tenant_id = get_settings(), context.current().tenant_id
+    if subject:
+        # First, because it is refused while Redis is away.
+        stream_log.erase([subject])
     recorder = Recorder(settings)
     recorder.collect()
     thumbs = feedback.of_person(owner.person, owner.session_id)
@@ -178,8 +181,6 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
     person_jobs = _jobs(subject, session_id)
     if person_jobs:
         jobs.disown(person_jobs[0].subject)
-    if subject:
-        stream_log.erase(subject)
     if subject and not session_id:
         issued_tokens.forget(subject)
     database.scrub(settings)

@@ -25,7 +25,7 @@ from tenants.privacy.erasures import Erasure
 from tenants.storage import database
 from tenants.storage.shared_tables import InstallationRow, LeaseRow, SpooledRow
 from tenants.tables import Base
-from tenants.work import claims, jobs, uploads
+from tenants.work import claims, jobs, stream_log, uploads
 
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
@@ -72,7 +72,9 @@ def _remove(tenant_id: str) -> Removed:
         for job in jobs.open_jobs():
             jobs.cancel(job.job_id)
         with claims.ingesting(_PATIENCE_SECONDS):
-            quotas.forget(persons.subjects(), settings)
+            subjects = persons.subjects()
+            quotas.forget(subjects, settings)
+            stream_log.erase(subjects)
             traces.erase_all()
             index.remove_all()
             uploads.remove_all()

@@ -18,7 +18,7 @@ from tenants.desk.tables import OneTimeLinkRow, OperatorSessionRow
 from tenants.storage import database
 from tenants.storage.shared_tables import LeaseRow
 from tenants.storage.tables import ConversationRow, ErasureRow, GapAskingRow, GapRow, RevocationRow, SpendingRow
-from tenants.work import idempotency, jobs, stream_log
+from tenants.work import idempotency, jobs
 
 DELIVERIES = timedelta(days=30)
 """Retention of webhook deliveries."""
@@ -139,8 +139,6 @@ RULES: Mapping[str, Rule] = {
     "installation": Rule("as long as the installation"),
     "leases": Rule("until its process gives it back, or an hour", _prune_leases),
     "audit_spool": Rule("until it is in the audit, a second later"),
-    "streams": Rule("an hour, or until the person is erased", stream_log.forget_old),
-    "stream_events": Rule("with its stream"),
     "evaluation_runs": Rule("the newest hundred of a tenant"),
     "evaluation_questions": Rule("until it is removed"),
     "evaluation_results": Rule("the newest hundred of a tenant"),

@@ -1,29 +1,39 @@
-"""Values cached per tenant. A process sees its own changes at once, and those of others when it is notified.
+"""Values cached per tenant, or by another key.
 
-Processes that share a database notify each other (`tenants.storage.notices`). A process that misses a notice sees the
-change a second later.
+A process sees its own changes at once, and those of others when it is notified.
+
+Processes that share a database notify each other (`tenants.storage.bus`). A process that cannot be notified now sees
+the change a second later.
 
 While the database does not respond, the last values stay in use, so that questions are still answered. They are an
 hour old at most: a withdrawn policy or document must not stay in use for days.
+
+Each cache is bounded: the values that were not used for the longest time are dropped, and loaded again when needed.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import RLock
 from time import monotonic
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from cachetools import LRUCache
+
 from tenants.core.errors import TryAgain
-from tenants.storage import database, notices
+from tenants.storage import bus
 
 FRESH_SECONDS = 1.0
 """Longest delay until another process's change is seen without a notice."""
 
-_CHANNEL = "opora_expired"
+NOTIFIED_SECONDS = 60.0
+"""The same while notices arrive: for the change of a process that cannot send them."""
+
+_CHANNEL = "expired"
 
 STALE_SECONDS = 3_600.0
 """Maximum age of a value while the database does not respond."""
@@ -34,6 +44,9 @@ PATIENCE_SECONDS = 1.0
 REST_SECONDS = 5.0
 """Pause after a timeout before the next query."""
 
+MAX_VALUES = 10_000
+"""Values of a cache whose values are small."""
+
 _LOADERS = 8
 _LOADER_NAME = "tenant-cache"
 
@@ -43,26 +56,60 @@ Key: TypeAlias = tuple[str, str]
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class _Entry(Generic[T]):
+    """A loaded value; after it has expired, `loaded_at` is minus infinity."""
+
+    loaded_at: float
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """Use of a cache since the process started, and its size now, in the unit of its bound."""
+
+    name: str
+    hits: int
+    misses: int
+    size: int
+
+
 class TenantCache(Generic[T]):
     """A thread-safe cache of loaded values, one per tenant.
 
     :param name: the same in all processes; empty for a cache that is of this one alone.
+    :param max_size: the bound of the values' sizes together.
+    :param size_of: the size of a value; 1 if None.
     """
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
         self._name = name
         if name:
             _CACHES[name] = self
-        self._entries: dict[Key, tuple[float, T]] = {}
+        self._entries: LRUCache[Key, _Entry[T]] = LRUCache(
+            max_size,
+            # A value beyond the bound is still cached, alone.
+            None if size_of is None else lambda entry: min(max_size, size_of(entry.value)),
+        )
         self._loading: dict[Key, Future[T]] = {}
         self._rests: dict[Key, float] = {}
         self._lock = RLock()
         self._expiries: Counter[str | None] = Counter()
+        self._hits = self._misses = 0
+
+    @property
+    def use(self) -> CacheUse:
+        """Return how the cache is used."""
+        return CacheUse(self._name, self._hits, self._misses, int(self._entries.currsize))
 
     def peek(self, key: Key) -> T | None:
         """Return the value in memory; None if it has to be loaded."""
-        entry = self._entries.get(key)
-        return entry[1] if entry is not None and monotonic() - entry[0] < FRESH_SECONDS else None
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or monotonic() - entry.loaded_at >= _fresh_seconds(key):
+                return None
+            self._hits += 1
+            return entry.value
 
     def get(self, key: Key, load: Callable[[T | None], T]) -> T:
         """Return the cached value; once it may be stale, the result of `load`, which gets the last value.
@@ -70,23 +117,27 @@ class TenantCache(Generic[T]):
         Where `load` raises `TryAgain` or takes long, the last value serves on, unless a write in this process has
         changed it.
         """
-        entry = self._entries.get(key)
-        age = monotonic() - entry[0] if entry is not None else float("inf")
+        with self._lock:
+            entry = self._entries.get(key)
+            age = monotonic() - entry.loaded_at if entry is not None else float("inf")
+            is_fresh = age < _fresh_seconds(key)
+            self._hits += is_fresh
+            self._misses += not is_fresh
         if entry is None or age >= STALE_SECONDS:
             return self._load(key, load)
-        if age < FRESH_SECONDS or monotonic() < self._rests.get(key, 0.0):
-            return entry[1]
+        if is_fresh or monotonic() < self._rests.get(key, 0.0):
+            return entry.value
         try:
             return self._refresh(key, load).result(PATIENCE_SECONDS)
         except (TryAgain, TimeoutError):
             self._rests[key] = monotonic() + REST_SECONDS
-            return entry[1]
+            return entry.value
 
     def expire(self, key: Key) -> None:
         """Make the next reader load the value again. Call it after committing a write."""
         self.drop(key[1])
-        if self._name and database.is_shared():
-            notices.notify(_CHANNEL, json.dumps([self._name, key[1]]))
+        if self._name:
+            bus.publish(_CHANNEL, json.dumps([self._name, key[1]]))
 
     def drop(self, tenant: str | None) -> None:
         """Expire a tenant's value, or all values if None, so that the next reader loads it again."""
@@ -96,7 +147,7 @@ class TenantCache(Generic[T]):
                 self._loading.pop(key, None)
                 self._rests.pop(key, None)
                 if key in self._entries:
-                    self._entries[key] = (float("-inf"), self._entries[key][1])
+                    self._entries[key].loaded_at = float("-inf")
 
     def _refresh(self, key: Key, load: Callable[[T | None], T]) -> Future[T]:
         """Return the running load, or start one. All waiting readers share it; it has its own thread."""
@@ -113,17 +164,29 @@ class TenantCache(Generic[T]):
                 del self._loading[key]
 
     def _load(self, key: Key, load: Callable[[T | None], T]) -> T:
-        entry = self._entries.get(key)
-        now, expiries = monotonic(), self._expired(key)
-        value = load(entry[1] if entry else None)
+        with self._lock:
+            entry = self._entries.get(key)
+            now, expiries = monotonic(), self._expired(key)
+        value = load(entry.value if entry else None)
         with self._lock:
             # A write in this process while loading: the value may be from before it, so it is used once and not cached.
             if expiries == self._expired(key):
-                self._entries[key] = (now, value)
+                self._rests.pop(key, None)
+                self._entries[key] = _Entry(now, value)
         return value
 
     def _expired(self, key: Key) -> int:
         return self._expiries[key[1]] + self._expiries[None]
+
+
+def usage() -> Iterator[CacheUse]:
+    """Yield the use of each cache that has a name."""
+    for cache in _CACHES.values():
+        yield cache.use
+
+
+def _fresh_seconds(key: Key) -> float:
+    return NOTIFIED_SECONDS if bus.is_live(key[0]) else FRESH_SECONDS
 
 
 @lru_cache(maxsize=1)
@@ -145,4 +208,4 @@ def _drop_all() -> None:
         cache.drop(None)
 
 
-notices.on(_CHANNEL, _on_notice, _drop_all)
+bus.on(_CHANNEL, _on_notice, _drop_all)

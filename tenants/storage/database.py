@@ -9,7 +9,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock, local
 from traceback import extract_stack
@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+    ProgrammingError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -26,7 +33,7 @@ from tenants.core import context
 from tenants.core.errors import CallerError, InternalFault, TryAgain
 from tenants.storage.bounded_connection import BoundedConnection, patient
 from tenants.storage.pool import SharingPool
-from tenants.storage.sessions import TenantSession, tell_server
+from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
 
 if TYPE_CHECKING:
     import psycopg
@@ -38,7 +45,10 @@ _BUSY_MILLISECONDS = 30_000
 _REQUEST_THREADS = 8
 _GRACE_SECONDS = 2
 """Time allowed beyond the server's own statement timeout."""
-_MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
+_VERSIONS = text(
+    "CREATE TABLE IF NOT EXISTS alembic_version"
+    " (version_num VARCHAR(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
+)
 _ENGINES: dict[str, Engine] = {}
 _CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
 _CORRUPT: set[str] = set()
@@ -345,6 +355,7 @@ def _server(url: URL, settings: Settings) -> Engine:
         pool_timeout=seconds,
         pool_size=workers,
         max_overflow=workers,
+        execution_options={STATEMENT_SECONDS: seconds},
     )
 
     @event.listens_for(opened, "do_connect")
@@ -355,28 +366,26 @@ def _server(url: URL, settings: Settings) -> Engine:
 
 
 def _bounded(args: list[str], kwargs: dict[str, Any], settings: Settings) -> BoundedConnection:
-    connection = BoundedConnection.connect(*args, **kwargs)
+    # The next transaction may run on another server's connection, without the prepared statement.
+    connection = BoundedConnection.connect(*args, **kwargs, prepare_threshold=None)
     connection.seconds = settings.database_statement_seconds + _GRACE_SECONDS
     return connection
 
 
 def _limited(url: URL, settings: Settings) -> URL:
-    """Set timeouts for PostgreSQL, which has none by default. Options in the URL take precedence."""
-    seconds = settings.database_statement_seconds
+    """Set timeouts of the network, which PostgreSQL's client lacks by default. Options in the URL take precedence.
+
+    Those of statements are set in each transaction (`tenants.storage.sessions.tell_server`).
+    """
     limits = {
         "connect_timeout": str(settings.database_connect_seconds),
         # A server that has vanished sends no error: the network's own timers notice it.
-        "tcp_user_timeout": str(1_000 * seconds),
+        "tcp_user_timeout": str(1_000 * settings.database_statement_seconds),
         "keepalives_idle": "10",
         "keepalives_interval": "5",
         "keepalives_count": "3",
     }
-    url_options = url.query.get("options") or ""
-    # Twice the time for an idle transaction: its process may have been stopped while holding locks.
-    idle = f"-c idle_in_transaction_session_timeout={2 * seconds}s"
-    of_url = (url_options,) if isinstance(url_options, str) else url_options
-    options = [f"-c statement_timeout={seconds}s", idle, *of_url]
-    return url.set(query={**limits, **url.query, "options": " ".join(options)})
+    return url.set(query={**limits, **url.query})
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
@@ -417,8 +426,8 @@ def _upgrade(target: Engine, *, existing: bool) -> str | None:
 
 def _migrate_in_use(url: URL) -> None:
     """Migrate a server that replicas use: in a transaction for each revision, so that locks are short."""
-    unlimited = f"{url.query.get('options', '')} -c statement_timeout=0 -c opora.across=on"
-    target = create_engine(url.update_query_dict({"options": unlimited}))
+    target = create_engine(url, connect_args={"prepare_threshold": None})
+    event.listen(target, "begin", lambda connection: tell_server(connection, None))
     try:
         with target.connect() as connection:
             _migrate(connection, "head", in_use=True)
@@ -427,12 +436,17 @@ def _migrate_in_use(url: URL) -> None:
 
 
 def _begin_migration(connection: Connection) -> None:
+    """Wait for the migration of another replica, if there is one, and keep others waiting until the transaction ends.
+
+    A migration takes as long as it takes, so nothing here has a timeout.
+    """
     if connection.dialect.name == "postgresql":
-        # A migration takes as long as it takes, another replica's included.
-        for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
-            connection.execute(text(f"SET LOCAL {limit} = 0"))
-        tell_server(connection, None)
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        tell_server(connection, None, seconds=0)
+        # Of two replicas that create it at once, the second one fails after the first one's migration.
+        with suppress(IntegrityError, ProgrammingError), connection.begin_nested():
+            connection.execute(_VERSIONS)
+        # In conflict with itself, but not with the migration, which writes to the table through another connection.
+        connection.execute(text("LOCK TABLE alembic_version IN SHARE UPDATE EXCLUSIVE MODE"))
 
 
 def _migrate(connection: Connection, revision: str, *, in_use: bool = False) -> None:

@@ -22,6 +22,8 @@ from tenants.storage.tables import Base, TenantOwned
 Row = TypeVar("Row", bound=Base)
 T = TypeVar("T")
 
+STATEMENT_SECONDS = "statement_seconds"
+"""Execution option of an engine: the timeout of statements."""
 _NO_KEY = {"key_share": True}
 """`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
 
@@ -138,14 +140,25 @@ def _tell_server(session: TenantSession, _transaction: SessionTransaction, conne
     tell_server(connection, None if session.across else session._tenant_id or "")
 
 
-def tell_server(connection: Connection, tenant_id: str | None) -> None:
-    """Set the tenant of the transaction for PostgreSQL's row-level security; None: all tenants.
+def tell_server(connection: Connection, tenant_id: str | None, seconds: int | None = None) -> None:
+    """Set the tenant of the transaction for PostgreSQL's row-level security, and its timeouts.
 
-    Local to the transaction, so that a pooler may give the connection to others after it.
+    All of it is local to the transaction, so that a pooler may give the server's connection to others after it.
+
+    :param tenant_id: None for all tenants.
+    :param seconds: timeout of a statement, 0 for none; the installation's if None. An idle transaction gets twice the
+        time: its process may have been stopped while holding locks.
     """
-    if connection.dialect.name == "postgresql":
-        name, value = ("opora.across", "on") if tenant_id is None else ("opora.tenant", tenant_id)
-        connection.exec_driver_sql("SELECT set_config(%s, %s, true)", (name, value))
+    if connection.dialect.name != "postgresql":
+        return
+    if seconds is None:
+        seconds = connection.get_execution_options().get(STATEMENT_SECONDS, 0)
+    name, value = ("opora.across", "on") if tenant_id is None else ("opora.tenant", tenant_id)
+    connection.exec_driver_sql(
+        "SELECT set_config(%s, %s, true), set_config('statement_timeout', %s, true),"
+        " set_config('idle_in_transaction_session_timeout', %s, true)",
+        (name, value, f"{seconds}s", f"{2 * seconds}s"),
+    )
 
 
 def _owned_tables(statement: object) -> set[str]:

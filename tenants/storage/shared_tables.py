@@ -1,12 +1,10 @@
-"""The tables that replicas share for a while: leases, the records on their way to the audit, uploads, streams."""
+"""The tables that replicas share: secrets of the installation, leases, and records on their way to the audit."""
 
-from datetime import datetime
-
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, String, Text
+from sqlalchemy import LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedText
-from tenants.storage.tables import TENANT_ID, Base, TenantKeyed, TenantOwned
+from tenants.storage.tables import Base
 
 
 class InstallationRow(Base):
@@ -39,36 +37,3 @@ class SpooledRow(Base):
 
     spooled_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     line: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class StreamRow(TenantKeyed, Base):
-    """A streamed turn that its reader may come back to, at any replica. `holder` is the process that runs it."""
-
-    __tablename__ = "streams"
-    __table_args__ = (Index("ix_streams_begun", "begun_at"),)
-
-    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
-    owner: Mapped[str] = mapped_column(String(64))
-    holder: Mapped[str] = mapped_column(String(32))
-    request_hash: Mapped[str] = mapped_column(String(64))
-    begun_at: Mapped[datetime]
-
-
-class StreamEventRow(TenantOwned, Base):
-    """An event of such a stream."""
-
-    __tablename__ = "stream_events"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["tenant_id", "turn_id"],
-            ["streams.tenant_id", "streams.turn_id"],
-            ondelete="CASCADE",
-            name="fk_event_stream",
-        ),
-    )
-
-    tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
-    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    name: Mapped[str] = mapped_column(String(32))
-    data: Mapped[str] = mapped_column(SealedText)

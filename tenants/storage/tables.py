@@ -254,6 +254,7 @@ class TicketRow(TenantKeyed, Base):
     __tablename__ = "tickets"
     __table_args__ = (
         Index("ix_tickets_tenant_created", "tenant_id", "created_at"),
+        Index("ix_tickets_created", "created_at"),
         Index("ix_tickets_tenant_chat", "tenant_id", "chat_id"),
     )
 
@@ -336,6 +337,7 @@ class SpendingRow(TenantKeyed, Base):
     """A tenant's cost of language models on one day."""
 
     __tablename__ = "spending"
+    __table_args__ = (Index("ix_spending_day", "day"),)
 
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
     usd: Mapped[float]
@@ -433,7 +435,10 @@ class GapRow(TenantKeyed, Base):
     """
 
     __tablename__ = "gaps"
-    __table_args__ = (Index("ix_gaps_tenant_status", "tenant_id", "status"),)
+    __table_args__ = (
+        Index("ix_gaps_tenant_status", "tenant_id", "status"),
+        Index("ix_gaps_article", "tenant_id", "article_id"),
+    )
 
     gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     reason: Mapped[str] = mapped_column(String(64))

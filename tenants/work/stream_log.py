@@ -1,32 +1,48 @@
-"""Streams of turns shared by replicas, so that a client can resume at any replica.
+"""Streams of turns shared by replicas through Redis, so that a client can resume at any replica.
 
-Encrypted, and kept for an hour at most. A stream belongs to its caller: for all others it does not exist.
+Encrypted, and kept for an hour at most. A stream belongs to its caller, who is part of its keys: for all others it does
+not exist.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
-from sqlalchemy import delete, insert, select
+from redis import Redis, RedisError
+from redis.exceptions import ResponseError
+from redis.typing import EncodableT, FieldT
 
-from settings import Settings
+from settings import Settings, get_settings
 from tenants.core import context
 from tenants.core.context import Tenant
-from tenants.storage import database
-from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.shared_tables import StreamEventRow, StreamRow
+from tenants.core.errors import TryAgain
+from tenants.storage import redis_server
+from tenants.storage.sealed import seal, unseal
 
-RETENTION = timedelta(hours=1)
+RETENTION_SECONDS = 3_600
+MAX_EVENTS = 10_000
+"""Events of a stream. One with more is no longer shared: without its beginning it would have a gap."""
+ALIVE_SECONDS = 5
+"""Time for which a process counts as alive after its last sign of life."""
 
+_Fields: TypeAlias = dict[FieldT, EncodableT]
 _STREAM = "stream"
+_HOLDER, _REQUEST = "holder", "request_hash"
+_TAKE_OVER = """
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedStream:
     """A stream that a process runs, or ran.
 
-    :param holder: the process, see `tenants.work.claims`.
+    :param owner: a digest of tenant and subject, see `owner`.
+    :param holder: the process that writes it.
     :param request_hash: of the request that it answers.
     """
 
@@ -47,72 +63,123 @@ class LoggedEvent:
 
 
 def append(
-    streams: Sequence[LoggedStream], events: Sequence[tuple[LoggedStream, LoggedEvent]], settings: Settings
-) -> None:
-    """Add new streams and the next events of streams, of any tenants, in one transaction."""
-    now = datetime.now(UTC)
-    with database.across_tenants(settings, write=True) as session:
-        if streams:
-            session.execute(
-                insert(StreamRow),
-                [columns_of(one) | {"begun_at": now} for one in streams],
-            )
-        if events:
-            session.execute(
-                insert(StreamEventRow),
-                [
-                    {
-                        "tenant_id": stream.tenant_id,
-                        "turn_id": stream.turn_id,
-                        "number": event.number,
-                        "name": event.name,
-                        "data": json.dumps(event.data, ensure_ascii=False),
-                    }
-                    for stream, event in events
-                ],
-            )
+    streams: Sequence[LoggedStream],
+    events: Sequence[tuple[LoggedStream, LoggedEvent]],
+    holder: str,
+    settings: Settings,
+) -> frozenset[str]:
+    """Add new streams and the next events of streams, of any tenants, and a sign of life of their process.
+
+    :returns: turns that cannot be shared any more: too long, or taken over by another process.
+    :raises RedisError: Redis does not respond.
+    """
+    keys = _Keys(settings)
+    with redis_server.client(settings).pipeline(transaction=False) as pipeline:
+        pipeline.set(keys.process(holder), "", ex=ALIVE_SECONDS)
+        for stream in streams:
+            head: _Fields = {_HOLDER: stream.holder, _REQUEST: stream.request_hash}
+            pipeline.hset(keys.head(stream.owner, stream.turn_id), mapping=head)
+            pipeline.sadd(keys.owned(stream.owner), stream.turn_id)
+            for key in (keys.head(stream.owner, stream.turn_id), keys.owned(stream.owner)):
+                pipeline.expire(key, RETENTION_SECONDS)
+        others = len(pipeline)
+        for stream, event in events:
+            fields: _Fields = {"name": event.name, "data": seal(json.dumps(event.data, ensure_ascii=False))}
+            # Redis refuses a number that is not greater than the last one: another process has written it.
+            pipeline.xadd(keys.events(stream.owner, stream.turn_id), fields, id=_id(event.number))
+        for owner, turn_id in {(stream.owner, stream.turn_id) for stream, _ in events}:
+            pipeline.expire(keys.events(owner, turn_id), RETENTION_SECONDS)
+        results = pipeline.execute(raise_on_error=False)
+    return frozenset(
+        stream.turn_id
+        for (stream, event), result in zip(events, results[others:], strict=False)
+        if isinstance(result, ResponseError) or event.number > MAX_EVENTS
+    )
+
+
+def close(holder: str, settings: Settings) -> None:
+    """Let the streams of a process that ends be taken over at once."""
+    with suppress(RedisError, TryAgain):
+        redis_server.client(settings).delete(_Keys(settings).process(holder))
 
 
 def find(turn_id: str) -> LoggedStream | None:
     """Return the caller's stream; None if it does not exist or belongs to another caller."""
-    with database.reading() as session:
-        row = session.find(StreamRow, turn_id)
-        if row is None or row.owner != owner():
-            return None
-        return record_of(LoggedStream, row)
+    tenant_id, key = context.current().tenant_id, owner()
+    with _reached() as (redis, keys):
+        head = redis.hgetall(keys.head(key, turn_id))
+    return LoggedStream(tenant_id, turn_id, key, str(head[_HOLDER]), str(head[_REQUEST])) if head else None
 
 
 def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
-    """Return the events of a stream of the tenant in context after number `after`, in order."""
-    key = StreamEventRow.turn_id == turn_id
-    query = select(StreamEventRow).where(key, StreamEventRow.number > after).order_by(StreamEventRow.number)
-    with database.reading() as session:
-        return tuple(LoggedEvent(row.number, row.name, json.loads(row.data)) for row in session.scalars(query))
+    """Return the events of a stream of the caller after number `after`, in order."""
+    with _reached() as (redis, keys):
+        entries = redis.xrange(keys.events(owner(), turn_id), min=_id(after + 1)) or ()
+    return tuple(
+        LoggedEvent(int(str(entry_id).partition("-")[0]), str(fields["name"]), json.loads(unseal(str(fields["data"]))))
+        for entry_id, fields in entries
+        if fields
+    )
+
+
+def is_alive(holder: str) -> bool:
+    """Return whether a process has given a sign of life lately."""
+    with _reached() as (redis, keys):
+        return bool(redis.exists(keys.process(holder)))
 
 
 def take_over(stream: LoggedStream, holder: str) -> bool:
     """Take over a stream whose process has died. Returns False if another process was faster."""
-    with database.writing() as session:
-        row = session.find(StreamRow, stream.turn_id, lock=True)
-        if row is None or row.holder != stream.holder:
-            return False
-        row.holder = holder
-        return True
+    with _reached() as (redis, keys):
+        key = keys.head(stream.owner, stream.turn_id)
+        return bool(redis.eval(_TAKE_OVER, 1, key, _HOLDER, stream.holder, holder))
 
 
-def forget_old(now: datetime | None = None) -> None:
-    """Drop the streams of all tenants after `RETENTION`."""
-    with database.across_tenants(write=True) as session:
-        session.execute(delete(StreamRow).where(StreamRow.begun_at < (now or datetime.now(UTC)) - RETENTION))
-
-
-def erase(subject: str) -> None:
-    """Drop the streams of a person of the tenant in context."""
-    theirs = StreamRow.owner == Tenant(context.current().tenant_id, subject).key(_STREAM)
-    with database.writing() as session:
-        session.execute(delete(StreamRow).where(theirs))
+def erase(subjects: Iterable[str]) -> None:
+    """Drop the streams of these people of the tenant in context."""
+    if not redis_server.is_configured(get_settings()):
+        return
+    tenant_id = context.current().tenant_id
+    with _reached() as (redis, keys):
+        for key in (Tenant(tenant_id, subject).key(_STREAM) for subject in subjects):
+            for turn_id in map(str, redis.smembers(keys.owned(key))):
+                redis.delete(keys.head(key, turn_id), keys.events(key, turn_id))
+            redis.delete(keys.owned(key))
 
 
 def owner() -> str:
     """Return a digest of the caller as the owner of streams."""
     return context.current().key(_STREAM)
+
+
+class _Keys:
+    """Names of the keys in Redis."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._prefix = redis_server.namespace(settings)
+
+    def process(self, holder: str) -> str:
+        return f"{self._prefix}:process:{holder}"
+
+    def owned(self, owner: str) -> str:
+        return f"{self._prefix}:streams:{owner}"
+
+    def head(self, owner: str, turn_id: str) -> str:
+        return f"{self._prefix}:stream:{owner}:{turn_id}"
+
+    def events(self, owner: str, turn_id: str) -> str:
+        return f"{self._prefix}:events:{owner}:{turn_id}"
+
+
+def _id(number: int) -> str:
+    return f"{number}-0"
+
+
+@contextmanager
+def _reached() -> Iterator[tuple[Redis, _Keys]]:
+    """Open Redis for the caller. Raises `TryAgain` when it does not respond."""
+    settings = get_settings()
+    try:
+        yield redis_server.client(settings), _Keys(settings)
+    except RedisError as failed:
+        raise TryAgain("limits_unreachable") from failed

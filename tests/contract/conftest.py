@@ -14,6 +14,7 @@ from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
+from tenants.work import claims
 from tests import fake_qdrant
 from tests.fake_qdrant import FakeQdrant
 from tests.servers import absent, own_database
@@ -78,7 +79,7 @@ def migrated(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url.database
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "pgbouncer"])
 def records(
     request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Settings]:
@@ -87,7 +88,9 @@ def records(
         yield installation
         return
     with own_database(request.getfixturevalue("postgres_url"), request.getfixturevalue("migrated")) as url:
-        monkeypatch.setenv("OPORA_DATABASE_URL", url.render_as_string(hide_password=False))
+        used = request.getfixturevalue("pooled")(url) if request.param == "pgbouncer" else url
+        monkeypatch.setenv("OPORA_DATABASE_URL", used.render_as_string(hide_password=False))
         get_settings.cache_clear()
         yield get_settings()
+        claims.close_all()
         database.close_all()

@@ -24,7 +24,7 @@ from tenants.chats.transitions import EVENTS, STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound
 from tenants.privacy import chat_people
-from tenants.storage import notices
+from tenants.storage import bus
 from tests.chats import webhook
 
 VISITOR = Tenant("acme", "visitor-1")
@@ -39,7 +39,7 @@ def chat(records: Settings) -> Iterator[Chat]:
         Registry(records).add(tenant_id)
     with acting_as(VISITOR):
         yield store.start(locale="ru")
-    notices.close_all()
+    bus.close_all()
 
 
 def operator(who: Tenant = ANNA) -> Chat:

@@ -6,9 +6,11 @@ from contextvars import copy_context
 from math import inf, nan
 from pathlib import Path
 from uuid import NAMESPACE_OID, uuid4, uuid5
+from weakref import ref
 
 import numpy as np
 import pytest
+from cachetools import LRUCache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -247,6 +249,25 @@ def test_tenants_see_only_their_own_chunks(backend: str) -> None:
             collection.upsert([Point(named(1), {SPARSE: {SHARED: 1.0}}, {"content": tenant.tenant_id, "meta": {}})])
             result = collection.search({SPARSE: {SHARED: 1.0}}, limit=9)[SPARSE]
             assert [hit.payload["content"] for hit in result] == [tenant.tenant_id]
+
+
+def test_the_least_used_collection_is_released_and_opened_again(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index.access, "_OPEN", LRUCache(1))
+    other = Tenant(f"t{uuid4().hex}", "boris")
+    Registry().add(other.tenant_id)
+    mine = open_collection(create=True)
+    mine.upsert([point(1)])
+    with acting_as(other):
+        open_collection(create=True).upsert([point(2), point(3)])
+    assert open_collection() is mine, "a collection in use is not opened twice"
+    with acting_as(other):
+        assert open_collection().count() == 2
+    released = ref(mine)
+    del mine
+    assert released() is None
+    assert open_collection().count() == 1
 
 
 def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant: Tenant) -> None:

@@ -88,10 +88,13 @@ def test_a_server_that_grants_few_connections_is_shared(postgres_url: str, tmp_p
         database.close_all()
 
 
-def test_options_in_the_url_take_precedence(postgres_url: str) -> None:
-    url = f"{postgres_url}&options=-cstatement_timeout%3D7s"
-    with database.reading(Settings.model_validate({"database_url": url})) as session:
+def test_timeouts_belong_to_the_transaction(postgres_url: str) -> None:
+    settings = Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 7})
+    with database.reading(settings) as session:
         assert session.scalar(text("SHOW statement_timeout")) == "7s"
+        assert session.scalar(text("SHOW idle_in_transaction_session_timeout")) == "14s"
+    with database.engine(settings).connect() as connection:
+        assert connection.scalar(text("SHOW statement_timeout")) == "0"
     database.close_all()
 
 

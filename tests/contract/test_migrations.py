@@ -44,6 +44,13 @@ BREAKING: Mapping[str, list[str]] = {
         "operator_sessions.operator_id is required",
         "operators.operator_id is required",
     ],
+    "0030": [
+        *(f"stream_events.{name} is gone" for name in ("data", "name", "number", "tenant_id", "turn_id")),
+        *(
+            f"streams.{name} is gone"
+            for name in ("begun_at", "holder", "owner", "request_hash", "tenant_id", "turn_id")
+        ),
+    ],
     "0031": ["tenants.shard_key is gone", "tenants.shared_filter is gone"],
     "0032": [
         f"upload_pieces.{name} is gone" for name in ("created_at", "data", "job_id", "name", "number", "tenant_id")

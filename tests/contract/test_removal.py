@@ -23,9 +23,10 @@ from tenants.core.errors import Busy, NotFound
 from tenants.desk import operators, sessions
 from tenants.knowledge import lexicon, tools
 from tenants.privacy import erasures, removal
-from tenants.storage import database
+from tenants.storage import bus, database, redis_server
 from tenants.tables import Base
-from tenants.work import claims, uploads
+from tenants.work import claims, stream_log, uploads
+from tenants.work.stream_log import LoggedStream
 from tests.audits import entry
 from tests.contract.test_backup import contents
 
@@ -131,11 +132,12 @@ def test_it_waits_for_an_ingest_run_and_removes_nothing_then(
 
 
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
-def test_what_redis_counted_of_its_people_goes(
+def test_what_redis_holds_of_its_people_goes(
     records: Settings, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPORA_REDIS_URL", redis_url)
     monkeypatch.setenv("OPORA_RATE_LIMIT_PER_MINUTE", "60")
+    monkeypatch.setattr(redis_server, "is_configured", lambda _: True)
     get_settings.cache_clear()
     # New people, whose calls no other test has counted.
     people = [Tenant(tenant_id, f"anna-{uuid4().hex}") for tenant_id in ("acme", "other")]
@@ -153,9 +155,17 @@ def test_what_redis_counted_of_its_people_goes(
             Registry().add(person.tenant_id)
             with acting_as(person):
                 conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
+                stream = LoggedStream(person.tenant_id, "t", stream_log.owner(), "process", "hash")
+                stream_log.append([stream], [], "process", get_settings())
         asyncio.run(ask())
         counted = set(client.keys("opora:limits*")) - others
         assert counted
         removal.remove("acme")
         assert len(counted & set(client.keys("opora:limits*"))) == len(counted) / 2
+    found = []
+    for person in people:
+        with acting_as(person):
+            found.append(stream_log.find("t") is not None)
+    assert found == [False, True]
+    bus.close_all()
     claims.close_all()

@@ -18,8 +18,7 @@ from tenants.privacy import persons, retention
 from tenants.storage import database
 from tenants.storage.shared_tables import LeaseRow
 from tenants.tables import Base
-from tenants.work import idempotency, jobs, stream_log
-from tenants.work.stream_log import LoggedStream
+from tenants.work import idempotency, jobs
 from tests.audits import entry, miss
 from tests.chats import ticket_without_chat, webhook
 from tests.pages import PAGES, marked
@@ -65,7 +64,6 @@ def full(records: Settings) -> Settings:
         jobs.end(job_id, "done")
         revocations.revoke("subject", "bob")
         issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60)
-        stream_log.append([LoggedStream("acme", "t", stream_log.owner(), "process", "hash")], [], records)
         with database.writing() as session:
             session.add(LeaseRow(name="~chat-1", holder="process", until=datetime.now(UTC).timestamp(), wanted=False))
         spending.spend(0.5)

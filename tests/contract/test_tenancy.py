@@ -1,6 +1,7 @@
 """Another tenant's rows are invisible, whatever a query forgets: by the session, and again by PostgreSQL."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import Select, delete, event, exists, func, insert, inspect, select, text, union_all, update
@@ -207,6 +208,26 @@ def test_every_table_of_tenants_has_row_level_security(records: Settings) -> Non
             if any(column["name"] == "tenant_id" for column in schema.get_columns(table))
         }
         assert set(connection.scalars(forced)) == owned
+
+
+@pytest.mark.parametrize("records", ["pgbouncer"], indirect=True)
+def test_tenants_that_share_a_connection_of_the_server_do_not_meet(records: Settings) -> None:
+    """Each query is sent without a criterion and without an ORM, so that only PostgreSQL keeps the tenants apart."""
+    seen: dict[int, set[str]] = {}
+
+    def ask(tenant_id: str) -> set[str]:
+        with acting_as(Tenant(tenant_id, "anna")), database.reading() as session:
+            connection = session.connection()
+            pid = connection.scalar(text("SELECT pg_backend_pid()")) or 0
+            seen.setdefault(pid, set()).add(tenant_id)
+            return set(connection.scalars(text("SELECT tenant_id FROM document_votes")))
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [ACME, GLOBEX] * 100
+        assert list(pool.map(ask, asked)) == [{tenant_id} for tenant_id in asked]
+    assert {ACME, GLOBEX} in seen.values(), "no connection of the server was shared"
+    with database.engine(records).connect() as connection:
+        assert connection.scalars(text("SELECT tenant_id FROM document_votes")).all() == []
 
 
 def test_a_role_that_row_level_security_skips_is_warned_of(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,8 +15,10 @@ from pipelines import pages
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants import index
+from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
+from tenants.desk import operators
 from tenants.storage import database
 from tenants.work import claims
 from tests import desk, desk_shop, desk_views
@@ -83,3 +85,17 @@ async def test_a_page_runs_few_queries_however_much_there_is(apart: Settings) ->
                 assert (await client.get(address, headers=cookie)).status_code == 200
             run = [one for one in statements if not one.startswith(("BEGIN", "PRAGMA"))]
             assert len(run) <= MOST, "\n".join((address, *run))
+
+
+async def test_an_unchanged_inbox_is_not_sent_again(apart: Settings) -> None:
+    Registry().add("news")
+    with acting_as(Tenant("news", "admin")):
+        admin = operators.add("nadia", "снег идёт над рекой", role="admin")
+    cookie = {"Cookie": f"{pages.COOKIE}={desk.secret_of(admin)}"}
+    transport = httpx.ASGITransport(app.create_app(apart))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora", headers=cookie) as client:
+        known = {"If-None-Match": (await client.get("/desk")).headers["etag"]}
+        again = await client.get("/desk", headers=known)
+        assert (again.status_code, again.content) == (304, b"")
+        desk.waiting("news", desk.asked("news", "v:1", "Где заказ?", "Ау"))
+        assert (await client.get("/desk", headers=known)).status_code == 200

@@ -15,7 +15,7 @@ from settings import get_settings
 from tenants import index
 from tenants.access import installation
 from tenants.backup import restoring
-from tenants.storage import database, notices, sealed
+from tenants.storage import bus, database, sealed
 from tenants.work import claims, queue
 from ui.api import host
 from ui.cli.model import fetch_encoder
@@ -32,6 +32,7 @@ def worker() -> None:
     sealed.check_given(settings)
     database.check(settings)
     installation.check_secrets(settings)
+    installation.check_files(settings)
     fetch_encoder()
     host.configure_logging(settings)
     ask, ingest = Ask(), Ingest()
@@ -41,7 +42,7 @@ def worker() -> None:
     stopped = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
-    notices.listen(settings)
+    bus.listen(settings)
     ask.warm_up()
     ingest.warm_up()
     background.warm_up()
@@ -50,6 +51,6 @@ def worker() -> None:
     background.close()
     evaluations.close()
     ask.close()
-    for close_all in (notices.close_all, claims.close_all, index.close_all, database.close_all):
+    for close_all in (bus.close_all, claims.close_all, index.close_all, database.close_all):
         close_all()
     log.info("closed")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeAlias
 from urllib.parse import urlencode
 
-from fastapi import Form, Query
+from fastapi import Form, Header, Query
 from starlette.responses import Response
 
 from components.language import texts
@@ -26,7 +26,7 @@ from tenants.desk import articles, evaluation_results, inbox, operators, replies
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
 from ui.desk import conversation, knowledge, similar
-from ui.desk.view import SEE_OTHER, Desk, back_to, or_again
+from ui.desk.view import SEE_OTHER, Desk, back_to, or_again, unless_known
 
 SCOPE = "operate"
 _ONE = "/desk/chat/{chat_id}"
@@ -41,6 +41,7 @@ _Version: TypeAlias = Annotated[int | None, Form(ge=0)]
 _Seq: TypeAlias = Annotated[int, Form(ge=0, le=MAX_SEQ)]
 _MessageId: TypeAlias = Annotated[str, Form(pattern=r"^[0-9a-f]{0,32}$")]
 _View: TypeAlias = Annotated[View, Query()]
+_Known: TypeAlias = Annotated[str, Header(max_length=100)]
 
 
 def router(desk: Desk, conversations: Conversations) -> OpenRouter:
@@ -62,11 +63,12 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
         site: Annotated[str, Query(max_length=64)] = "",
         reason: Annotated[str, Query(max_length=64)] = "",
         after: Annotated[str, Query(max_length=1_000)] = "",
+        if_none_match: _Known = "",
     ) -> Response:
         chosen = inbox.Filter(*(one.replace("\0", " ") for one in (q, site, reason)))
         listed = inbox.page(view, chosen, after=after)
         kept = {name: value for name, value in (("q", q), ("site", site), ("reason", reason)) if value}
-        return desk.page(
+        page = desk.page(
             "inbox.html",
             section="inbox",
             views=VIEWS,
@@ -83,10 +85,13 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
             first=not after,
             loss=evaluation_results.unseen_loss() if pages.may(sessions.current().operator, "ingest") else None,
         )
+        return unless_known(page, if_none_match)
 
     @endpoints.get(_ONE)
-    def show_chat(chat_id: str, before: Annotated[int | None, Query(ge=1, le=MAX_SEQ)] = None) -> Response:
-        return _conversation(desk, store.get(chat_id), before=before)
+    def show_chat(
+        chat_id: str, before: Annotated[int | None, Query(ge=1, le=MAX_SEQ)] = None, if_none_match: _Known = ""
+    ) -> Response:
+        return unless_known(_conversation(desk, store.get(chat_id), before=before), if_none_match)
 
     @endpoints.get(f"{_ONE}/similar")
     def show_similar(chat_id: str) -> Response:

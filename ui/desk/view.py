@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
+from hashlib import sha256
+from http import HTTPStatus
 from typing import TypeVar, cast
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -121,6 +123,17 @@ class Desk:
         standing |= {"clock": partial(clock, locale=locale), "day": partial(day, locale=locale)}
         html = self._templates.render(template, locale, {**standing, **values})
         return HTMLResponse(html, status)
+
+
+def unless_known(response: Response, known: str) -> Response:
+    """Return the page, or an empty response with the status 304 if the browser has this version of it.
+
+    :param known: the header `If-None-Match` of the request.
+    """
+    version = f'"{sha256(response.body).hexdigest()[:32]}"'
+    changed = response if version != known.removeprefix("W/") else Response(status_code=HTTPStatus.NOT_MODIFIED)
+    changed.headers["ETag"] = version
+    return changed
 
 
 def texts(locale: str) -> Callable[..., str]:

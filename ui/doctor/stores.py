@@ -42,10 +42,13 @@ def check_index(settings: Settings) -> Iterator[Finding]:
 
 
 def check_redis(settings: Settings) -> Iterator[Finding]:
-    """Check Redis, which replicas count their limits in."""
+    """Check Redis, through which replicas notify each other and count their limits."""
     url = settings.redis_url.get_secret_value()
     if not url:
-        yield ok("redis", "redis_none")
+        if database.is_shared(settings):
+            yield warning("redis", "redis_single", "export OPORA_REDIS_URL=redis://127.0.0.1:6379/0")
+        else:
+            yield ok("redis", "redis_none")
         return
     try:
         state = redis_state(url, SECONDS)

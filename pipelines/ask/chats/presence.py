@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from tenants.chats import fanout
 from tenants.chats.fanout import Announcement
 from tenants.core import context
-from tenants.storage import database
+from tenants.storage import bus
 
 Who: TypeAlias = Literal["customer", "operator"]
 SignalKind: TypeAlias = Literal["typing", "presence"]
@@ -231,7 +231,7 @@ def typing(chat_id: str, who: Who, name: str = "", *, active: bool) -> None:
 
 def announce_soon(announcement: Announcement) -> None:
     """Announce without waiting for it; called on the event loop."""
-    if not database.is_shared():
+    if not bus.is_shared():
         fanout.announce(announcement)
     else:
         asyncio.get_running_loop().run_in_executor(None, fanout.announce, announcement)

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0031"
-down_revision = "0028"
+down_revision = "0030"
 
 
 def upgrade() -> None:

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from pipelines import log_context, measures, metrics, problems
 from settings import ROOT, Settings
+from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.core.context import Tenant, acting_as
@@ -77,6 +78,13 @@ def test_what_is_now_is_counted_over_all_tenants_and_names_none(client: TestClie
     assert values["opora_jobs"] == {("queued",): 2}
     assert values["opora_gaps"] == {("open",): 2}
     assert values["opora_tenants"] == {("registered",): 2}
+    requests, size = values["opora_cache_requests_total"], values["opora_cache_size"]
+    assert requests["tenants", "miss"] >= 2
+    with acting_as(Tenant("acme-canary", "anna-canary")):
+        for _ in range(2):
+            registry.current()
+    assert scraped(client)["opora_cache_requests_total"]["tenants", "hit"] > requests["tenants", "hit"]
+    assert size["tenants",] >= 2
     assert "canary" not in client.get("/metrics", headers=TOKEN).text
 
 

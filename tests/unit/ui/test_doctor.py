@@ -215,6 +215,12 @@ def test_redis_is_asked_for_its_time(installation: Settings, redis_url: str) -> 
     assert codes(stores.check_redis(elsewhere)) == [("problem", "redis_url_invalid")]
 
 
+def test_replicas_without_redis_are_warned_of(installation: Settings) -> None:
+    assert codes(stores.check_redis(installation)) == [("ok", "redis_none")]
+    server = changed(installation, database_url="postgresql+psycopg://opora@db/opora")
+    assert codes(stores.check_redis(server)) == [("warning", "redis_single")]
+
+
 # Models
 
 

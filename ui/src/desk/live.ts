@@ -36,6 +36,8 @@ export class Live {
   private loading = false;
   private again = false;
   private typing = 0;
+  /** Version of the page that was merged last; empty if unknown. */
+  private version = '';
 
   constructor(private readonly chat: string) {}
 
@@ -63,9 +65,12 @@ export class Live {
     try {
       while (this.again) {
         this.again = false;
-        const response = await fetch(location.href, { headers: { accept: 'text/html' } });
+        const response = await fetch(location.href, { headers: { accept: 'text/html', 'if-none-match': this.version } });
         if (response.redirected) location.reload();
-        else if (response.ok) this.adopt(parsed(await response.text()));
+        else if (response.ok) {
+          this.adopt(parsed(await response.text()));
+          this.version = response.headers.get('etag') ?? '';
+        }
         await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOADS_MS));
       }
     } catch {
@@ -76,6 +81,7 @@ export class Live {
   }
 
   adopt(fresh: Document): void {
+    this.version = '';
     this.changing();
     const regions = merge(fresh);
     this.changed(regions, fresh);

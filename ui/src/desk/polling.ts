@@ -1,4 +1,4 @@
-/** Polling of background work: reload the page until the work has ended. */
+/** Polling of background work: reload the page until the work has ended. A hidden tab waits until it is shown. */
 
 import { merge, parsed } from './merge';
 
@@ -10,6 +10,10 @@ export function follow(): void {
 }
 
 async function look(): Promise<void> {
+  if (document.visibilityState === 'hidden') {
+    document.addEventListener('visibilitychange', () => void look(), { once: true });
+    return;
+  }
   try {
     const response = await fetch(location.href, { headers: { accept: 'text/html' } });
     if (response.redirected) {

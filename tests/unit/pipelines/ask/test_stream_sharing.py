@@ -6,6 +6,7 @@ from threading import Event as Signal
 from time import monotonic
 
 import pytest
+from redis import Redis
 
 from pipelines.ask import runner as runner_module
 from pipelines.ask import stream_sharing
@@ -15,11 +16,12 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream
 from pipelines.ask.usecase import Ask
-from settings import Settings
+from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound, TryAgain
-from tenants.work import claims, stream_log
+from tenants.storage import bus, redis_server
+from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
@@ -30,13 +32,16 @@ DEADLINE_SECONDS = 30.0
 
 
 @pytest.fixture(autouse=True)
-def _acme(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(stream_sharing, "is_shared", lambda: True)
+def _acme(installation: Settings, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_REDIS_URL", redis_url)
+    get_settings.cache_clear()
+    monkeypatch.setattr(redis_server, "is_configured", lambda _: True)
     monkeypatch.setattr(stream_sharing, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(stream_sharing, "_POLL_SECONDS", 0.01)
     with acting_as(ANNA):
         Registry().add("acme")
         yield
+    bus.close_all()
 
 
 @pytest.fixture
@@ -65,11 +70,11 @@ def logged(turn_id: str) -> list[tuple[int, str]]:
     return [(event.number, event.name) for event in stream_log.events(turn_id, 0)]
 
 
-def begun_elsewhere(settings: Settings, *names: str, holder: str = "gone") -> LoggedStream:
+def begun_elsewhere(*names: str, holder: str = "gone") -> LoggedStream:
     """Write a stream of another process up to these events."""
     stream = LoggedStream("acme", "t-1", stream_log.owner(), holder, stream_sharing.request_hash(QUESTION))
     events = [(stream, LoggedEvent(number, name, {})) for number, name in enumerate(names, 1)]
-    stream_log.append([stream], events, settings)
+    stream_log.append([stream], events, "somebody", get_settings())
     return stream
 
 
@@ -90,10 +95,8 @@ async def test_a_stream_is_read_at_another_replica_as_it_was(replica: Replica) -
         await replica()[0].resume(f"{stream.turn_id}:2", QUESTION, None)
 
 
-async def test_an_orphaned_turn_is_rerun_and_readable_at_another_replica(
-    replica: Replica, installation: Settings
-) -> None:
-    await asyncio.to_thread(begun_elsewhere, installation, "accepted", "token")
+async def test_an_orphaned_turn_is_rerun_and_readable_at_another_replica(replica: Replica) -> None:
+    await asyncio.to_thread(begun_elsewhere, "accepted", "token")
     (here, engine), (there, unused) = replica(), replica()
     stream, _ = await here.resume("t-1:4", QUESTION, None)
     events = await read(stream)
@@ -107,14 +110,14 @@ async def test_an_orphaned_turn_is_rerun_and_readable_at_another_replica(
 
 
 async def test_an_end_written_just_before_the_process_went_is_the_end(
-    replica: Replica, installation: Settings, monkeypatch: pytest.MonkeyPatch
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = await asyncio.to_thread(begun_elsewhere, installation, "accepted")
+    theirs = await asyncio.to_thread(begun_elsewhere, "accepted")
     take_over = stream_log.take_over
 
     def meanwhile(stream: LoggedStream, holder: str) -> bool:
         end = [(theirs, LoggedEvent(number, name, {})) for number, name in ((2, "result"), (3, "done"))]
-        stream_log.append([], end, installation)
+        stream_log.append([], end, "somebody", get_settings())
         return take_over(stream, holder)
 
     monkeypatch.setattr(stream_log, "take_over", meanwhile)
@@ -126,8 +129,8 @@ async def test_an_end_written_just_before_the_process_went_is_the_end(
     assert engine.calls == 0
 
 
-async def test_a_stream_that_its_process_cannot_write_on_ends(replica: Replica, installation: Settings) -> None:
-    await asyncio.to_thread(begun_elsewhere, installation, "accepted", holder=claims.this_process())
+async def test_a_stream_that_its_process_cannot_write_on_ends(replica: Replica) -> None:
+    await asyncio.to_thread(begun_elsewhere, "accepted", holder="somebody")
     here, engine = replica()
     here.budget = -runner_module._RECORDING_SECONDS
     stream, _ = await here.resume("t-1:1", QUESTION, None)
@@ -152,16 +155,19 @@ async def test_replicas_write_all_their_streams_in_one_place(replica: Replica, m
     assert len(made) == 1
 
 
-def test_a_failed_stream_write_ends_that_stream_only(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_stream_write_ends_that_stream_only(monkeypatch: pytest.MonkeyPatch) -> None:
     append, refused = stream_log.append, Signal()
 
     def refuse(
-        streams: Sequence[LoggedStream], events: Sequence[tuple[LoggedStream, LoggedEvent]], settings: Settings
-    ) -> None:
+        streams: Sequence[LoggedStream],
+        events: Sequence[tuple[LoggedStream, LoggedEvent]],
+        holder: str,
+        settings: Settings,
+    ) -> frozenset[str]:
         refused.set()
         raise TryAgain
 
-    writing = StreamLog(installation)
+    writing = StreamLog(get_settings())
     kept = writing.begin("kept", QUESTION, ("acme", stream_log.owner()))
     writing.add(kept, Event(1, "accepted", {}))
     deadline = monotonic() + DEADLINE_SECONDS
@@ -178,3 +184,36 @@ def test_a_failed_stream_write_ends_that_stream_only(installation: Settings, mon
     assert (logged("kept"), logged("lost")) == ([(1, "accepted"), (2, "done")], [])
     assert stream_log.find("lost") is None
     assert not writing._lost
+
+
+def test_a_process_that_was_taken_over_writes_no_further() -> None:
+    old, new = StreamLog(get_settings()), StreamLog(get_settings())
+    theirs = old.begin("t-1", QUESTION, ("acme", stream_log.owner()))
+    old.add(theirs, Event(1, "accepted", {}))
+    old.close()
+    assert not stream_log.is_alive(old.name)
+    deadline = monotonic() + DEADLINE_SECONDS
+    while not stream_log.is_alive(new.name):
+        assert monotonic() < deadline
+    assert [stream_log.take_over(theirs, name) for name in (new.name, "third")] == [True, False]
+    new.add(theirs, Event(2, "stage", {"node": "resumed"}))
+    new.close()
+    assert stream_log.append([], [(theirs, LoggedEvent(2, "token", {}))], old.name, get_settings()) == {"t-1"}
+    assert logged("t-1") == [(1, "accepted"), (2, "stage")]
+
+
+def test_streams_are_encrypted_and_go_with_their_person(redis_url: str) -> None:
+    stream = LoggedStream("acme", "t-1", stream_log.owner(), "p", "hash")
+    events = [(stream, LoggedEvent(1, "token", {"text": "Возврат"}))]
+    stream_log.append([stream], events, "p", get_settings())
+    with Redis.from_url(redis_url) as redis:
+        keys = list(redis.scan_iter(f"{redis_server.namespace(get_settings())}:*:t-1"))
+        assert len(keys) == 2
+        assert all(0 < redis.ttl(key) <= stream_log.RETENTION_SECONDS for key in keys)
+        (stored,) = redis.xrange(next(key for key in keys if b":events:" in key))
+        assert b"text" not in stored[1][b"data"]
+        with acting_as(Tenant("acme", "boris")):
+            assert stream_log.events("t-1", 0) == ()
+        stream_log.erase(["anna"])
+        assert stream_log.find("t-1") is None
+        assert not list(redis.scan_iter(f"{redis_server.namespace(get_settings())}:*:t-1"))

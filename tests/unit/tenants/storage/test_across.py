@@ -10,7 +10,7 @@ from settings import ROOT
 ACROSS = {
     # The tenant is not known yet: a login, a site's key, a link or a session's secret leads to it.
     "accounts/registry.py": {"add", "load", "list"},
-    "chats/sites.py": {"find", "read"},
+    "chats/sites.py": {"_owner", "read"},
     "desk/invitations.py": {"check", "forget_old"},
     "desk/sessions.py": {"_find"},
     "desk/operators.py": {
@@ -21,7 +21,6 @@ ACROSS = {
     "chats/outbox.py": {"claim", "forget"},
     "work/jobs.py": {"tenants_waiting", "forget_old"},
     "work/leases.py": {"take", "want", "release", "_renew", "_exists"},
-    "work/stream_log.py": {"append", "forget_old"},
     # Retention.
     "access/issued_tokens.py": {"forget_expired"},
     "chats/handoffs.py": {"forget_old"},
@@ -43,7 +42,6 @@ SQL = {
     "audit/shared_spool.py",
     "backup/taking.py",
     "storage/database.py",
-    "storage/notices.py",
     "storage/sessions.py",
     "work/queue.py",
 }
