@@ -29,19 +29,15 @@ from starlette.responses import JSONResponse, Response
 
 from pipelines import problems, shutdown
 from pipelines.ask.articles.usecase import Articles
-from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
-from pipelines.ask.chats.delivery import WebhookDelivery
-from pipelines.ask.chats.mailbox import Mailbox
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
+from pipelines.background import Background
 from pipelines.connections import HEAD_BYTES, SeldomFilter, address_of, bounded, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Shares
 from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.library import Library
-from pipelines.ingest.mending import Mender
-from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from pipelines.routes import OpenRouter, Route
 from settings import Settings, get_settings
@@ -133,9 +129,8 @@ def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> 
     _add_gate(app, services, desk, most_open)
     app.add_exception_handler(problems.ProblemException, _problem)
     app.add_exception_handler(RequestValidationError, _unreadable)
-    checks = Mender(library), NightlyCheck(library, settings.check_hour)
-    others = WebhookDelivery(), ChatClock(), Mailbox(settings), services.articles, services.evaluations
-    _add_lifespan(app, settings, limiter, mcp, *checks, *others)
+    embedded = [Background(settings, ingest, library, services.evaluations)] if settings.worker == "embedded" else []
+    _add_lifespan(app, settings, limiter, mcp, *embedded, services.articles, services.evaluations)
     return app
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": ("evaluation.demo_command:demo", _help("cli.help.demo")),
     "up": ("cli:up", _help("up.help.up")),
     "serve": ("cli:serve", _help("cli.help.serve")),
+    "worker": ("ui.cli.worker:worker", _help("cli.help.worker")),
     "migrate": ("ui.cli.installation:migrate", _help("cli.help.migrate")),
     "ask": ("ui.cli.ask:ask", _help("cli.help.ask")),
     "tenant": ("ui.cli.tenant:group", _help("cli.help.tenant")),
@@ -148,7 +149,10 @@ def _check_start(settings: "Settings") -> None:
     """Raise an error that would keep the service from starting."""
     from tenants.backup import restoring
     from tenants.storage import database, sealed
+    from tenants.work import queue
 
+    if settings.worker == "external":
+        queue.check_shared(settings)
     restoring.check_finished(settings)
     sealed.check_given(settings)
     _check_port(settings.host, settings.port)

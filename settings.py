@@ -150,6 +150,11 @@ class Settings(BaseSettings):
     workers: int = Field(
         2, ge=1, le=64, description="Questions that compute at once per process; more than 2 brings no gain."
     )
+    worker: str = Field(
+        "embedded",
+        pattern="^(embedded|external)$",
+        description="Background work: `embedded` in each service, or `external`, by `opora worker` alone.",
+    )
     profile: str = Field(EMBEDDED, pattern=PROFILE_NAME, description="Profile of tenants that do not choose one.")
     rerank: bool = Field(
         False, description="In profiles with models one also orders what was found: one more call a question."

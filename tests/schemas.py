@@ -4,5 +4,8 @@ from collections.abc import Mapping
 
 
 def of_every_database(name: str | None, kind: str, _parents: Mapping[str, str | None]) -> bool:
-    """Exclude the indexes for PostgreSQL only, which models cannot express; see migration 0014."""
-    return not (kind == "index" and (name or "").startswith("ix_pg_"))
+    """Exclude what exists on PostgreSQL only: some indexes, which models cannot express (see migration 0014), and the
+    tables of procrastinate.
+    """
+    prefix = {"index": "ix_pg_", "table": "procrastinate_"}.get(kind)
+    return prefix is None or not (name or "").startswith(prefix)

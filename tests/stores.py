@@ -26,7 +26,6 @@ from starlette.testclient import TestClient
 
 import app
 from pipelines.ask import runner
-from pipelines.ingest import runner as job_runner
 from pipelines.ingest import tenant_jobs
 from settings import get_settings
 from tenants import index
@@ -36,7 +35,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import recorder
 from tenants.core.context import SCOPES
 from tenants.storage import cache, database
-from tenants.work import claims
+from tenants.work import claims, queue_postgres
 
 Store: TypeAlias = Literal["sqlite", "postgresql", "edge", "qdrant", "redis", "spool", "uploads"]
 Fault: TypeAlias = Literal["refused", "hangs", "slow", "full", "read-only", "corrupt", "killed"]
@@ -67,7 +66,7 @@ _BRIEF = (
     (runner, "_RECORDING_SECONDS", 1.0),
     (tenant_jobs, "_LATER_SECONDS", 0.2),
     (tenant_jobs, "_AFTER_FAULT_SECONDS", 0.5),
-    (job_runner, "_AFTER_FAULT_SECONDS", 0.5),
+    (queue_postgres, "_RETRY_SECONDS", 0.5),
 )
 """Waits that a person would put up with, and a test need not."""
 

@@ -1,7 +1,7 @@
-"""Two replicas on one PostgreSQL, Redis and Qdrant, of which one is killed while it is asked, loaded and followed.
+"""Two replicas and two workers on one PostgreSQL, Redis and Qdrant, killed in turn under load.
 
 Counted are answers that the audit lacks or holds differently; questions with two answers; streams that did not end at
-the other replica; calls beyond a limit shared by both replicas; jobs that were lost or ran twice. A killed replica
+the other replica; calls beyond a limit shared by both replicas; jobs that were lost or ran twice. A killed process
 starts again with an empty data folder, which must not matter.
 
 `python -m evaluation.benchmarks.replicas`, with the servers of `OPORA_TEST_POSTGRES_URL`, `OPORA_TEST_REDIS_URL` and
@@ -101,6 +101,8 @@ class Counts:
 class Replica:
     """A service process that can be killed and started again, each time on an empty data folder."""
 
+    command: tuple[str, ...] = ("-c", "import app; app.serve()")
+
     def __init__(self, folder: Path, name: str, variables: Mapping[str, str]) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -115,8 +117,7 @@ class Replica:
         self._starts += 1
         home = self._folder / f"{self._name}-{self._starts}"
         environment = {**os.environ, **self._variables, "OPORA_DATA_DIR": str(home), "OPORA_PORT": str(self.port)}
-        command = [sys.executable, "-c", "import app; app.serve()"]
-        self.process = subprocess.Popen(command, cwd=ROOT, env=environment)  # noqa: S603
+        self.process = subprocess.Popen([sys.executable, *self.command], cwd=ROOT, env=environment)  # noqa: S603
 
     def await_ready(self) -> None:
         """Wait until it is ready."""
@@ -137,11 +138,21 @@ class Replica:
             self.process = None
 
 
+class Worker(Replica):
+    """A process of `opora worker`. It serves no requests."""
+
+    command = ("-m", "cli", "worker")
+
+    def await_ready(self) -> None:
+        """Return at once."""
+
+
 @dataclass(slots=True)
 class _Client:
     """State shared by the threads of a run."""
 
     replicas: tuple[Replica, Replica]
+    workers: tuple[Worker, Worker]
     until: float
     token: str
     limited: str
@@ -299,18 +310,20 @@ def _load(shared: _Client) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Two replicas that serve, and tokens of their two tenants."""
+    """Two replicas that serve, two workers, and tokens of their two tenants."""
 
     replicas: tuple[Replica, Replica]
+    workers: tuple[Worker, Worker]
     token: str
     limited: str
 
 
 @contextmanager
 def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
-    """Run two replicas and their tenants until the block ends. Requires the settings of `sharing`."""
+    """Run two replicas, two workers and their tenants until the block ends. Requires the settings of `sharing`."""
     variables = variables_of(stores, folder)
     replicas = (Replica(folder, "first", variables), Replica(folder, "second", variables))
+    workers = (Worker(folder, "worker-1", variables), Worker(folder, "worker-2", variables))
     for tenant_id, limit in ((ACME, 0), (LIMITED, LIMIT)):
         Registry().add(tenant_id)
         with acting_as(Tenant(tenant_id, "bench")):
@@ -320,8 +333,8 @@ def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
         for tenant_id in (ACME, LIMITED)
     )
     try:
-        for replica in replicas:
-            replica.launch()
+        for process in (*replicas, *workers):
+            process.launch()
         for replica in replicas:
             replica.await_ready()
         for bearer in (token, limited):
@@ -332,19 +345,20 @@ def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
                 timeout=60,
             )
             loaded.raise_for_status()
-        yield Installation(replicas, token, limited)
+        yield Installation(replicas, workers, token, limited)
     finally:
-        for replica in replicas:
-            replica.end(signal.SIGTERM)
+        for process in (*replicas, *workers):
+            process.end(signal.SIGTERM)
 
 
 def run(installation: Installation, *, seconds: float, askers: int, kills: int) -> Counts:
-    """Ask, load and follow for that long, killing the first replica again and again, and count."""
-    shared = _Client(installation.replicas, time.monotonic() + seconds, installation.token, installation.limited)
+    """Ask, load and follow for that long, killing the first replica and each worker in turn, and count."""
+    until = time.monotonic() + seconds
+    shared = _Client(installation.replicas, installation.workers, until, installation.token, installation.limited)
     _press_all(shared, seconds, askers, kills)
     _await_jobs(shared)
-    for replica in installation.replicas:
-        replica.end(signal.SIGTERM)
+    for process in (*installation.replicas, *installation.workers):
+        process.end(signal.SIGTERM)
     _count(shared)
     return shared.counts
 
@@ -356,11 +370,12 @@ def _press_all(shared: _Client, seconds: float, askers: int, kills: int) -> None
         thread.start()
     for number in range(kills):
         time.sleep(max(0.0, shared.until - seconds + seconds * (number + 1) / (kills + 1) - time.monotonic()))
-        shared.replicas[0].end(signal.SIGKILL)
+        victim = (shared.replicas[0], *shared.workers)[number % 3]
+        victim.end(signal.SIGKILL)
         shared.increment("kills")
         time.sleep(min(2.0, seconds / 10))
-        shared.replicas[0].launch()
-        shared.replicas[0].await_ready()
+        victim.launch()
+        victim.await_ready()
     for thread in threads:
         thread.join()
 
@@ -408,6 +423,7 @@ def variables_of(stores: Stores, folder: Path) -> dict[str, str]:
         "OPORA_QDRANT_URL": stores.qdrant_url,
         "OPORA_FILES_URL": (folder / "files").resolve().as_uri(),
         "OPORA_FETCH_MODELS": "false",
+        "OPORA_WORKER": "external",
         "OPORA_LOG_LEVEL": os.environ.get("OPORA_LOG_LEVEL", "ERROR"),
     }
 
@@ -437,7 +453,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--askers", type=int, default=16)
-    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=3)
     arguments = parser.parse_args()
     qdrant = os.environ.get("OPORA_TEST_QDRANT_URL", "")
     with (

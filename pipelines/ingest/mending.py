@@ -1,9 +1,9 @@
 """Damaged indexes, found when the service starts and while it serves, and written anew from the kept texts."""
 
 import logging
+from threading import Event
 
 from pipelines.ingest.library import Library
-from pipelines.worker import Worker
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.core import fairness
@@ -13,36 +13,41 @@ from tenants.storage import database
 
 log = logging.getLogger("opora.mending")
 
-_ROUND_SECONDS = 600.0
 _RETRY_SECONDS = 60.0
 
 
-class Mender(Worker):
-    """Looks at every tenant's index at the start, whenever one is found damaged, and every ten minutes.
+class Mender:
+    """Looks at every tenant's index.
 
     :param library: writes documents from their kept texts.
     """
 
     def __init__(self, library: Library) -> None:
-        super().__init__("mending", _ROUND_SECONDS, at_once=True, after_fault=_RETRY_SECONDS, wake=index.damage_noticed)
         self._library = library
         self._verified = False
 
-    def mend_all(self) -> bool:
-        """Look at every tenant once. Returns whether all indexes are whole now."""
+    def mend_all(self, closing: Event) -> bool:
+        """Look at every tenant once. Returns whether all indexes are whole now.
+
+        :param closing: set when the process stops.
+        """
         healthy = True
         for tenant in Registry().list():
-            if self.closing.is_set():
+            if closing.is_set():
                 return False
             fairness.yield_to_questions()
             healthy &= self._mend(tenant.tenant_id)
         return healthy
 
-    def work(self) -> float | None:
+    def run(self, closing: Event) -> float | None:
+        """Look at every tenant, and verify the records the first time.
+
+        :returns: the seconds until the next look, if it is due earlier because an index is still damaged.
+        """
         if not self._verified:
             self._verified = True
             self._verify_records()
-        return None if self.mend_all() else _RETRY_SECONDS
+        return None if self.mend_all(closing) else _RETRY_SECONDS
 
     def _mend(self, tenant_id: str) -> bool:
         try:

@@ -11,10 +11,7 @@ from starlette.responses import Response
 
 from pipelines import problems
 from pipelines.ingest.contract import IngestRequest
-from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.usecase import Ingest
-from pipelines.ingest.watch import Watcher
-from settings import get_settings
 from tenants.core.errors import InternalFault, OporaError, trail
 from tenants.work.seats import Seats
 
@@ -36,23 +33,14 @@ class PipelineWrapper(BasePipelineWrapper):
     def setup(self) -> None:
         """Build the use case; called once, while the host starts."""
         self.ingest = Ingest()
-        watch_dir = get_settings().watch_dir
-        self.runner = JobRunner(watch_dir)
-        self.watcher = Watcher(watch_dir) if watch_dir else None
         self.seats = Seats(_AT_ONCE, _AT_ONCE, each=1)
 
     def warm_up(self) -> None:
-        """Load the encoder, and go on with the jobs that the last process left."""
+        """Load the encoder."""
         self.ingest.warm_up()
-        self.runner.warm_up()
-        if self.watcher is not None:
-            self.watcher.warm_up()
 
     def close(self) -> None:
-        """Finish the batch and the request in work. Jobs wait for the next start; requests in the queue are dropped."""
-        if self.watcher is not None:
-            self.watcher.close()
-        self.runner.close()
+        """Finish the request in work; requests in the queue are dropped."""
         self.seats.close()
 
     async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:  # type: ignore[override]

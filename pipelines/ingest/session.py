@@ -129,6 +129,7 @@ def _in_line() -> Iterator[None]:
 def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session, bool]:
     """Become the only writer: in the active run of this process, or in a new session."""
     until = monotonic() + patience
+    asked = False
     while True:
         with ExitStack() as attempt:
             claim = _claimed(attempt)
@@ -140,6 +141,9 @@ def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session
                 return session, during is None
         if monotonic() >= until:
             raise Busy("documents_busy")
+        if claim is None and not asked:
+            claims.want_ingesting()
+            asked = True
         sleep(_POLL_SECONDS)
 
 

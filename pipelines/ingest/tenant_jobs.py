@@ -14,7 +14,7 @@ from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import CallerError, TryAgain, own_error, trail
+from tenants.core.errors import Busy, CallerError, TryAgain, own_error, trail
 from tenants.knowledge import generations
 from tenants.work import claims, jobs
 from tenants.work.jobs import Job, JobState
@@ -80,6 +80,9 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
                 # Leaving the block stops the run, which is consistent after each batch.
                 _end(job, "cancelled", source, run)
                 return
+            if claims.is_ingesting_wanted():
+                # The rest follows: what is written already is found unchanged.
+                raise Busy("ingest_busy")
             yield
     _end(job, "done", source, run)
 

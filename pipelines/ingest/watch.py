@@ -1,33 +1,29 @@
 """Watched folders: added, changed and removed files become jobs (`OPORA_WATCH_DIR`)."""
 
 import logging
-from contextlib import suppress
 from pathlib import Path
 
 from pipelines.ingest.folder import FolderChange, FolderScanner
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.usecase import Ingest
-from pipelines.worker import Worker
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy
 from tenants.knowledge import watched
-from tenants.work import claims, jobs
+from tenants.work import jobs
 from tenants.work.jobs import QueueFull
 
 log = logging.getLogger("opora.watch")
 
-POLL_SECONDS = 2.0
+POLL_SECONDS = 2
 
 
-class Watcher(Worker):
-    """Turns changes in the tenants' folders into jobs until it is closed.
+class Watcher:
+    """Turns changes in the tenants' folders into jobs.
 
     :param folder: has one folder per tenant, named by the tenant's id.
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__("watch", POLL_SECONDS, grace=None)
         self._folder = folder
         self._scanners: dict[str, FolderScanner] = {}
 
@@ -41,11 +37,6 @@ class Watcher(Worker):
                 scanner = self._scanners.setdefault(tenant.tenant_id, FolderScanner(folder))
                 with acting_as(Tenant(tenant.tenant_id, "watch")):
                     _submit(scanner)
-
-    def work(self) -> None:
-        # Two that look at once would both take a change for theirs.
-        with suppress(Busy), claims.holding("~watch", patience=0):
-            self.look()
 
 
 def catch_up(folder: Path, ingest: Ingest, progress: OnProgress | None = None) -> IngestReport | None:

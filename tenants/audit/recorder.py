@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -10,14 +9,12 @@ from time import monotonic
 from sqlalchemy.exc import DataError, IntegrityError
 
 from settings import Settings, get_settings
-from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
 from tenants.core.batches import batches
-from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
 from tenants.storage import database
 from tenants.work import claims
@@ -29,7 +26,6 @@ PACE = 0.25
 
 _MAX_PAUSE = 5.0
 _SWEEP_SECONDS = 60.0
-_PRUNE_SECONDS = 86_400.0
 _BATCH = 64
 """Turns in one transaction: it holds SQLite's write lock for some 5 ms, and tickets wait for it."""
 
@@ -55,7 +51,7 @@ class Recorder:
         self._stop = Event()
         self._thread: Thread | None = None
         self._failures = 0
-        self._swept_at = self._pruned_at = float("-inf")
+        self._swept_at = float("-inf")
 
     def start(self) -> None:
         """Start the thread, which also stores the records left by earlier processes."""
@@ -115,34 +111,13 @@ class Recorder:
             self._maintain()
 
     def _maintain(self) -> None:
-        """Periodically look for abandoned segments and prune old turns."""
+        """Periodically look for abandoned segments."""
         now = monotonic()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
             self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
             if self._pending:
                 self._wake.set()
-        if now - self._pruned_at >= _PRUNE_SECONDS and not self._failures:
-            self._pruned_at = now
-            try:
-                self._prune()
-            except Exception as error:
-                log.error("nothing pruned: %s", type(error).__name__)
-
-    def _prune(self) -> None:
-        now = datetime.now(UTC)
-        for tenant in Registry(self._settings).list():
-            days = policy.of(tenant).audit_days or self._settings.audit_days
-            before = now - timedelta(days=days)
-            try:
-                with acting_as(Tenant(tenant.tenant_id, store.SUBJECT)):
-                    dropped = store.prune(before, self._settings, self._store_pending)
-            except Exception as error:
-                # One tenant's trouble leaves the others' records no longer than they may be kept.
-                log.error("tenant=%r: nothing pruned: %s", tenant.tenant_id, type(error).__name__)
-                continue
-            if dropped:
-                log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)
 
     def _store_pending(self) -> bool:
         try:

@@ -1,7 +1,7 @@
 """Writing to the audit: adding turns, erasing content, pruning. Each is one transaction per tenant."""
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -107,13 +107,11 @@ def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: i
         chain.add("article", datetime.now(UTC), note=canonical(note))
 
 
-def prune(before: datetime, settings: Settings, between: Callable[[], object] = lambda: None) -> int:
+def prune(before: datetime, settings: Settings) -> int:
     """Drop the links from before a moment, up to the first newer one. Returns how many.
 
     One large transaction would block the tenant's records, on SQLite all writers, and on PostgreSQL it could time out
     each time. The links are therefore dropped in batches.
-
-    :param between: called after each batch.
     """
     newest = select(func.max(AuditRow.sequence))
     with database.reading(settings) as session:
@@ -122,7 +120,6 @@ def prune(before: datetime, settings: Settings, between: Callable[[], object] = 
     dropped = 0
     while some := _prune_some(last, before, settings):
         dropped += some
-        between()
     return dropped
 
 

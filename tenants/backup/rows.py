@@ -21,7 +21,8 @@ FOLDER = "rows/"
 _BATCH = 200
 _HEAVY = {"chat_files": 1, "upload_pieces": 16}
 """Tables with files in their rows, in older versions: this number of rows is in memory at a time."""
-_OWN = "alembic_version"
+_LEFT_OUT = ("alembic_version", "leases", "procrastinate_")
+"""Beginnings of the names of tables that say what processes do now. Jobs are in `jobs`, and found there."""
 
 
 def parts(connection: Connection, counts: Counter[str]) -> Iterator[Part]:
@@ -44,7 +45,7 @@ def _tables(connection: Connection) -> list[Table]:
     for column in (column for table in metadata.tables.values() for column in table.columns):
         if isinstance(column.type, JSON):
             column.type.none_as_null = True
-    return [table for table in metadata.sorted_tables if table.name != _OWN]
+    return [table for table in metadata.sorted_tables if not table.name.startswith(_LEFT_OUT)]
 
 
 def _lines(connection: Connection, table: Table, counts: Counter[str]) -> Iterator[bytes]:

@@ -23,14 +23,14 @@ from tenants.insight import traces
 from tenants.privacy import erasures, persons
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database
-from tenants.storage.shared_tables import InstallationRow, SpooledRow
+from tenants.storage.shared_tables import InstallationRow, LeaseRow, SpooledRow
 from tenants.tables import Base
 from tenants.work import claims, jobs, stream_log, uploads
 
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
 
-INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, SpooledRow))
+INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, LeaseRow, SpooledRow))
 """The tables without tenant data."""
 
 

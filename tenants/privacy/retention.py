@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, exists
 from sqlalchemy.orm import InstrumentedAttribute
@@ -15,6 +16,7 @@ from tenants.chats import conversations, handoffs, outbox
 from tenants.desk import first_run, invitations, sessions
 from tenants.desk.tables import OneTimeLinkRow, OperatorSessionRow
 from tenants.storage import database
+from tenants.storage.shared_tables import LeaseRow
 from tenants.storage.tables import ConversationRow, ErasureRow, GapAskingRow, GapRow, RevocationRow, SpendingRow
 from tenants.work import idempotency, jobs
 
@@ -33,7 +35,7 @@ class Rule:
 
 
 def prune(now: datetime | None = None) -> None:
-    """Delete expired rows. Called hourly by every process, also concurrently."""
+    """Delete expired rows. Called hourly."""
     for rule in RULES.values():
         if rule.prune is not None:
             rule.prune(now or datetime.now(UTC))
@@ -46,7 +48,7 @@ def _older(moment: InstrumentedAttribute[datetime], days: Callable[[], timedelta
     return delete_old
 
 
-def _delete(column: InstrumentedAttribute[datetime] | InstrumentedAttribute[str], old: ColumnElement[bool]) -> None:
+def _delete(column: InstrumentedAttribute[Any], old: ColumnElement[bool]) -> None:
     with database.across_tenants(write=True) as session:
         session.execute(delete(column.class_).where(old))
 
@@ -57,6 +59,10 @@ def _audit_days() -> timedelta:
 
 def _prune_spending(now: datetime) -> None:
     _delete(SpendingRow.day, SpendingRow.day < (now - _audit_days()).date().isoformat())
+
+
+def _prune_leases(now: datetime) -> None:
+    _delete(LeaseRow.until, LeaseRow.until < (now - timedelta(hours=1)).timestamp())
 
 
 def _prune_links(now: datetime) -> None:
@@ -131,6 +137,7 @@ RULES: Mapping[str, Rule] = {
     "canned_replies": Rule("until it is removed"),
     "sign_in_providers": Rule("until it is removed"),
     "installation": Rule("as long as the installation"),
+    "leases": Rule("until its process gives it back, or an hour", _prune_leases),
     "audit_spool": Rule("until it is in the audit, a second later"),
     "evaluation_runs": Rule("the newest hundred of a tenant"),
     "evaluation_questions": Rule("until it is removed"),

@@ -168,9 +168,13 @@ def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]
 
     Raises `psycopg.Error`.
     """
+    return _bounded([], {**connection_parameters(settings), "autocommit": True}, settings)
+
+
+def connection_parameters(settings: Settings) -> dict[str, Any]:
+    """Return the keywords with which psycopg connects to PostgreSQL, with the limits of all connections."""
     limited = _limited(make_url(settings.database), settings)
-    _, parameters = limited.get_dialect()().create_connect_args(limited)
-    return _bounded([], {**parameters, "autocommit": True}, settings)
+    return dict(limited.get_dialect()().create_connect_args(limited)[1])
 
 
 def is_shared(settings: Settings | None = None) -> bool:

@@ -1,6 +1,6 @@
-"""The tables that replicas share: secrets of the installation, and records on their way to the audit."""
+"""The tables that replicas share: secrets of the installation, leases, and records on their way to the audit."""
 
-from sqlalchemy import LargeBinary, String
+from sqlalchemy import LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.storage.sealed import SealedText
@@ -14,6 +14,20 @@ class InstallationRow(Base):
 
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     value: Mapped[str] = mapped_column(SealedText)
+
+
+class LeaseRow(Base):
+    """A claim of a process, for as long as `until` says in seconds since 1970; used on PostgreSQL.
+
+    `wanted`: another process waits for it.
+    """
+
+    __tablename__ = "leases"
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    holder: Mapped[str] = mapped_column(String(32))
+    until: Mapped[float]
+    wanted: Mapped[bool]
 
 
 class SpooledRow(Base):

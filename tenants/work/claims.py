@@ -1,13 +1,8 @@
 """Exclusive locks between processes: tenant ingestion, chat replies, nightly checks, and process liveness.
 
 Two ingest runs would delete each other's chunks as leftovers. Processes on one data folder use file locks, which the
-operating system releases when a process ends, however it ends; processes that share a database server use locks of that
-server (`tenants.work.claims_postgres`), which end with their connection.
-
-Why not Hayhooks' durable jobs on Redis: they run work in order of arrival, so one tenant's bulk load would delay all
-others; they do not keep two workers from two jobs of one tenant; their limit counts all tenants together; and by
-default Redis may lose its last second, while an acknowledged upload must never be lost. So jobs are rows of the
-records' database.
+operating system releases when a process ends, however it ends; processes that share a database server use leases there
+(`tenants.work.leases`), which end unless their process renews them.
 """
 
 import fcntl
@@ -30,7 +25,6 @@ from tenants.core.errors import Busy
 from tenants.core.names import collection_name
 from tenants.storage import database
 
-_LOOKS, _LOOK_SECONDS = 8, 0.5
 _POLL_SECONDS = 0.05
 
 _FOLDER = "claims"
@@ -52,6 +46,12 @@ class Claims(Protocol):
 
     def is_held(self, name: str) -> bool:
         """Whether any process holds the claim."""
+
+    def want(self, name: str) -> None:
+        """Ask the process that has the claim to give it back soon."""
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether another process waits for the claim."""
 
     def release(self, name: str) -> None:
         """Release a claim, even a lost one."""
@@ -111,6 +111,13 @@ class FileClaims:
             path.unlink(missing_ok=True)  # this name is not used again
         return False
 
+    def want(self, name: str) -> None:
+        """Do nothing: processes on one data folder are a service and short commands, which wait."""
+
+    def is_wanted(self, name: str) -> bool:  # noqa: ARG002
+        """Return False."""
+        return False
+
     def release(self, name: str) -> None:
         """Release a claim."""
         with self._lock:
@@ -167,6 +174,16 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
             _HELD.reset(token)
 
 
+def want_ingesting() -> None:
+    """Ask the process that ingests for the tenant in context to make room for a change."""
+    _claims(get_settings()).want(collection_name(context.current().tenant_id))
+
+
+def is_ingesting_wanted() -> bool:
+    """Whether a change of the tenant in context waits in another process until this one makes room."""
+    return _claims(get_settings()).is_wanted(collection_name(context.current().tenant_id))
+
+
 @contextmanager
 def holding(name: str, patience: float | None = None) -> Iterator[None]:
     """Run the block while holding this name, exclusive among all threads and processes.
@@ -191,21 +208,8 @@ def this_process() -> str:
 
 
 def is_alive(process: str) -> bool:
-    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached.
-
-    A process that has lost its connection is visible again within seconds. Look several times before its work is
-    started a second time.
-    """
-    if process == this_process():
-        return True
-    claims = _claims(get_settings())
-    looks = _LOOKS if database.is_shared(get_settings()) else 1
-    for look in range(looks):
-        if look:
-            sleep(_LOOK_SECONDS)
-        if claims.is_held(_PROCESS + process):
-            return True
-    return False
+    """Return whether the process of that name is running. Raises `TryAgain` when the database cannot be reached."""
+    return process == this_process() or _claims(get_settings()).is_held(_PROCESS + process)
 
 
 class ChatClaim:
@@ -305,9 +309,9 @@ def _process(settings: Settings) -> _Process:
 def _new_process(settings: Settings) -> _Process:
     name = token_hex(8)
     if database.is_shared(settings):
-        from tenants.work.claims_postgres import PostgresClaims
+        from tenants.work.leases import LeaseClaims
 
-        return _Process(name, PostgresClaims(settings, _PROCESS + name))
+        return _Process(name, LeaseClaims(settings, _PROCESS + name))
     claims = _of_folder(settings.data_dir)
     claims.take(_PROCESS + name)
     return _Process(name, claims)

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
-from threading import Event
 from time import time_ns
 from typing import Literal, TypeAlias, get_args
 
@@ -24,7 +23,7 @@ from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JobRow
-from tenants.work import claims
+from tenants.work import claims, queue
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 JobKind: TypeAlias = Literal["upload", "site", "watch", "rebuild", "rollback"]
@@ -89,10 +88,6 @@ class Job:
         return self.state in FINISHED
 
 
-arrived = Event()
-"""Set when this process accepts a job, so that it starts at once."""
-
-
 def new_id() -> str:
     """Return a random id that sorts by creation time."""
     return f"{time_ns():016x}{token_hex(8)}"
@@ -132,7 +127,7 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
     with database.writing() as session:
         _check_capacity(session)
         session.add(row)
-    arrived.set()
+        queue.defer(session, "ingest")
     return _job(row)
 
 
@@ -200,7 +195,7 @@ def cancel(job_id: str) -> Job:
 
 
 def tenants_waiting() -> tuple[str, ...]:
-    """Return the tenants with waiting jobs, for the runner of the process."""
+    """Return the tenants with unfinished jobs, the longest waiting one first."""
     query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(OPEN)).group_by(JobRow.tenant_id)
     with database.across_tenants() as session:
         return tuple(tenant_id for tenant_id, _ in sorted(session.execute(query), key=lambda row: str(row[1])))

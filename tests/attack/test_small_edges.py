@@ -8,7 +8,6 @@ from time import time
 
 import httpx
 import jwt
-import psycopg
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import event
@@ -31,8 +30,7 @@ from tenants.core.errors import Busy, CallerError
 from tenants.desk import operators
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.work import claims, idempotency
-from tenants.work.claims_postgres import PostgresClaims
+from tenants.work import idempotency
 from tests import servers
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.desk import SAME_ORIGIN
@@ -183,21 +181,3 @@ async def test_a_tenant_verifies_its_audit_once_at_a_time(monkeypatch: pytest.Mo
             await records.verify_chain()
     go.set()
     assert (await first)["links"] == 0
-
-
-def test_a_process_that_loses_its_connection_is_not_taken_for_ended(tmp_path: Path, shared: str) -> None:
-    with in_force(Settings(data_dir=tmp_path, database_url=shared)):
-        assert not claims.is_alive("other")
-        other = PostgresClaims(Settings(data_dir=tmp_path, database_url=shared), "~process-other")
-        assert claims.is_alive("other")
-        for _ in range(2):
-            with psycopg.connect(shared.replace("+psycopg", ""), autocommit=True) as admin:
-                ended = admin.execute(
-                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
-                    "WHERE locktype = 'advisory' AND datname = current_database()"
-                ).fetchall()
-            assert ended
-            assert claims.is_alive("other")
-        other.close()
-        assert not claims.is_alive("other")
-        claims.close_all()

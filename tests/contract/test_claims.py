@@ -1,18 +1,22 @@
-"""Claims behave the same with file locks and with locks of PostgreSQL."""
+"""Claims behave the same with file locks and with leases in PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
+from threading import Event
 
-import psycopg
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from settings import Settings, get_settings
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
-from tenants.work import claims
+from tenants.storage import database
+from tenants.work import claims, leases
 from tenants.work.claims import Claims, FileClaims
-from tenants.work.claims_postgres import PostgresClaims
+from tenants.work.leases import LeaseClaims
+from tests.servers import own_database
+from tests.webhooks import wait_until
 
 Process = Callable[[], Claims]
 
@@ -21,10 +25,10 @@ Process = Callable[[], Claims]
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
     """Create the claims of another process."""
     all_claims: list[Claims] = []
-    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
+    settings = request.getfixturevalue("server") if request.param == "postgresql" else None
 
     def make() -> Claims:
-        all_claims.append(on_server(url) if url else FileClaims(tmp_path / "claims"))
+        all_claims.append(on_server(settings) if settings else FileClaims(tmp_path / "claims"))
         return all_claims[-1]
 
     yield make
@@ -32,8 +36,16 @@ def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]
         item.close()
 
 
-def on_server(url: str) -> PostgresClaims:
-    return PostgresClaims(Settings.model_validate({"database_url": url}), f"~process-{token_hex(8)}")
+@pytest.fixture
+def server(postgres_url: str, migrated: str) -> Iterator[Settings]:
+    """An installation on PostgreSQL."""
+    with own_database(postgres_url, migrated) as url:
+        yield Settings.model_validate({"database_url": url.render_as_string(hide_password=False)})
+        database.close_all()
+
+
+def on_server(settings: Settings) -> LeaseClaims:
+    return LeaseClaims(settings, f"~process-{token_hex(8)}")
 
 
 @pytest.fixture
@@ -78,28 +90,52 @@ def test_anybody_can_see_who_holds_a_claim(process: Process, name: str) -> None:
     assert not theirs.is_held(name)
 
 
-def test_a_claim_ends_with_its_connection(name: str, postgres_url: str) -> None:
-    ours, theirs = on_server(postgres_url), on_server(postgres_url)
-    lasting = ours._lasting
+def test_a_lease_is_renewed_and_ends_with_its_process(
+    name: str, server: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_END", leases._NOW + 1.0)
+    monkeypatch.setattr(leases, "_RENEW_SECONDS", 0.2)
+    ours, theirs = on_server(server), on_server(server)
     assert ours.take(name)
-    assert theirs.is_held(lasting)
-    with psycopg.connect(postgres_url.replace("+psycopg", "")) as admin:
-        admin.execute(
-            "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
-            "WHERE locktype = 'advisory' AND pid <> %s",
-            (admin.info.backend_pid,),
-        )
+    Event().wait(1.5)
+    assert ours.holds(name)
+    assert not theirs.take(name)
+    ours._closed.set()  # as if its process were stopped
+    wait_until(lambda: theirs.take(name))
     assert not ours.holds(name)
+    ours.release(name)
+    assert theirs.holds(name), "a late process takes nothing away"
+    theirs.close()
+
+
+def test_a_lease_can_be_asked_for(name: str, server: Settings) -> None:
+    ours, theirs = on_server(server), on_server(server)
+    theirs.want(name)
+    assert ours.take(name)
+    assert not ours.is_wanted(name)
+    theirs.want(name)
+    assert ours.is_wanted(name)
+    ours.release(name)
     assert theirs.take(name)
-    assert not ours.take(name)
-    assert theirs.is_held(lasting), "a process that has another connection is there again"
+    assert not theirs.is_wanted(name)
+    ours.close()
+    theirs.close()
+
+
+def test_a_lost_connection_loses_no_lease(name: str, server: Settings) -> None:
+    ours, theirs = on_server(server), on_server(server)
+    assert ours.take(name)
+    database.close_all()
+    assert not theirs.take(name)
+    assert ours.holds(name)
     ours.close()
     theirs.close()
 
 
 def test_a_database_that_is_not_there_raises_try_again(nowhere: str) -> None:
-    with pytest.raises(TryAgain, match="claims_unreachable"):
-        on_server(f"postgresql+psycopg://opora@{nowhere}/opora")
+    settings = Settings.model_validate({"database_url": f"postgresql+psycopg://opora@{nowhere}/opora"})
+    with pytest.raises((TryAgain, OperationalError)):
+        on_server(settings)
 
 
 def test_a_process_is_alive_until_it_ends(acme: None, other: FileClaims) -> None:

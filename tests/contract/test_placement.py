@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from threading import Event
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
@@ -208,7 +209,7 @@ def test_a_tenant_moves_by_size_without_a_gap(tiered: FakeQdrant, monkeypatch: p
         assert not generations.move_due()
         _place(monkeypatch, "tiered", chunks=2)
         assert generations.move_due()
-        NightlyCheck(Library(ingest.rewrite), 3).check_all()
+        NightlyCheck(Library(ingest.rewrite)).check_all(Event())
         assert [job.kind for job in jobs.open_jobs()] == ["rebuild"]
         steps = ingest.rebuild().steps()
         for _ in steps:

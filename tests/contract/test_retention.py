@@ -16,6 +16,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.desk import first_run, invitations, operators, sessions
 from tenants.privacy import persons, retention
 from tenants.storage import database
+from tenants.storage.shared_tables import LeaseRow
 from tenants.tables import Base
 from tenants.work import idempotency, jobs
 from tests.audits import entry, miss
@@ -63,6 +64,8 @@ def full(records: Settings) -> Settings:
         jobs.end(job_id, "done")
         revocations.revoke("subject", "bob")
         issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60)
+        with database.writing() as session:
+            session.add(LeaseRow(name="~chat-1", holder="process", until=datetime.now(UTC).timestamp(), wanted=False))
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))
         store.append([entry("turn", at=datetime.now(UTC), misses=[miss("Где ключ?", "ключ")])], records)

@@ -110,10 +110,10 @@ def test_a_chat_is_answered_by_the_replica_that_its_reader_comes_to(
         Event().wait(0.1)
 
 
-def test_nothing_is_lost_or_done_twice_when_a_replica_is_killed(installation: Installation) -> None:
-    counts = replicas.run(installation, seconds=10, askers=6, kills=1)
+def test_nothing_is_lost_or_done_twice_when_a_process_is_killed(installation: Installation) -> None:
+    counts = replicas.run(installation, seconds=15, askers=6, kills=3)
     assert counts.is_flawless, counts
-    assert counts.kills == 1
+    assert counts.kills == 3
     assert counts.answered > 10
     assert counts.moved > 0
     assert counts.jobs > 0

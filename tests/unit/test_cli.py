@@ -128,6 +128,14 @@ def test_a_taken_port_is_said_before_anything_starts() -> None:
     assert f"Port {port}" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["worker", "serve"])
+def test_a_separate_worker_needs_servers(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_WORKER", "external")
+    result = opora(command)
+    assert result.exit_code == 2
+    assert "OPORA_DATABASE_URL" in result.stderr
+
+
 def test_a_setting_that_does_not_do_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_WORKERS", "0")
     result = opora("tenant", "list")

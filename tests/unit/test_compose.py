@@ -65,12 +65,12 @@ def test_the_schema_sees_a_fault(change: str) -> None:
 
 
 def test_all_that_the_product_can_use_is_there() -> None:
-    assert set(SERVICES) == {"opora", "qdrant", "postgres", "redis", "ollama", "phoenix"}
+    assert set(SERVICES) == {"opora", "worker", "qdrant", "postgres", "redis", "ollama", "phoenix"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_every_service_says_whether_it_is_well_and_comes_back(name: str) -> None:
-    asked = {"healthcheck"} if name != "opora" else set()  # our image says itself how it is asked
+    asked = {"healthcheck"} if name not in ("opora", "worker") else set()  # our image says itself how it is asked
     assert asked | {"networks", "restart"} <= SERVICES[name].keys()
 
 
@@ -122,6 +122,7 @@ def test_the_stores_cannot_reach_out_and_are_not_published() -> None:
 def test_only_the_service_reaches_the_open_port_of_the_trace_viewer() -> None:
     assert [name for name, service in SERVICES.items() if "traces" in _listed(service, "networks")] == [
         "opora",
+        "worker",
         "phoenix",
     ]
     assert not [port for port in _listed(SERVICES["phoenix"], "ports") if port.endswith(":4317")]

@@ -10,7 +10,8 @@ from settings import ROOT, Settings
 DOCUMENTS = list(yaml.safe_load_all((ROOT / "docs" / "kubernetes" / "opora.yaml").read_text(encoding="utf-8")))
 BY_KIND = {document["kind"]: document for document in DOCUMENTS}
 POD = BY_KIND["StatefulSet"]["spec"]["template"]["spec"]
-CONTAINERS = [*POD["initContainers"], *POD["containers"]]
+WORKER = BY_KIND["Deployment"]["spec"]["template"]["spec"]
+CONTAINERS = [*POD["initContainers"], *POD["containers"], *WORKER["containers"]]
 
 
 def test_settings_exist_and_secrets_are_in_none_of_the_files() -> None:

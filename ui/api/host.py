@@ -39,7 +39,7 @@ def configure_logging(settings: Settings) -> None:
     plain = _OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s")
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp"):
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp", "procrastinate"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

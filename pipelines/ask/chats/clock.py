@@ -2,10 +2,10 @@
 
 import logging
 from datetime import UTC, datetime, timedelta
+from threading import Event
 
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
-from pipelines.worker import Worker
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import files, sites, store
@@ -16,29 +16,21 @@ from tenants.privacy import chat_people
 
 log = logging.getLogger("opora.chats")
 
-INTERVAL_SECONDS = 30.0
 
+def sweep(closing: Event, now: datetime | None = None) -> None:
+    """Do what is due in the chats of all tenants.
 
-class ChatClock(Worker):
-    """Looks every half minute, as long as the service runs. Several processes may do so at once."""
-
-    def __init__(self, interval_seconds: float = INTERVAL_SECONDS) -> None:
-        super().__init__("chat-clock", interval_seconds)
-
-    def sweep(self, now: datetime | None = None) -> None:
-        """Do what is due in the chats of all tenants."""
-        now = now or datetime.now(UTC)
-        for tenant in Registry().list():
-            if self.closing.is_set():
-                return
-            try:
-                with acting_as(Tenant(tenant.tenant_id, "clock")):
-                    _sweep_tenant(now)
-            except Exception as error:
-                log.error("chats of %r: %s", tenant.tenant_id, trail(error))
-
-    def work(self) -> None:
-        self.sweep()
+    :param closing: set when the process stops.
+    """
+    now = now or datetime.now(UTC)
+    for tenant in Registry().list():
+        if closing.is_set():
+            return
+        try:
+            with acting_as(Tenant(tenant.tenant_id, "clock")):
+                _sweep_tenant(now)
+        except Exception as error:
+            log.error("chats of %r: %s", tenant.tenant_id, trail(error))
 
 
 def _still_open(chat: Chat) -> str:

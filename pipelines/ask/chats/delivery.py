@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from threading import Lock
+from threading import Event, Lock
 from time import time
 
 from components.ingest.fetch import Fetcher, is_permitted
 from components.models.breaker import Breaker
 from pipelines.ask.chats import outgoing
-from pipelines.worker import Worker
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
 from tenants.core.context import Tenant, acting_as
@@ -34,13 +33,11 @@ SECONDS = 15.0
 WORKERS = 16
 TENANT_WORKERS = 4
 FAILURES, REST_SECONDS = 3, 60.0
-PAUSE_SECONDS = 1.0
 _MAX_RESPONSE_BYTES = 64_000
-_CLOSE_SECONDS = 2.0
 
 
-class WebhookDelivery(Worker):
-    """Sends due deliveries in background threads while the service runs.
+class WebhookDelivery:
+    """Sends due deliveries in background threads.
 
     :param permitted: returns whether an IP address may be connected to. Only tests override the settings.
     """
@@ -50,20 +47,19 @@ class WebhookDelivery(Worker):
         *,
         permitted: Callable[[str], bool] = is_permitted,
         seconds: float = SECONDS,
-        pause_seconds: float = PAUSE_SECONDS,
         rest_seconds: float = REST_SECONDS,
     ) -> None:
-        super().__init__("webhooks", pause_seconds, at_once=True, grace=_CLOSE_SECONDS)
         self._fetcher = Fetcher(permitted=permitted, seconds=seconds, largest=_MAX_RESPONSE_BYTES)
         self._rest_seconds = rest_seconds
         self._busy: set[tuple[str, str]] = set()
         self._breakers: dict[tuple[str, str], Breaker] = {}
-        self._lock = Lock()
+        self._lock, self._starting = Lock(), Lock()
+        self._closing = Event()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="webhook")
 
     def close(self) -> None:
         """Begin no further delivery. One in work that does not end in time is made again by the next process."""
-        super().close()
+        self._closing.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def deliver(self, delivery: Delivery) -> None:
@@ -90,11 +86,13 @@ class WebhookDelivery(Worker):
                 fault = error.code
             outbox.settle(delivery, fault=fault)
 
-    def work(self) -> float | None:
-        return 0.0 if self._start_due() else None
-
-    def _start_due(self) -> int:
+    def start_due(self) -> None:
         """Begin what is due for receivers that nothing is being sent to."""
+        with self._starting:
+            while not self._closing.is_set() and self._start_some():
+                pass
+
+    def _start_some(self) -> int:
         with self._lock:
             busy = frozenset(self._busy)
             resting = {key for key, breaker in self._breakers.items() if breaker.is_resting}
@@ -116,7 +114,14 @@ class WebhookDelivery(Worker):
         finally:
             with self._lock:
                 self._busy.discard((delivery.tenant_id, delivery.webhook_id))
-            self.wake.set()
+        self._start_more()
+
+    def _start_more(self) -> None:
+        """Begin the next delivery to a receiver that is free now."""
+        try:
+            self.start_due()
+        except Exception as error:
+            log.error("webhooks: %s", trail(error))
 
 
 def signed(delivery: Delivery, secrets: Sequence[str], now: float | None = None) -> Mapping[str, str]:

@@ -9,12 +9,12 @@ import logging
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from threading import Event
 
 from components.language.texts import text
 from pipelines.ask.chats import incoming
 from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
 from pipelines.ask.staffing import sentence
-from pipelines.worker import Worker
 from settings import Settings, get_settings
 from tenants.accounts import policy, registry
 from tenants.chats import mailed, sites, store
@@ -31,31 +31,27 @@ SECONDS = 30.0
 ATTEMPTS = 5
 AT_ONCE = 50
 """E-mails of one look."""
-_GRACE_SECONDS = 5.0
 
 
-class Mailbox(Worker):
-    """Looks into the mailbox of the settings; without one it does nothing."""
+class Mailbox:
+    """The mailbox of the settings."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
-        super().__init__("mailbox", self._settings.imap_seconds, grace=_GRACE_SECONDS)
         # The last e-mail looked at, of the mailbox in this state; UIDs start anew in another one.
         self._validity, self._last = b"", 0
         self._attempts = 0
 
-    def warm_up(self) -> None:
-        """Begin to look."""
-        if self._settings.imap_host:
-            super().warm_up()
+    def look(self, closing: Event | None = None) -> int:
+        """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat.
 
-    def look(self) -> int:
-        """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat."""
+        :param closing: set when the process stops.
+        """
         taken = 0
         with _opened(self._settings) as box:
             self._begin(box)
             for uid in self._unread(box)[:AT_ONCE]:
-                if self.closing.is_set():
+                if closing is not None and closing.is_set():
                     break
                 taken += self._take(box, uid)
                 self._last, self._attempts = uid, 0
@@ -73,9 +69,6 @@ class Mailbox(Worker):
                 raise
             log.error("an e-mail is left in the mailbox: %s", trail(error))
         return False
-
-    def work(self) -> None:
-        self.look()
 
     def _begin(self, box: imaplib.IMAP4) -> None:
         status, _ = box.select(f'"{self._settings.imap_folder}"')

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict
 from datetime import UTC, datetime, time, timedelta
-from threading import Lock
+from threading import Event, Lock
 from time import monotonic
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -24,7 +24,6 @@ from pipelines.ask.evaluation.comparison import Loss, difference
 from pipelines.ask.evaluation.report import AnsweredQuestion, Report
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask, begin
-from pipelines.worker import Worker
 from tenants.access import spending
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
@@ -44,7 +43,6 @@ BUDGET_SHARE = 0.5
 PATIENCE_SECONDS = 5.0
 """Longest time that a question waits for a pause between customers' questions."""
 _POLL_SECONDS = 0.05
-_TICK_SECONDS = 60.0
 LATE = timedelta(hours=3)
 """Longest delay of a nightly run, for a service that was down at the hour."""
 _SAVE_SECONDS = 1.0
@@ -62,7 +60,7 @@ def _unobserved(done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-class Evaluation(Worker):
+class Evaluation:
     """Runs the evaluation of the tenant in context, and at night of every tenant. Thread-safe.
 
     :param ask: answers the questions.
@@ -70,16 +68,19 @@ class Evaluation(Worker):
     """
 
     def __init__(self, ask: Ask, runner: Runner | None = None) -> None:
-        super().__init__("evaluation-clock", _TICK_SECONDS, grace=None)
+        self._closing = Event()
         self._ask = ask
         self._runner = runner
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="evaluation")
         self._queued: set[str] = set()
         self._lock = Lock()
 
+    def warm_up(self) -> None:
+        """Do nothing: a run begins on demand."""
+
     def close(self) -> None:
         """Stop after the questions in work; a night's run that is cut short is made again."""
-        super().close()
+        self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def start(self) -> None:
@@ -200,7 +201,7 @@ class Evaluation(Worker):
         return ""
 
     def _stop_reason(self) -> str:
-        if self.closing.is_set():
+        if self._closing.is_set():
             return "shutdown"
         return "budget_spent" if budget_is_used() else ""
 
@@ -208,7 +209,7 @@ class Evaluation(Worker):
         """Wait until no customer's question is in work here, for `PATIENCE_SECONDS` at most."""
         until = monotonic() + PATIENCE_SECONDS
         while self._runner is not None and self._runner.waiting and monotonic() < until:
-            self.closing.wait(_POLL_SECONDS)
+            self._closing.wait(_POLL_SECONDS)
 
     def _asked(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
         """Ask a question, again where the service was busy. Raises `TryAgain` when it stays so."""
@@ -220,7 +221,7 @@ class Evaluation(Worker):
             except TryAgain as failed:
                 if failed.code == _SHUTTING_DOWN:
                     raise
-                self.closing.wait(attempt)
+                self._closing.wait(attempt)
         return self._ask_once(one)
 
     def _ask_once(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
@@ -231,9 +232,6 @@ class Evaluation(Worker):
             return turn, answer_of(turn, steps=steps)
 
         return self._runner.in_background(work) if self._runner is not None else work()
-
-    def work(self) -> None:
-        self.start_due()
 
 
 def last_due(rules: Policy, now: datetime) -> datetime | None:

@@ -5,7 +5,7 @@ from alembic import op
 from tenants.migrations.indexes import indexing
 
 revision = "0030"
-down_revision = "0027"
+down_revision = "0028"
 
 _INDEXES = {
     "ix_outbox_created": ("outbox", ["created_at"]),

@@ -1,16 +1,18 @@
 """Jobs run in turn, survive crashes of the process, and belong to a tenant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event
+from time import monotonic
 
 import pytest
 
 from components.ingest import formats
 from components.ingest.formats.parsed import Parsed
+from pipelines import background
 from pipelines.ingest import run
 from pipelines.ingest.jobs import cancel
-from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
@@ -21,8 +23,10 @@ from tenants.knowledge import documents
 from tenants.storage import files
 from tenants.work import claims, jobs, uploads
 from tenants.work.jobs import Job, QueueFull
+from tenants.work.queue import LocalQueue, TenantTask
 from tenants.work.uploads import Upload
 from tests.unit.pipelines.ingest.stored import check_consistent
+from tests.webhooks import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +49,21 @@ def upload(*names: str) -> Job:
     return job
 
 
-def take_turns(runner: JobRunner, until: Callable[[], bool]) -> None:
-    while not until():
-        runner.work()
+@contextmanager
+def working() -> Iterator[None]:
+    """Run the jobs of all tenants until the block ends."""
+    ingest = Ingest()
+    queue = LocalQueue([TenantTask("ingest", jobs.tenants_waiting, lambda one: TenantJobs(one, ingest, None))], [])
+    queue.warm_up()
+    try:
+        yield
+    finally:
+        queue.close()
+
+
+def work(until: Callable[[], bool]) -> None:
+    with working():
+        wait_until(until)
 
 
 def ended(*waited: Job) -> Callable[[], bool]:
@@ -64,7 +80,7 @@ def tenant_jobs(ingest: Ingest) -> TenantJobs:
 
 def test_a_job_is_done_and_its_files_are_removed() -> None:
     job = upload("a.md", "b/c.md", "d.exe")
-    take_turns(JobRunner(), ended(job))
+    work(ended(job))
     done = jobs.get(job.job_id)
     assert (done.state, done.attempts, done.error) == ("done", 1, None)
     assert done.report is not None
@@ -89,7 +105,7 @@ def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tena
         return step(shift)
 
     monkeypatch.setattr(TenantJobs, "step", logged)
-    take_turns(JobRunner(), ended(bulk))
+    work(ended(bulk))
     assert turns[:5] == ["acme", "globex", "acme", "globex", "acme"]
     assert len(ids()) == 4
     with acting_as(Tenant("globex", "tests")):
@@ -108,19 +124,20 @@ def test_a_slow_file_does_not_delay_other_tenants(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(run, "_POLL_SECONDS", 0.001)
     held = upload("a.md", "slow.md")
     Registry().add("globex")
-    runner = JobRunner()
     with acting_as(Tenant("globex", "tests")):
         small = upload("x.md", "y.md")
-        take_turns(runner, ended(small))
-    assert not jobs.get(held.job_id).finished
-    goes_on.set()
-    take_turns(runner, ended(held))
+    with working():
+        with acting_as(Tenant("globex", "tests")):
+            wait_until(ended(small))
+        assert not jobs.get(held.job_id).finished
+        goes_on.set()
+        wait_until(ended(held))
     assert ids() == ["a.md", "slow.md"]
 
 
 def test_a_tenants_jobs_keep_their_order() -> None:
     first, second = upload("a.md"), upload("a.md", "b.md")
-    take_turns(JobRunner(), ended(first, second))
+    work(ended(first, second))
     starts = [jobs.get(job.job_id).started_at for job in (first, second)]
     assert starts[0] is not None
     assert starts[1] is not None
@@ -134,7 +151,7 @@ def test_an_interrupted_job_is_restarted() -> None:
     job = upload("a.md", "b.md")
     # A killed process leaves a row in state `running`.
     assert jobs.begin() is not None
-    take_turns(JobRunner(), ended(job))
+    work(ended(job))
     assert jobs.get(job.job_id).state == "done"
     assert ids() == ["a.md", "b.md"]
 
@@ -149,7 +166,7 @@ def test_a_job_that_crashes_the_process_backs_off_and_is_kept(
     assert jobs.get(job.job_id).state == "running"
     monkeypatch.setattr(jobs, "_MAX_WAIT", timedelta(0))
     assert jobs.begin() is not None
-    take_turns(JobRunner(), ended(job))
+    work(ended(job))
     assert jobs.get(job.job_id).state == "done"
 
 
@@ -168,8 +185,23 @@ def test_a_clean_stop_requeues_the_job(ingest: Ingest) -> None:
     stopped.pause()
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
     check_consistent()
-    take_turns(JobRunner(), ended(job))
+    work(ended(job))
     assert ids() == ["a.md", "b.md"]
+
+
+def test_an_import_makes_room_for_a_change_in_another_process(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = upload("a.md", "b.md", "c.md")
+    with monkeypatch.context() as patched:
+        wanted = iter([False, True])
+        patched.setattr(claims, "is_ingesting_wanted", lambda: next(wanted))
+        importing = tenant_jobs(ingest)
+        assert importing.step() is None
+        assert importing.step() == 1.0
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
+    with claims.ingesting(patience=0):
+        check_consistent()
+    work(ended(job))
+    assert ids() == ["a.md", "b.md", "c.md"]
 
 
 def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
@@ -201,7 +233,7 @@ def test_cancelling_a_waiting_job_ends_it_at_once() -> None:
 def test_files_that_are_not_there_fail_the_job_and_not_the_next_one(ingest: Ingest) -> None:
     job, next_one = upload("a.md"), upload("b.md")
     uploads.remove(job.job_id)
-    take_turns(JobRunner(), ended(next_one))
+    work(ended(next_one))
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).error) == ("failed", "upload_missing")
     assert ids() == ["b.md"]
 
@@ -234,13 +266,15 @@ def test_a_tenant_ingested_by_another_process_waits(ingest: Ingest) -> None:
     assert working.step() == 0.0
 
 
-def test_the_thread_processes_all_jobs_and_stops_on_close() -> None:
-    job = upload("a.md")
-    runner = JobRunner()
-    runner.warm_up()
-    while not jobs.get(job.job_id).finished:
-        jobs.arrived.wait(0.01)
-    runner.close()
+def test_a_new_job_is_started_at_once_and_what_is_left_at_the_end_waits() -> None:
+    with working():
+        Event().wait(0.2)
+        added = monotonic()
+        job = upload("a.md")
+        wait_until(ended(job))
+        assert monotonic() - added < 0.9
+    left = upload("b.md")
+    assert jobs.get(left.job_id).state == "queued"
     assert ids() == ["a.md"]
 
 
@@ -311,5 +345,5 @@ def test_files_that_no_job_owns_are_found_and_those_still_arriving_are_not(monke
     # It could be arriving in another process.
     monkeypatch.setattr(uploads, "ABANDONED", timedelta(0))
     assert uploads.abandoned() == (young, "dead")
-    JobRunner().work()
+    background.tidy(Event())
     assert uploads.abandoned() == ()

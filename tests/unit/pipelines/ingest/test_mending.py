@@ -67,22 +67,6 @@ def library(tenant: Tenant, ingest: Ingest) -> Library:
     return Library(ingest.rewrite)
 
 
-def test_a_look_for_damage_ends_whenever_the_service_closes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Noticed(Event):
-        def clear(self) -> None:
-            mender.closing.set()
-            self.set()
-            super().clear()
-
-    noticed = Noticed()
-    noticed.set()
-    monkeypatch.setattr(index, "damage_noticed", noticed)
-    mender = Mender(library)
-    mender.warm_up()
-    mender._thread.join(20)
-    assert not mender._thread.is_alive()
-
-
 @pytest.fixture(params=DAMAGE)
 def damage(request: pytest.FixtureRequest, library: Library, installation: Settings) -> str:
     """Damage the tenant's index in each way; return the name of the damage."""
@@ -124,13 +108,13 @@ def test_the_service_repairs_by_itself_whoever_is_damaged(
     index.close_all()
     _lose(installation.data_dir / "index" / "acme~g000001")
     mender = Mender(library)
-    assert mender.mend_all()
+    assert mender.mend_all(Event())
     check_consistent()
     with acting_as(Tenant("globex", "tests")):
         check_consistent()
     # While it is open: the files live on for who has them, and are gone at the next start.
     _lose(installation.data_dir / "index" / "acme~g000001")
-    assert mender.mend_all()
+    assert mender.mend_all(Event())
     index.close_all()
     check_consistent()
 

@@ -2,15 +2,15 @@
 
 import logging
 from contextvars import Context
-from datetime import UTC, datetime
 from itertools import count
+from threading import Event
 
 import pytest
 
 from components.ingest.reconcile import Findings
 from pipelines.ingest import nightly
 from pipelines.ingest.library import Library
-from pipelines.ingest.nightly import NEVER, NightlyCheck, seconds_until
+from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.core import context
@@ -18,20 +18,6 @@ from tenants.core.context import Tenant, acting_as
 from tenants.index import open_collection
 from tenants.work import claims
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
-
-
-@pytest.mark.parametrize(
-    ("now", "hour", "hours"),
-    [
-        ("2026-01-31T02:00:00", 3, 1.0),
-        ("2026-01-31T03:00:00", 3, 24.0),
-        ("2026-01-31T03:00:01", 3, 24 - 1 / 3600),
-        ("2026-12-31T23:30:00", 0, 0.5),
-    ],
-)
-def test_the_hour_strikes_once_a_day(now: str, hour: int, hours: float) -> None:
-    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
-    assert seconds_until(hour, lambda: moment) == pytest.approx(hours * 3600)
 
 
 def test_every_tenant_is_put_right(tenant: Tenant, ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
@@ -42,7 +28,7 @@ def test_every_tenant_is_put_right(tenant: Tenant, ingest: Ingest, caplog: pytes
             ingest.run([article("a")])
             open_collection().delete([hits()[0].id])
     with caplog.at_level(logging.INFO, "opora.nightly"):
-        NightlyCheck(Library(ingest.rewrite), 3).check_all()
+        NightlyCheck(Library(ingest.rewrite)).check_all(Event())
     for tenant_id in ("acme", "globex"):
         with acting_as(Tenant(tenant_id, "tests")):
             check_consistent()
@@ -71,9 +57,9 @@ def test_tenants_not_reached_are_checked_first_the_next_night(
     clock = count()
     monkeypatch.setattr(nightly, "monotonic", lambda: next(clock))
     library = _Watched(ingest)
-    check = NightlyCheck(library, 3, max_seconds=2.5)
+    check = NightlyCheck(library, max_seconds=2.5)
     for _ in range(3):
-        check.check_all()
+        check.check_all(Event())
     assert library.checked == ["acme", "globex", "zeta", "acme", "globex", "zeta"]
 
 
@@ -85,7 +71,7 @@ def test_a_tenant_that_is_busy_or_broken_does_not_stop_the_others(
 
     def during() -> None:
         with acting_as(Tenant("acme", "elsewhere")), claims.ingesting():
-            Context().run(NightlyCheck(_Watched(ingest), 3).check_all)
+            Context().run(NightlyCheck(_Watched(ingest)).check_all, Event())
 
     with caplog.at_level(logging.INFO, "opora.nightly"):
         Context().run(during)
@@ -94,12 +80,3 @@ def test_a_tenant_that_is_busy_or_broken_does_not_stop_the_others(
     assert "RuntimeError" in messages[1]
     assert "'zeta': clean" in messages[2]
     assert "secret" not in " ".join(messages)
-
-
-def test_it_can_be_switched_off_and_stops_at_once(tenant: Tenant, ingest: Ingest) -> None:
-    for hour in (NEVER, 3):
-        check = NightlyCheck(Library(ingest.rewrite), hour)
-        check.warm_up()
-        assert check._thread.is_alive() == (hour != NEVER)
-        check.close()
-        assert not check._thread.is_alive()

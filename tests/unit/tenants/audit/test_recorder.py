@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
-from tenants.audit import recorder, search, store
+from tenants.audit import pruning, recorder, search, store
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
 from tenants.audit.search import TurnQuery
@@ -250,12 +250,9 @@ def test_a_refused_record_is_quarantined_and_delays_no_other(
     assert (installation.data_dir / "spool" / "aside.txt").read_bytes() == b""
 
 
-def test_the_thread_prunes_what_is_too_old(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outdated_records_are_pruned(installation: Settings) -> None:
     store.append([entry("old")], installation)
-    brief = installation.model_copy(update={"audit_days": -36_500})
-    carrier = Recorder(brief)
-    carrier.start()
-    carrier.close()
+    pruning.prune(installation.model_copy(update={"audit_days": -36_500}), Event())
     assert recorded() == []
     assert search.verify().faults == ()
 

@@ -20,6 +20,7 @@ ACROSS = {
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim", "forget"},
     "work/jobs.py": {"tenants_waiting", "forget_old"},
+    "work/leases.py": {"take", "want", "release", "_renew", "_exists"},
     # Retention.
     "access/issued_tokens.py": {"forget_expired"},
     "chats/handoffs.py": {"forget_old"},
@@ -37,7 +38,13 @@ ACROSS = {
 CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/diagnosis.py", "storage/sessions.py"}
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
-SQL = {"audit/shared_spool.py", "backup/taking.py", "storage/database.py", "storage/sessions.py"}
+SQL = {
+    "audit/shared_spool.py",
+    "backup/taking.py",
+    "storage/database.py",
+    "storage/sessions.py",
+    "work/queue.py",
+}
 """Files with SQL as text, none of it about tables of tenants."""
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
+from threading import Event
 from typing import NoReturn
 
 import pytest
@@ -126,7 +127,7 @@ def test_an_unchanged_pair_stays_as_it_is(shelf: Ask) -> None:
 def test_the_nightly_comparison_finds_what_no_run_has_found(shelf: Ask) -> None:
     stored.replace(["old.md"], [])
     assert contradictions.undecided() == ()
-    NightlyCheck(Library(Ingest().rewrite), 3).check_all()
+    NightlyCheck(Library(Ingest().rewrite)).check_all(Event())
     assert len(contradictions.undecided()) == 1
 
 

@@ -1,10 +1,11 @@
 """Snoozed chats come back; chats that wait too long return to the assistant, by their own tenant's rule."""
 
 from datetime import UTC, datetime, timedelta
+from threading import Event
 
 import pytest
 
-from pipelines.ask.chats.clock import ChatClock
+from pipelines.ask.chats import clock
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
@@ -37,9 +38,9 @@ def state(tenant: Tenant, chat: Chat) -> str:
 
 def test_an_overdue_chat_returns_to_the_assistant_with_an_open_ticket() -> None:
     patient, hurried = queued(PATIENT), queued(HURRIED)
-    ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=9))
+    clock.sweep(Event(), datetime.now(UTC) + timedelta(minutes=9))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "queued")
-    ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=11))
+    clock.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
     with acting_as(HURRIED):
         ticket_id = handoffs.latest()[0].ticket_id
@@ -55,7 +56,7 @@ def test_who_is_not_answered_in_time_reads_when_somebody_will_be_there() -> None
         policy.change(hours={"zone": "UTC", "week": {}, "away": {"ru": "У нас ремонт."}})
     hurried = queued(HURRIED)
     for _ in range(2):
-        ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=11))
+        clock.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     with acting_as(HURRIED):
         lines = [one.text for one in store.messages(hurried.chat_id) if one.text]
     assert len(lines) == 1
@@ -66,9 +67,9 @@ def test_files_of_chats_go_when_their_time_has_come() -> None:
     with acting_as(PATIENT):
         chat = store.start()
         files.add(chat.chat_id, "a.txt", "text/plain", b"text")
-        ChatClock().sweep()
+        clock.sweep(Event())
         assert len(files.of_chat(chat.chat_id)) == 1
-    ChatClock().sweep(datetime.now(UTC) + timedelta(days=2))
+    clock.sweep(Event(), datetime.now(UTC) + timedelta(days=2))
     with acting_as(PATIENT):
         assert files.of_chat(chat.chat_id) == ()
 
@@ -78,7 +79,7 @@ def test_a_chat_that_was_put_off_comes_back_with_whoever_has_it() -> None:
     with acting_as(Tenant("patient", "anna")):
         store.take(chat.chat_id, name="Анна")
         store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
-    ChatClock().sweep()
+    clock.sweep(Event())
     assert state(PATIENT, chat) == "snoozed"
-    ChatClock().sweep(datetime.now(UTC) + timedelta(hours=2))
+    clock.sweep(Event(), datetime.now(UTC) + timedelta(hours=2))
     assert state(PATIENT, chat) == "human"

@@ -1,6 +1,6 @@
 """Webhooks: signed for verification by receivers, retried under the same id, and independent of hanging ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from threading import Event
@@ -87,19 +87,28 @@ def test_an_address_inside_of_the_own_network_is_refused(url: str) -> None:
     assert outbox.latest()[0].fault == "url_forbidden"
 
 
+def sending(sender: WebhookDelivery, true: Callable[[], bool]) -> Callable[[], bool]:
+    """Return a condition that sends what is due, as the periodic task does, each time before it is checked."""
+
+    def sent() -> bool:
+        sender.start_due()
+        return true()
+
+    return sent
+
+
 def test_a_receiver_that_hangs_delays_nobody_else() -> None:
     release = Event()
     with receiving(release=release) as hanging, receiving() as quick:
         webhooks.add(hanging.url)
         webhooks.add(quick.url)
-        sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS, pause_seconds=0.01)
-        sender.warm_up()
+        sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS)
         for _ in range(20):
             store.start()
-        wait_until(lambda: len(quick.requests) == 20)
+        wait_until(sending(sender, lambda: len(quick.requests) == 20))
         assert len(hanging.requests) == 1
         release.set()
-        wait_until(lambda: len(hanging.requests) == 20)
+        wait_until(sending(sender, lambda: len(hanging.requests) == 20))
         sender.close()
     order = [body for _, body in quick.requests]
     assert len(set(order)) == 20
@@ -112,16 +121,15 @@ def test_tenant_with_many_hanging_receivers_delays_nobody() -> None:
         for _ in range(webhooks.MAX_WEBHOOKS):
             webhooks.add(hanging.url)
         store.start()
-        sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS, pause_seconds=0.01)
-        sender.warm_up()
-        wait_until(lambda: len(hanging.requests) == TENANT_WORKERS)
+        sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS)
+        wait_until(sending(sender, lambda: len(hanging.requests) == TENANT_WORKERS))
         with acting_as(Tenant("other", "boris")):
             webhooks.add(quick.url)
             store.start()
-        wait_until(lambda: len(quick.requests) == 1)
+        wait_until(sending(sender, lambda: len(quick.requests) == 1))
         assert len(hanging.requests) == TENANT_WORKERS
         release.set()
-        wait_until(lambda: len(hanging.requests) == webhooks.MAX_WEBHOOKS)
+        wait_until(sending(sender, lambda: len(hanging.requests) == webhooks.MAX_WEBHOOKS))
         sender.close()
 
 
@@ -130,12 +138,11 @@ def test_receiver_that_does_not_answer_is_left_alone() -> None:
     with receiving(release=release) as hanging, receiving() as quick:
         webhooks.add(hanging.url)
         webhooks.add(quick.url)
-        sender = WebhookDelivery(permitted=anywhere, seconds=0.1, pause_seconds=0.01, rest_seconds=SECONDS)
-        sender.warm_up()
+        sender = WebhookDelivery(permitted=anywhere, seconds=0.1, rest_seconds=SECONDS)
         for _ in range(FAILURES + 5):
             store.start()
-        wait_until(lambda: len(quick.requests) == FAILURES + 5)
-        wait_until(lambda: len([one for one in outbox.latest() if one.fault]) == FAILURES)
+        wait_until(sending(sender, lambda: len(quick.requests) == FAILURES + 5))
+        wait_until(sending(sender, lambda: len([one for one in outbox.latest() if one.fault]) == FAILURES))
         Event().wait(0.3)
         assert len(hanging.requests) == FAILURES
         sender.close()
@@ -145,14 +152,13 @@ def test_receiver_is_tried_again_after_its_rest() -> None:
     release = Event()
     with receiving(release=release) as received:
         webhooks.add(received.url)
-        sender = WebhookDelivery(permitted=anywhere, seconds=0.1, pause_seconds=0.01, rest_seconds=1)
-        sender.warm_up()
+        sender = WebhookDelivery(permitted=anywhere, seconds=0.1, rest_seconds=1)
         for _ in range(FAILURES + 5):
             store.start()
         with closing(sender):
-            wait_until(lambda: len(received.requests) >= FAILURES)
+            wait_until(sending(sender, lambda: len(received.requests) >= FAILURES))
             release.set()
-            wait_until(lambda: any(one.state == "delivered" for one in outbox.latest()))
+            wait_until(sending(sender, lambda: any(one.state == "delivered" for one in outbox.latest())))
 
 
 def test_tenant_has_so_many_webhooks() -> None:

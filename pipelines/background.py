@@ -1,0 +1,88 @@
+"""Background work of an installation: its tasks and their schedule."""
+
+from functools import partial
+from threading import Event
+
+from pipelines.ask.chats import clock
+from pipelines.ask.chats.delivery import WebhookDelivery
+from pipelines.ask.chats.mailbox import Mailbox
+from pipelines.ask.evaluation.usecase import Evaluation
+from pipelines.ingest import watch
+from pipelines.ingest.library import Library
+from pipelines.ingest.mending import Mender
+from pipelines.ingest.nightly import NEVER, NightlyCheck
+from pipelines.ingest.tenant_jobs import TenantJobs
+from pipelines.ingest.usecase import Ingest
+from settings import Settings
+from tenants import index
+from tenants.accounts.registry import Registry
+from tenants.audit import pruning
+from tenants.core.context import Tenant, acting_as
+from tenants.privacy import retention
+from tenants.storage import database
+from tenants.work import jobs, queue, uploads
+from tenants.work.queue import Periodic, Queue, TenantTask
+
+
+class Background:
+    """Runs the background work in this process, beside others or alone.
+
+    :param evaluations: makes the nightly evaluations.
+    """
+
+    def __init__(self, settings: Settings, ingest: Ingest, library: Library, evaluations: Evaluation) -> None:
+        self._delivery = WebhookDelivery()
+        task = TenantTask("ingest", jobs.tenants_waiting, partial(_begin, ingest, settings))
+        periodic = [
+            Periodic("deliveries", self._deliver, every=_delivery_seconds(settings), at_start=True),
+            Periodic("chats", clock.sweep, every=30),
+            Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
+            Periodic("mending", Mender(library).run, every=600, at_start=True, wake=index.damage_noticed),
+            Periodic("tidying", tidy, every=3_600, at_start=True),
+            Periodic("audit-pruning", partial(pruning.prune, settings), hour=1, at_start=True),
+        ]
+        if settings.check_hour != NEVER:
+            periodic.append(Periodic("nightly-check", NightlyCheck(library).check_all, hour=settings.check_hour))
+        if settings.imap_host:
+            mailbox = Mailbox(settings)
+            periodic.append(Periodic("mailbox", lambda closing: _looked(mailbox, closing), every=settings.imap_seconds))
+        if settings.watch_dir is not None:
+            watcher = watch.Watcher(settings.watch_dir)
+            periodic.append(Periodic("watching", lambda _: watcher.look(), every=watch.POLL_SECONDS, at_start=True))
+        self._queue: Queue = queue.create(settings, [task], periodic)
+
+    def warm_up(self) -> None:
+        """Begin, with the work that the last process left."""
+        self._queue.warm_up()
+
+    def close(self) -> None:
+        """Begin nothing new, and finish what is being written. Jobs wait for the next start, or for other processes."""
+        self._queue.close()
+        self._delivery.close()
+
+    def _deliver(self, _: Event) -> None:
+        self._delivery.start_due()
+
+
+def tidy(closing: Event) -> None:
+    """Delete expired rows, and uploads that no job owns."""
+    retention.prune()
+    for tenant in Registry().list():
+        if closing.is_set():
+            return
+        with acting_as(Tenant(tenant.tenant_id, "jobs")):
+            for job_id in uploads.abandoned():
+                uploads.remove(job_id)
+
+
+def _delivery_seconds(settings: Settings) -> int:
+    """Return the interval of looks for due deliveries. On a server each look is a job, so they are fewer."""
+    return 2 if database.is_shared(settings) else 1
+
+
+def _begin(ingest: Ingest, settings: Settings, tenant_id: str) -> TenantJobs:
+    return TenantJobs(tenant_id, ingest, settings.watch_dir)
+
+
+def _looked(mailbox: Mailbox, closing: Event) -> None:
+    mailbox.look(closing)

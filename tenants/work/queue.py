@@ -1,0 +1,218 @@
+"""Background work: tasks of tenants and periodic tasks, run by one of two engines.
+
+On PostgreSQL procrastinate runs them (`tenants.work.queue_postgres`), so that any number of processes share the work.
+On SQLite the only process of the service does (`LocalQueue`). Both engines also look for waiting work regularly, so
+that work accepted before a crash, by an older version or in another process is found.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+from time import monotonic
+from typing import Literal, Protocol, TypeAlias
+
+from sqlalchemy import event, text
+
+from settings import Settings
+from tenants.core.errors import CallerError, trail
+from tenants.storage import database
+from tenants.storage.sessions import TenantSession
+
+log = logging.getLogger("opora.queue")
+
+TaskName: TypeAlias = Literal["ingest"]
+
+_POLL_SECONDS = 1.0
+"""Interval of checks for work that another process accepted; work of this process starts at once."""
+
+_PERIODIC_THREADS = 4
+_GRACE_SECONDS = 10.0
+_arrived = Event()
+"""Set when this process accepts work, so that its `LocalQueue` starts it at once."""
+
+_DEFER = text(
+    "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, queueing_lock, args)"
+    " VALUES (:task, :task, :lock, :lock, jsonb_build_object('tenant_id', CAST(:tenant AS text)))"
+    " ON CONFLICT DO NOTHING"
+)
+"""The lock makes a tenant's tasks of one name run one after the other; of those that wait, there is one."""
+
+
+class Work(Protocol):
+    """A task of a tenant in progress. Steps run in one thread at a time, and take turns with those of other tenants."""
+
+    def step(self) -> float | None:
+        """Do a part. None: there is more to do; otherwise the seconds until the task may start again."""
+
+    def pause(self) -> None:
+        """Stop between two steps. The rest is done when the task starts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantTask:
+    """A task that runs for one tenant, at most once at a time for each.
+
+    :param waiting: returns the tenants with something to do, the longest waiting one first.
+    :param begin: starts the work for a tenant.
+    """
+
+    name: TaskName
+    waiting: Callable[[], Iterable[str]]
+    begin: Callable[[str], Work]
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """A task of the installation that runs again and again, at most once at a time.
+
+    :param run: is called with an event that is set when the process stops; a long run ends early then. It may return
+        the seconds until the next run, to make it earlier.
+    :param every: seconds between two runs: less than a minute, or a number of whole minutes up to an hour.
+    :param hour: hour of the day (UTC) of a daily run, instead of `every`.
+    :param at_start: whether it also runs when a process starts.
+    :param wake: runs the task when it is set.
+    """
+
+    name: str
+    run: Callable[[Event], float | None]
+    every: int = 0
+    hour: int | None = None
+    at_start: bool = False
+    wake: Event | None = None
+
+    def run_logged(self, closing: Event) -> float | None:
+        """Run once. An error is logged: the database may be away for a while."""
+        if not closing.is_set():
+            try:
+                return self.run(closing)
+            except Exception as error:
+                log.error("%s: %s", self.name, trail(error))
+        return None
+
+
+class Queue(Protocol):
+    """An engine. It runs between `warm_up` and `close`."""
+
+    closing: Event
+
+    def warm_up(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """Begin nothing new, and wait for the steps in work. What is left is done after the next start."""
+
+
+def defer(session: TenantSession, task: TaskName) -> None:
+    """Have a task run for the tenant of the session, once its transaction is committed."""
+    if session.get_bind().dialect.name == "postgresql":
+        tenant_id = session.tenant_id
+        session.execute(_DEFER, {"task": task, "lock": lock_of(task, tenant_id), "tenant": tenant_id})
+    else:
+        event.listen(session, "after_commit", lambda _: _arrived.set(), once=True)
+
+
+def lock_of(task: str, tenant_id: str) -> str:
+    """Return the name under which the tenant's tasks exclude each other."""
+    return f"{task}:{tenant_id}"
+
+
+def check_shared(settings: Settings) -> None:
+    """Raise `CallerError` with the code `worker_needs_servers` if processes cannot share background work."""
+    if not (database.is_shared(settings) and settings.qdrant_url):
+        raise CallerError("worker_needs_servers")
+
+
+def create(settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> Queue:
+    """Return the engine for the installation's database, not yet started."""
+    if database.is_shared(settings):
+        from tenants.work.queue_postgres import PostgresQueue
+
+        return PostgresQueue(settings, tasks, periodic)
+    return LocalQueue(tasks, periodic)
+
+
+class LocalQueue:
+    """Runs all background work of an installation whose service is a single process."""
+
+    def __init__(self, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> None:
+        self.closing = Event()
+        self._tasks = tasks
+        self._periodic = periodic
+        self._due = {one.name: 0.0 if one.at_start else monotonic() + seconds_until(one) for one in periodic}
+        self._active: dict[tuple[str, str], Work] = {}
+        self._paused: dict[tuple[str, str], float] = {}
+        # One thread, whose queue lets the tenants take turns.
+        self._steps = ThreadPoolExecutor(1, thread_name_prefix="task")
+        self._runs = ThreadPoolExecutor(_PERIODIC_THREADS, thread_name_prefix="periodic")
+        self._thread = Thread(target=self._dispatch, name="queue", daemon=True)
+
+    def warm_up(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Begin nothing new, and wait for the steps in work."""
+        self.closing.set()
+        _arrived.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._steps.shutdown()
+        for work in self._active.values():
+            work.pause()
+        self._runs.shutdown()
+
+    def _dispatch(self) -> None:
+        while not self.closing.is_set():
+            for one in self._periodic:
+                woken = one.wake is not None and one.wake.is_set()
+                if monotonic() >= self._due[one.name] or (woken and self._due[one.name] != float("inf")):
+                    if one.wake is not None:
+                        one.wake.clear()
+                    self._due[one.name] = float("inf")
+                    self._runs.submit(self._run, one)
+            try:
+                self._admit()
+            except Exception as error:
+                log.error("work is left waiting: %s", trail(error))
+            _arrived.wait(_POLL_SECONDS)
+            _arrived.clear()
+
+    def _run(self, one: Periodic) -> None:
+        earlier = one.run_logged(self.closing)
+        self._due[one.name] = monotonic() + (seconds_until(one) if earlier is None else earlier)
+
+    def _admit(self) -> None:
+        """Start the tasks of tenants that have something to do."""
+        for task in self._tasks:
+            for tenant_id in task.waiting():
+                key = task.name, tenant_id
+                if key not in self._active and self._paused.get(key, 0.0) <= monotonic():
+                    self._paused.pop(key, None)
+                    self._active[key] = task.begin(tenant_id)
+                    self._steps.submit(self._step, key)
+
+    def _step(self, key: tuple[str, str]) -> None:
+        if self.closing.is_set():
+            return
+        pause = self._active[key].step()
+        if self.closing.is_set() and pause is None:
+            return
+        if pause is None:
+            self._steps.submit(self._step, key)
+        else:
+            self._paused[key] = monotonic() + pause
+            del self._active[key]
+
+
+def seconds_until(task: Periodic, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
+    """Return the seconds until the next run: for a daily one more than 0, and 24 hours at most."""
+    if task.hour is None:
+        return task.every
+    moment = now()
+    strikes = moment.replace(hour=task.hour, minute=0, second=0, microsecond=0)
+    if strikes <= moment:
+        strikes += timedelta(days=1)
+    return (strikes - moment).total_seconds()

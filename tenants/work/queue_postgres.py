@@ -1,0 +1,227 @@
+"""Background work on PostgreSQL, by procrastinate: any number of processes share it.
+
+A process that ends, however it ends, leaves its jobs to the others: after `STALLED_SECONDS` without its heartbeat they
+start them again. Workers poll and keep no session, so a connection pooler may share them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from threading import Event, Thread
+from time import monotonic
+
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Status
+
+from settings import Settings
+from tenants.core.errors import trail
+from tenants.storage import database
+from tenants.work.queue import Periodic, TenantTask, lock_of
+
+log = logging.getLogger("opora.queue")
+
+SLOTS = 8
+"""Tenants that a process works for at a time."""
+
+SLICE_SECONDS = 60.0
+"""Time after which a task makes room, if the tasks of other tenants wait."""
+
+HEARTBEAT_SECONDS, STALLED_SECONDS = 4.0, 13.0
+_POLL_SECONDS = 1.0
+_RECOVER = "*/5 * * * * *"
+"""Interval of looks for stalled jobs, as cron says it; the sixth field is seconds."""
+
+_LATE_SECONDS = 60.0
+"""Longest delay of a periodic run; a later one is left out."""
+
+_SWEEP_SECONDS = 10.0
+_CONNECTIONS = 3
+_PERIODIC = "periodic"
+_RETRY_SECONDS = 5.0
+_NEVER = 86_400.0
+
+
+class PostgresQueue:
+    """Two of procrastinate's workers in one thread. Tasks of tenants and periodic tasks have one each, so that long
+    tasks never delay periodic ones.
+    """
+
+    def __init__(self, settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> None:
+        self.closing = Event()
+        self._tasks = tasks
+        self._periodic = periodic
+        self._swept = float("-inf")
+        self._connector = PsycopgConnector(
+            # A connection pooler may run the next statement on another connection.
+            kwargs={**database.connection_parameters(settings), "prepare_threshold": None},
+            min_size=1,
+            max_size=_CONNECTIONS,
+            timeout=_RETRY_SECONDS,
+        )
+        self._tenants, self._installation = _app(self._connector), _app(self._connector)
+        # One thread, whose queue lets the tenants take turns.
+        self._steps = ThreadPoolExecutor(1, thread_name_prefix="task")
+        self._runs = ThreadPoolExecutor(len(periodic) + 1, thread_name_prefix="periodic")
+        self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
+        self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._register()
+
+    def warm_up(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Begin nothing new, and wait for the steps in work. Other processes do the rest."""
+        self.closing.set()
+        if self._thread.is_alive():
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        self._steps.shutdown()
+        self._runs.shutdown()
+
+    def _register(self) -> None:
+        for task in self._tasks:
+            self._tenants.task(name=task.name, queue=task.name)(partial(self._run_task, task))
+        recover = self._tenants.task(name="recover", queue="recover", lock="recover", queueing_lock="recover")
+        self._tenants.periodic(cron=_RECOVER)(recover(self._recover))
+        for one in self._periodic:
+            registered = self._installation.task(name=one.name, queue=_PERIODIC, lock=one.name, queueing_lock=one.name)(
+                partial(self._run_periodic, one)
+            )
+            self._installation.periodic(cron=cron(one))(registered)
+
+    async def _work_until_closed(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        while not self.closing.is_set():
+            try:
+                async with self._tenants.open_async():
+                    await self._work()
+            except Exception as error:
+                # The database may be away for a while.
+                log.error("no background work: %s", trail(error))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), _RETRY_SECONDS)
+
+    async def _work(self) -> None:
+        for one in self._periodic:
+            if one.at_start:
+                with suppress(AlreadyEnqueued):
+                    await self._installation.tasks[one.name].defer_async(timestamp=0)
+        queues = [*(task.name for task in self._tasks), "recover"]
+        workers = [
+            asyncio.create_task(_worker(self._tenants, queues, SLOTS)),
+            asyncio.create_task(_worker(self._installation, [_PERIODIC], len(self._periodic))),
+            asyncio.create_task(self._stop.wait()),
+        ]
+        waking = asyncio.create_task(self._wake())
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waking.cancel()
+            for worker in workers:
+                # Procrastinate then waits for the jobs in work.
+                worker.cancel()
+            ended = await asyncio.gather(*workers, return_exceptions=True)
+        if errors := [error for error in ended if isinstance(error, Exception)]:
+            raise errors[0]
+
+    async def _wake(self) -> None:
+        """Defer the periodic tasks that this process wants to run now."""
+        while True:
+            for one in self._periodic:
+                if one.wake is not None and one.wake.is_set():
+                    one.wake.clear()
+                    with suppress(AlreadyEnqueued, ConnectorException):
+                        await self._installation.tasks[one.name].defer_async(timestamp=0)
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _run_periodic(self, one: Periodic, timestamp: int) -> None:  # noqa: ARG002 - procrastinate passes it
+        loop = asyncio.get_running_loop()
+        earlier = await loop.run_in_executor(self._runs, one.run_logged, self.closing)
+        if earlier is not None:
+            with suppress(AlreadyEnqueued):
+                later = self._installation.tasks[one.name].configure(schedule_in={"seconds": int(earlier)})
+                await later.defer_async(timestamp=0)
+
+    async def _run_task(self, task: TenantTask, tenant_id: str) -> None:
+        loop = asyncio.get_running_loop()
+        work = task.begin(tenant_id)
+        began, pause = monotonic(), None
+        while pause is None:
+            pause = await loop.run_in_executor(self._steps, work.step)
+            if pause is None and (self.closing.is_set() or await self._must_yield(task, began)):
+                await loop.run_in_executor(self._steps, work.pause)
+                await self._defer(task, tenant_id)
+                return
+        if pause:
+            await self._defer(task, tenant_id, pause)
+
+    async def _must_yield(self, task: TenantTask, began: float) -> bool:
+        """Return whether a task has had its time and others wait for a slot."""
+        if monotonic() - began < SLICE_SECONDS:
+            return False
+        manager = self._tenants.job_manager
+        waiting = await manager.list_jobs_async(task=task.name, status="todo")
+        running = {job.lock for job in await manager.list_jobs_async(task=task.name, status="doing")}
+        return any(job.scheduled_at is None and job.lock not in running for job in waiting)
+
+    async def _defer(self, task: TenantTask, tenant_id: str, seconds: float = 0) -> None:
+        lock = lock_of(task.name, tenant_id)
+        later = {"milliseconds": int(1_000 * seconds)} if seconds else None
+        configured = self._tenants.configure_task(task.name, lock=lock, queueing_lock=lock, schedule_in=later)
+        with suppress(AlreadyEnqueued):
+            await configured.defer_async(tenant_id=tenant_id)
+
+    async def _recover(self, timestamp: int) -> None:  # noqa: ARG002 - procrastinate passes it
+        """Restart the jobs of processes that have ended, and find work that has no job."""
+        manager = self._tenants.job_manager
+        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
+            await self._take_up(job)
+        await manager.prune_stalled_workers(_NEVER)
+        if monotonic() - self._swept < _SWEEP_SECONDS:
+            return
+        self._swept = monotonic()
+        for task in self._tasks:
+            for tenant_id in await asyncio.get_running_loop().run_in_executor(self._runs, task.waiting):
+                await self._defer(task, tenant_id)
+
+    async def _take_up(self, job: Job) -> None:
+        log.warning("%s is restarted: its process has ended", job.lock or job.task_name)
+        try:
+            await self._tenants.job_manager.retry_job(job, retry_at=job.scheduled_at)
+        except UniqueViolation:
+            # Another one waits already.
+            await self._tenants.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+
+
+def _app(connector: PsycopgConnector) -> App:
+    return App(connector=connector, periodic_defaults={"max_delay": _LATE_SECONDS})
+
+
+async def _worker(app: App, queues: list[str], slots: int) -> None:
+    await app.run_worker_async(
+        queues=queues,
+        concurrency=slots,
+        listen_notify=False,
+        install_signal_handlers=False,
+        fetch_job_polling_interval=_POLL_SECONDS,
+        abort_job_polling_interval=_NEVER,
+        update_heartbeat_interval=HEARTBEAT_SECONDS,
+        stalled_worker_timeout=STALLED_SECONDS,
+        delete_jobs="always",
+    )
+
+
+def cron(task: Periodic) -> str:
+    """Return the schedule as cron writes it, with the seconds last."""
+    if task.hour is not None:
+        return f"0 {task.hour} * * *"
+    if task.every < 60:
+        return f"* * * * * */{task.every}"
+    return f"*/{task.every // 60} * * * *" if task.every < 3_600 else "0 * * * *"

@@ -1,0 +1,251 @@
+"""Background work runs the same way in one process on SQLite and in several on PostgreSQL."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import pairwise
+from threading import Event
+from time import monotonic
+
+import pytest
+from croniter import croniter
+from sqlalchemy import text
+
+from settings import Settings
+from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
+from tenants.work import queue, queue_postgres
+from tenants.work.queue import Periodic, TenantTask, seconds_until
+from tenants.work.queue_postgres import cron
+from tests.webhooks import wait_until
+
+
+class Chores:
+    """Work for tenants, in steps that may be held up."""
+
+    def __init__(self, **steps: int) -> None:
+        self.left = Counter(steps)
+        self.order: list[str] = []
+        self.running: Counter[str] = Counter()
+        self.peak: Counter[str] = Counter()
+        self.go_on = Event()
+        self.go_on.set()
+        self.task = TenantTask("ingest", lambda: [one for one in self.left if self.left[one]], self._begin)
+
+    def _begin(self, tenant_id: str) -> "Chore":
+        self.running[tenant_id] += 1
+        self.peak[tenant_id] = max(self.peak[tenant_id], self.running[tenant_id])
+        return Chore(self, tenant_id)
+
+    def defer(self) -> None:
+        for tenant_id in self.left:
+            with acting_as(Tenant(tenant_id, "tests")), database.writing() as session:
+                queue.defer(session, "ingest")
+
+    def done(self) -> bool:
+        return not self.left.total() and not self.running.total()
+
+
+class Chore:
+    """The work of a tenant."""
+
+    def __init__(self, chores: Chores, tenant_id: str) -> None:
+        self._chores, self._tenant_id = chores, tenant_id
+
+    def step(self) -> float | None:
+        self._chores.go_on.wait(10)
+        if not self._chores.left[self._tenant_id]:
+            self._chores.running[self._tenant_id] -= 1
+            return 0.0
+        self._chores.left[self._tenant_id] -= 1
+        self._chores.order.append(self._tenant_id)
+        return None
+
+    def pause(self) -> None:
+        self._chores.running[self._tenant_id] -= 1
+
+
+@pytest.fixture(autouse=True)
+def _tenants(records: Settings) -> None:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+
+
+@contextmanager
+def running(settings: Settings, *periodic: Periodic, tasks: tuple[TenantTask, ...] = ()) -> Iterator[None]:
+    """Run a process's background work until the block ends."""
+    engine = queue.create(settings, tasks, periodic)
+    engine.warm_up()
+    try:
+        yield
+    finally:
+        engine.close()
+
+
+def processes(settings: Settings) -> int:
+    """Return how many processes there may be."""
+    return 2 if database.is_shared(settings) else 1
+
+
+def test_tenants_take_turns_and_each_has_one_task_at_a_time(records: Settings) -> None:
+    chores = Chores(acme=30, globex=3)
+    chores.go_on.clear()
+    chores.defer()
+    chores.defer()
+    with running(records, tasks=(chores.task,)):
+        Event().wait(1.5)
+        chores.go_on.set()
+        wait_until(chores.done)
+    assert chores.peak == {"acme": 1, "globex": 1}
+    assert max(at for at, one in enumerate(chores.order) if one == "globex") < 10, "the small one does not wait"
+
+
+def test_new_work_starts_within_two_seconds(records: Settings) -> None:
+    chores = Chores()
+    with running(records, tasks=(chores.task,)):
+        Event().wait(0.5)
+        deferred = monotonic()
+        chores.left["acme"] = 1
+        chores.defer()
+        wait_until(chores.done)
+        assert monotonic() - deferred < 2
+
+
+def test_what_is_left_at_the_end_is_done_by_the_next_process(records: Settings) -> None:
+    chores = Chores(acme=1_000_000)
+    chores.defer()
+    with running(records, tasks=(chores.task,)):
+        wait_until(lambda: len(chores.order) > 10)
+    assert chores.running.total() == 0
+    chores.left["acme"] = 3
+    with running(records, tasks=(chores.task,)):
+        wait_until(chores.done)
+
+
+def test_several_processes_share_the_tenants(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not database.is_shared(records):
+        pytest.skip("SQLite has one process")
+    monkeypatch.setattr(queue_postgres, "SLOTS", 1)
+    first, second = Chores(acme=1, globex=1), Chores(acme=1, globex=1)
+    first.go_on.clear()
+    first.defer()
+    with running(records, tasks=(first.task,)):
+        wait_until(lambda: first.running.total() == 1)
+        with running(records, tasks=(second.task,)):
+            wait_until(lambda: len(second.order) == 1)
+            first.go_on.set()
+            wait_until(lambda: len(first.order) == 1)
+    assert {*first.order, *second.order} == {"acme", "globex"}
+
+
+def test_a_task_makes_room_for_waiting_tenants(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not database.is_shared(records):
+        pytest.skip("on SQLite there is room for every tenant")
+    monkeypatch.setattr(queue_postgres, "SLOTS", 1)
+    monkeypatch.setattr(queue_postgres, "SLICE_SECONDS", 0)
+    chores = Chores(acme=1_000_000, globex=1)
+    chores.defer()
+    with running(records, tasks=(chores.task,)):
+        wait_until(lambda: not chores.left["globex"])
+
+
+def test_work_without_a_job_is_found(records: Settings) -> None:
+    """An upgrade, a restored backup and a crash between two transactions leave such work."""
+    chores = Chores(acme=2)
+    with running(records, tasks=(chores.task,)):
+        wait_until(chores.done)
+
+
+def test_the_job_of_a_dead_process_is_taken_up(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not database.is_shared(records):
+        pytest.skip("SQLite has one process")
+    chores = Chores(acme=2)
+    chores.defer()
+    with database.across_tenants(write=True) as session:
+        session.execute(text("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 minute')"))
+        session.execute(
+            text("UPDATE procrastinate_jobs SET status = 'doing', worker_id = (SELECT id FROM procrastinate_workers)")
+        )
+    chores.defer()  # such as by a repeated upload
+    with running(records, tasks=(chores.task,)):
+        wait_until(chores.done)
+    with database.across_tenants() as session:
+        assert session.scalar(text("SELECT count(*) FROM procrastinate_jobs WHERE queue_name = 'ingest'")) == 0
+
+
+def test_periodic_tasks_run_again_and_again_in_one_process_at_a_time(records: Settings) -> None:
+    runs: list[float] = []
+    working: list[bool] = []
+
+    def run(_: Event) -> None:
+        assert not working
+        working.append(True)
+        runs.append(monotonic())
+        Event().wait(0.1)
+        working.clear()
+        raise RuntimeError
+
+    with running(records, Periodic("ticking", run, every=1)):
+        if processes(records) > 1:
+            with running(records, Periodic("ticking", run, every=1)):
+                wait_until(lambda: len(runs) >= 4)
+        wait_until(lambda: len(runs) >= 4)
+    assert runs[3] - runs[0] > 1.5
+
+
+def test_a_periodic_task_runs_at_start_when_woken_and_early(records: Settings) -> None:
+    started, woken, hasty = list[float](), list[float](), list[float]()
+    wake = Event()
+
+    def recording(runs: list[float], again: float | None = None) -> Callable[[Event], float | None]:
+        def run(_: Event) -> float | None:
+            runs.append(monotonic())
+            return again
+
+        return run
+
+    with running(
+        records,
+        Periodic("started", recording(started), every=3_600, at_start=True),
+        Periodic("woken", recording(woken), every=3_600, wake=wake),
+        Periodic("hasty", recording(hasty, 1.0), every=3_600, at_start=True),
+    ):
+        wait_until(lambda: len(started) == 1)
+        before = len(woken)
+        wake.set()
+        wait_until(lambda: len(woken) > before)
+        wait_until(lambda: len(hasty) >= 2)
+
+
+def test_a_long_periodic_task_learns_of_the_end(records: Settings) -> None:
+    begun = Event()
+
+    def run(closing: Event) -> None:
+        begun.set()
+        assert closing.wait(30)
+
+    with running(records, Periodic("long", run, every=3_600, at_start=True)):
+        assert begun.wait(10)
+
+
+@pytest.mark.parametrize(
+    ("now", "hour", "hours"),
+    [
+        ("2026-01-31T02:00:00", 3, 1.0),
+        ("2026-01-31T03:00:00", 3, 24.0),
+        ("2026-01-31T03:00:01", 3, 24 - 1 / 3600),
+        ("2026-12-31T23:30:00", 0, 0.5),
+    ],
+)
+def test_the_hour_strikes_once_a_day(now: str, hour: int, hours: float) -> None:
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
+    assert seconds_until(Periodic("daily", lambda _: None, hour=hour), lambda: moment) == pytest.approx(hours * 3600)
+
+
+@pytest.mark.parametrize("every", [1, 2, 30, 45, 60, 600, 3_600])
+def test_intervals_are_written_as_cron(every: int) -> None:
+    times = croniter(cron(Periodic("regular", lambda _: None, every=every)), datetime(2026, 1, 1, tzinfo=UTC))
+    runs = [times.get_next(float) for _ in range(120)]
+    assert max(later - earlier for earlier, later in pairwise(runs)) == every
