@@ -3,16 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from importlib import import_module
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from alembic.migration import MigrationContext
-from alembic.operations import Operations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, update
+from sqlalchemy import delete
 
 from settings import Settings
 from tenants.accounts import policy
@@ -31,7 +28,6 @@ from tenants.insight.chats import PARTS, RESULTS, Tally, Waiting
 from tenants.insight.period import Period
 from tenants.knowledge.gaps import Miss
 from tenants.storage import database
-from tenants.storage.sessions import tell_server
 
 ANNA, CUSTOMER = Tenant("acme", "anna"), Tenant("acme", "v:1")
 MOSCOW = "Europe/Moscow"
@@ -337,24 +333,6 @@ def test_turns_are_counted_by_outcome_citation_and_gap(acme: None, records: Sett
     ]
     with acting_as(Tenant("globex", "anna")):
         assert turns.figures(NOVEMBER).total == 0
-
-
-def test_what_older_chats_have_come_to_is_read_from_their_messages(
-    acme: None, clock: type[Clock], records: Settings
-) -> None:
-    """Return the statistics that immediate updates would have stored."""
-    for line in FORTY.strip().splitlines()[1:]:
-        lived(clock, line)
-    noted = list(chats.lines(NOVEMBER, NOW))
-    columns = ("asked_at", "answered_at", "requested_at", "replied_at", "returned_at")
-    with database.writing() as session:
-        session.execute(update(ChatRow).values({**dict.fromkeys(columns), "outcome": "", "outcome_reason": ""}))
-    assert chats.figures(NOVEMBER, NOW).tally.total == 0
-    migration = import_module("tenants.migrations.versions.0007_figures")
-    with database.engine(records).begin() as connection, Operations.context(MigrationContext.configure(connection)):
-        tell_server(connection, None)
-        migration.fill()
-    assert list(chats.lines(NOVEMBER, NOW)) == noted
 
 
 def test_a_period_is_in_the_zone_of_the_opening_hours(acme: None) -> None:

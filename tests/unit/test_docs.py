@@ -12,7 +12,7 @@ import cli
 from app import create_app
 from components.ingest import formats
 from components.ingest.files import MAX_ARTICLE_BYTES
-from components.ingest.formats import limits
+from components.ingest.formats import parsed
 from components.ingest.formats.detect import FORMATS
 from components.ingest.sandbox import MEMORY, SECONDS
 from settings import ROOT, Settings
@@ -50,9 +50,9 @@ def test_the_limits_of_files_are_true() -> None:
     parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
     megabytes = (MAX_ARTICLE_BYTES // 1_000_000, MEMORY // 1_000_000)
     others = (
-        limits.MAX_PAGES,
-        limits.MAX_CELLS,
-        limits.MAX_DEPTH,
+        parsed.MAX_PAGES,
+        parsed.MAX_CELLS,
+        parsed.MAX_DEPTH,
         parser["init_parameters"]["max_characters"],
         SECONDS,
     )
