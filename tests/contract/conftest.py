@@ -79,7 +79,7 @@ def migrated(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url.database
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "pgbouncer"])
+@pytest.fixture(params=["sqlite", "postgresql", pytest.param("pgbouncer", marks=pytest.mark.chaos)])
 def records(
     request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Settings]:
