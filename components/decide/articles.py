@@ -1,27 +1,17 @@
 """Articles to read when there is no answer: the sections nearest to the question, presented as such."""
 
-import re
 from collections.abc import Sequence
-from textwrap import shorten
+from dataclasses import replace
 
 from haystack import Document
 
-from components.judge.approaches import proposed
+from components.decide.snippets import snippet
 from components.judge.terms import read_query
-from components.language.marks import FENCE, HEADING, ITEM
-from components.language.words import stems
 from components.passages import relevance, to_passage
 from components.turn import Article, Passage, Query, Turn
 
-_MAX_LENGTH = 240
-_MIN_WORDS = 3
 _CREDIT = 0.5
 """Weight of another reading of the message: a customer changes the subject about as often as not."""
-# Where no sentence shares a word with the question, the opening one says best what a section is about.
-_EARLY = 0.01
-_UNSHOWN = re.compile(rf"\s*(?:{HEADING}\s|{FENCE}|\|[\s|:=+-]*\Z)")
-_BELOW_HEADER = re.compile(r"\s*\|[\s|:=+-]*(?:\n|\Z)")
-_MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|\|\s*)")
 
 
 def nearest(
@@ -50,27 +40,15 @@ def nearest(
     candidates.sort(key=lambda passage: (passage.chunk_id != first, -judged[passage.chunk_id]))
     query = read_query(turn.query.search)
     return tuple(
-        Article(passage, snippet(passage, query, turn), judged[passage.chunk_id])
+        article(passage, query, turn, judged[passage.chunk_id])
         for passage in sorted(_distinct(candidates, max_articles), key=candidates.index)
     )
 
 
-def snippet(passage: Passage, query: Query, turn: Turn) -> str:
-    """Return the sentence of a passage nearest to the query, on one line; empty if none may be quoted."""
-    best, best_score = "", 0.0
-    for number, (start, end) in enumerate(passage.sentences):
-        line = " ".join(_MARKER.sub("", passage.text[start:end], count=1).rstrip("| ").split())
-        if _UNSHOWN.match(passage.text[start:end]) or _BELOW_HEADER.match(passage.text, end):
-            continue
-        if line.endswith(":") or len(line.split()) < _MIN_WORDS:
-            continue
-        if any(proposed(line, approach) for approach in turn.evidence.rejected):
-            continue
-        said = frozenset(stems(line))
-        score = 1.0 + sum(weight for stem, weight in query.weights.items() if stem in said) - _EARLY * number
-        if score > best_score:
-            best, best_score = line, score
-    return shorten(best, _MAX_LENGTH, placeholder="…")
+def article(passage: Passage, query: Query, turn: Turn, score: float) -> Article:
+    """Return a passage as an article to read, under the heading of the section that its snippet is from."""
+    nearest_lines = snippet(passage, query, turn)
+    return Article(replace(passage, heading=nearest_lines.heading), nearest_lines.text, score)
 
 
 def _distinct(passages: list[Passage], max_articles: int) -> list[Passage]:

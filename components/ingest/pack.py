@@ -11,6 +11,7 @@ from textwrap import dedent
 
 from components.ingest.markdown import Block, indent
 from components.ingest.tokens import count_tokens
+from components.language.captions import heading_line
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
@@ -316,11 +317,12 @@ def _mergeable(group: Sequence[Part], part: Part, sizes: Sizes, *, leads_on: boo
 
 
 def _merged(group: Sequence[Part]) -> Part:
-    """Return merged parts as one. Every heading that does not hold for all of them is a line of the text."""
+    """Return merged parts as one. Every heading that does not hold for all of them is a heading line of the text."""
     path = common = _common([part.path for part in group])
     lines: list[str] = []
     for part in group:
-        lines += [*part.path[len(_common([path, part.path])) :], part.text]
+        own = part.path[len(_common([path, part.path])) :]
+        lines += [*map(heading_line, own), part.text]
         path = part.path
     text = _PARAGRAPH.join(filter(None, lines))
     if text[:1].isspace():

@@ -8,7 +8,7 @@ from haystack import Document, component
 
 from components.faults import degraded
 from components.ingest.tokens import count_tokens
-from components.language.captions import HEADING_SEPARATOR
+from components.language.captions import HEADING_SEPARATOR, heading_line
 from components.language.normalise import fold
 from components.passages import Chunk, from_payload, to_passage
 from components.turn import Passage
@@ -172,7 +172,7 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
         body = passage.text[start:].strip("\n")
         start += len(passage.text[start:]) - len(passage.text[start:].lstrip("\n"))
         if passage.heading != heading and heading is not None and passage.heading:
-            text += f"\n\n### {passage.heading}\n\n"
+            text += f"\n\n{heading_line(passage.heading)}\n\n"
         elif text:
             text += "\n" if skipped else "\n\n"
         heading = passage.heading

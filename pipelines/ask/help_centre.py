@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from components.decide.articles import snippet
+from components.decide.articles import article as offered
 from components.ingest.reading import Section, read
 from components.ingest.records import source_document
 from components.judge.relevance import judge
@@ -12,7 +12,7 @@ from components.judge.terms import read_query
 from components.passages import to_passage
 from components.retrieve.cache import TenantLruCache
 from components.retrieve.retriever import TenantRetriever, haystack_filters
-from components.turn import Filters, Passage, Turn
+from components.turn import Article, Filters, Passage, Turn
 from pipelines.ask.help_links import anchor, article_key
 from tenants.core.errors import NotFound
 from tenants.knowledge import published, versions, votes
@@ -96,7 +96,7 @@ class HelpCentre:
         for passage, score in zip(passages, judge(query, passages), strict=True):
             if score.evidence["cover"] or score.probability >= _NEAR:
                 best.setdefault(passage.doc_id, passage)
-        return tuple(self._found(passage, snippet(passage, query, turn)) for passage in list(best.values())[:FOUND])
+        return tuple(_found(offered(passage, query, turn, passage.score)) for passage in list(best.values())[:FOUND])
 
     def vote(self, key: str, *, helpful: bool) -> None:
         """Count a reader's vote on an article. Raises `NotFound`."""
@@ -114,17 +114,10 @@ class HelpCentre:
             self._read.put(cached, sections)
         return sections
 
-    def _found(self, passage: Passage, nearest: str) -> Found:
-        """Return a passage with the section of its sentence, because merged small sections have no separate
-        heading."""
-        heading, place = passage.heading, anchor(passage.heading)
-        record = published.get(passage.doc_id)
-        words = nearest.removesuffix("…").strip()
-        for one in self._sections(record) if record is not None and words else ():
-            if words == one.section.title or words in " ".join(one.section.markdown.split()):
-                heading, place = one.section.heading, one.anchor
-                break
-        return Found(passage.doc_id, passage.title, heading, place, "" if nearest == heading else nearest)
+
+def _found(article: Article) -> Found:
+    passage = article.passage
+    return Found(passage.doc_id, passage.title, passage.heading, anchor(passage.heading), article.snippet)
 
 
 def _record_of(key: str) -> DocumentRecord:

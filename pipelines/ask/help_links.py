@@ -17,7 +17,7 @@ log = logging.getLogger("opora.ask")
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _WORDS = re.compile(r"\w+")
-_HEADING = re.compile(r"\w[^\n|]{0,120}[^\n|.:;,]")
+_HEADING = re.compile(r"(?:#{1,6}\s+)?(\w[^\n|]{0,120}[^\n|.:;,])")
 _MAX_ANCHOR = 120
 _DIGEST = 20
 
@@ -70,8 +70,8 @@ def _heading_above(quoted: str, text: str) -> str:
     for paragraph in text.split("\n\n"):
         if words and words in " ".join(paragraph.split()):
             return heading
-        if _HEADING.fullmatch(paragraph):
-            heading = paragraph
+        if found := _HEADING.fullmatch(paragraph):
+            heading = found[1]
     return ""
 
 

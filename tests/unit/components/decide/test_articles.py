@@ -51,18 +51,40 @@ def test_distant_and_unjudged_sections_are_not_offered() -> None:
 @pytest.mark.parametrize(
     ("one", "question", "snippet"),
     [
-        (FEES, "как оплатить", "Оплатить можно картой."),
+        (FEES, "как оплатить", "Плата за хранение взимается с третьего дня. Оплатить можно картой."),
         (replace(POINT, chunk_id="c1"), "пункт выдачи", "Хранение в пункте бесплатно три дня."),
         (passage("1. Откройте раздел «Посылки».\n2. Нажмите «Продлить срок хранения»."), "продлить хранение",
-         "Нажмите «Продлить срок хранения»."),
+         "Откройте раздел «Посылки». Нажмите «Продлить срок хранения»."),
         (passage("| Размер | Цена за день |\n| --- | --- |\n| S | 50 рублей в день |"), "цена размера S",
          "S | 50 рублей в день"),
         (passage("«Пристань» — магазин техники."), "магазин", "«Пристань» — магазин техники."),
         (passage("Слово."), "слово", ""),
     ],
 )  # fmt: skip
-def test_the_snippet_is_the_sentence_nearest_to_the_question(one: Passage, question: str, snippet: str) -> None:
+def test_the_snippet_is_of_the_sentences_nearest_to_the_question(one: Passage, question: str, snippet: str) -> None:
     assert [article.snippet for article in offered(turn(question, one), c1=0.5)] == [snippet]
+
+
+MERGED = passage(
+    "### Баллы и возврат\n\nПри возврате баллы списываются.\n\n### Как подарить баллы\n\nПередать их нельзя никому.",
+    title="Бонусы",
+)
+
+
+@pytest.mark.parametrize(("heading", "path"), [("", ""), ("Правила", "Правила › ")])
+def test_the_snippet_of_merged_sections_is_of_the_one_that_fits(heading: str, path: str) -> None:
+    (article,) = offered(turn("подарить баллы", replace(MERGED, heading=heading)), c1=0.5)
+    assert (article.passage.heading, article.snippet) == (
+        f"{path}Как подарить баллы",
+        "Передать их нельзя никому.",
+    )
+
+
+def test_a_long_section_is_shown_around_its_best_sentences() -> None:
+    steps = [f"{number}. Сделайте шаг номер {number} из этой длинной инструкции." for number in range(1, 13)]
+    (article,) = offered(turn("где печать", passage("\n".join([*steps, "13. Поставьте печать на бланк."]))), c1=0.5)
+    assert article.snippet.endswith("Поставьте печать на бланк.")
+    assert 150 < len(article.snippet) <= 240
 
 
 def test_a_rejected_approach_is_never_the_snippet() -> None:

@@ -139,7 +139,7 @@ def test_a_first_heading_that_differs_from_the_title_is_kept() -> None:
 def test_fragments_are_merged_and_keep_their_headings_as_text() -> None:
     chunks = split(f"## Слив\n\n{paragraph(5)}\n\n## Сушка\n\nНе сушите шерсть.\n\n## Отжим\n\n{paragraph(5)}")
     assert [chunk.heading for chunk in chunks] == ["", "Отжим"]
-    assert chunks[0].text.startswith("Слив\n\nШаг 0.")
+    assert chunks[0].text.startswith("### Слив\n\nШаг 0.")
     assert chunks[0].text.endswith("Сушка\n\nНе сушите шерсть.")
     assert [chunk.meta["section_chunks"] for chunk in chunks] == [[0, 0], [1, 1]]
 
@@ -147,7 +147,7 @@ def test_fragments_are_merged_and_keep_their_headings_as_text() -> None:
 def test_an_introduction_goes_to_the_section_below_it() -> None:
     chunks = split(f"## Слив\n\n{paragraph(5)}\n\n## Отжим\n\nКоротко.\n\n### Скорость\n\n{paragraph(5)}")
     assert [chunk.heading for chunk in chunks] == ["Слив", "Отжим"]
-    assert chunks[1].text.startswith("Коротко.\n\nСкорость\n\nШаг 0.")
+    assert chunks[1].text.startswith("Коротко.\n\n### Скорость\n\nШаг 0.")
 
 
 def test_a_heading_without_text_is_not_lost() -> None:
