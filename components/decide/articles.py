@@ -19,7 +19,8 @@ def nearest(
 ) -> tuple[Article, ...]:
     """Return the sections most likely to answer, of as many documents as there are.
 
-    The likeliest section by the query comes first, then the others, likeliest first.
+    The likeliest section by the query comes first, then the others, likeliest first. If the query was completed from
+    the conversation, the best section by each other reading comes before the others.
 
     None if the question names codes that the evidence lacks: a section near E20 is not near E21.
 
@@ -32,12 +33,15 @@ def nearest(
     judged = {passage.chunk_id: evidence.relevance_by_chunk.get(passage.chunk_id, 0.0) for passage in evidence.passages}
     passages = {passage.chunk_id: passage for passage in evidence.passages}
     first = max(judged, key=lambda chunk_id: judged[chunk_id], default=None)
+    leading: set[str] = set()
     for document in beside:
         passage = to_passage(document)
         passages.setdefault(passage.chunk_id, passage)
+        if turn.standalone_question and document.meta.get("leads"):
+            leading.add(passage.chunk_id)
         judged[passage.chunk_id] = max(_CREDIT * relevance(document), judged.get(passage.chunk_id, 0.0))
     candidates = [one for one in passages.values() if judged[one.chunk_id] >= max(min_probability, 1e-9)]
-    candidates.sort(key=lambda passage: (passage.chunk_id != first, -judged[passage.chunk_id]))
+    candidates.sort(key=lambda one: (one.chunk_id != first, one.chunk_id not in leading, -judged[one.chunk_id]))
     query = read_query(turn.query.search)
     return tuple(
         article(passage, query, turn, judged[passage.chunk_id])

@@ -35,7 +35,7 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.intent import FIXED, PLEA, SMALL_TALK, Reading
+from components.understand.intent import CALLBACK, FIXED, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 
@@ -253,7 +253,9 @@ class OutcomeComposer:
             question_back = text("outcomes.clarify.options", turn.locale)
             return Reply(question_back, clarification=options, articles=articles)
         notice = " ".join(rejections(draft, turn)) if turn.outcome in _WITH_ARTICLES else ""
-        if articles:
+        if kind == CALLBACK:
+            fixed_text = text("outcomes.human_followup.callback", turn.locale)
+        elif articles:
             fixed_text = _above_articles(turn, articles, self.likely_from)
         else:
             fixed_text = _fixed_text(turn, rules.topics(turn.locale))

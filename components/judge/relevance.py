@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from components.judge.analysis import analyse
 from components.language.captions import innermost
+from components.language.premises import assumed, denied
 from components.language.words import all_words, stems
 from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
@@ -45,6 +46,9 @@ STRICT_CODES = 3
 
 _NAMES_CODE = 2.0
 """Log-odds for a passage with the exact code, set by hand: the training data has too few codes."""
+
+_DENIED = 2.0
+"""Log-odds against a passage whose heading assumes what the query denies, set by hand: such questions are rare."""
 
 _K1, _B = 1.2, 0.75
 _FUNCTION = 3.0
@@ -76,6 +80,8 @@ def judge(query: Query, passages: Sequence[Passage], by_meaning: bool = True) ->
     has_vectors = by_meaning and all(COSINE in passage.scores for passage in passages)
     signals = measure(_weights(query), passages)
     odds = log_odds(signals, "vectors" if has_vectors else "words")
+    denials = denied(query.search)
+    odds -= [_DENIED * bool(denials & assumed(innermost(passage.heading))) for passage in passages]
     strict = 0 < len(query.codes) <= STRICT_CODES
     scores = []
     for passage, row, odd in zip(passages, signals.tolist(), odds.tolist(), strict=True):

@@ -24,6 +24,14 @@ def read_query(text: str) -> Query:
     return Query(text, weights=_with_raised_codes(weights, codes), codes=codes)
 
 
+def known_share(text: str) -> float:
+    """Return the share of a text's content words, by rarity, that the tenant's knowledge base has; 0 without any."""
+    terms = lexicon.current()
+    weights = {stem: rarity(terms, stem) for stem in stems(text)}
+    known = sum(weight for stem, weight in weights.items() if stem in terms.stems)
+    return known / sum(weights.values()) if weights else 0.0
+
+
 def strict_codes(text: str) -> tuple[str, ...]:
     """Return the codes that an answer must be about; none for a long text, where a code is one detail of many."""
     return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()

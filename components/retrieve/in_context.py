@@ -5,7 +5,7 @@ from typing import Any
 from haystack import Document, component
 
 from components.faults import degraded
-from components.passages import relevance
+from components.passages import relevance, with_meta
 from components.retrieve.probe import Probe
 
 
@@ -29,13 +29,21 @@ class ContextRetriever:
 
     @component.output_types(documents=list[Document])
     def run(self, readings: list[str]) -> dict[str, Any]:
-        """Return the `documents` of all readings, each with its highest relevance, best first."""
+        """Return the `documents` of all readings, each with its highest relevance, best first.
+
+        The best one of each reading has `meta["leads"]`.
+        """
         best: dict[str, Document] = {}
+        leading: set[str] = set()
         try:
-            for document in (document for reading in readings for document in self.probe.ranked(reading)):
-                if document.id not in best or relevance(document) > relevance(best[document.id]):
-                    best[document.id] = document
+            for reading in readings:
+                ranked = self.probe.ranked(reading)
+                leading.update(document.id for document in ranked[:1])
+                for document in ranked:
+                    if document.id not in best or relevance(document) > relevance(best[document.id]):
+                        best[document.id] = document
         except Exception as error:
             degraded("in_context", error)
             return {"documents": []}
-        return {"documents": sorted(best.values(), key=relevance, reverse=True)}
+        documents = [with_meta(document, leads=document.id in leading) for document in best.values()]
+        return {"documents": sorted(documents, key=relevance, reverse=True)}

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from haystack import component
 
+from components.judge.terms import known_share
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
@@ -35,6 +36,8 @@ SMALL_TALK = ("greeting", "thanks", "farewell", "acknowledgement", "about_assist
 """The kinds of small talk, each with another reply; `chitchat` is the rest."""
 PLEA = "plea"
 """A call for help that does not say what it is about ("help", "not working"): the customer is asked to describe it."""
+CALLBACK = "callback"
+"""A request for a phone call: the customer is asked for the number."""
 # The model's labels. Risk classes are labels too and add up to `high_stakes`, the kinds of small talk to `chitchat`.
 _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
     {
@@ -44,6 +47,7 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
         **dict.fromkeys(SMALL_TALK, ("chitchat", "none")),
         "out_of_scope": ("out_of_scope", "none"),
         "wants_human": ("wants_human", "none"),
+        CALLBACK: ("wants_human", "none"),
         "cancellation": ("high_stakes", "cancellation"),
         "billing_dispute": ("high_stakes", "billing_dispute"),
         "complaint": ("high_stakes", "complaint"),
@@ -108,7 +112,7 @@ class IntentClassifier(Nested):
     In doubt a message is answerable: another intent needs at least its threshold of probability. A wrong keyboard
     layout and Russian in Latin letters are repaired first. A follow-up that says little by itself is completed from
     the conversation. A plea that names nothing is settled too, with the intent `answerable`. A message that names a
-    code is neither a plea nor off topic.
+    code is neither a plea nor off topic, and one in the words of the knowledge base is never off topic.
 
     A message that is off topic by a lower probability is let through with that `doubt`: it is off topic if the
     knowledge base has no match for it.
@@ -116,14 +120,21 @@ class IntentClassifier(Nested):
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
     :param doubt_from: least probability of a doubt.
+    :param familiar_from: least share of a message's words that the knowledge base has, by rarity, from which on it is
+        not off topic. In the demo shops the words of off-topic messages reach 0.59.
     """
 
     def __init__(
-        self, threshold: float = 0.6, thresholds: dict[str, float] | None = None, doubt_from: float = 0.5
+        self,
+        threshold: float = 0.6,
+        thresholds: dict[str, float] | None = None,
+        doubt_from: float = 0.5,
+        familiar_from: float = 0.7,
     ) -> None:
         self.threshold = threshold
         self.thresholds = thresholds or {}
         self.doubt_from = doubt_from
+        self.familiar_from = familiar_from
         self._model: IntentModel | None = None
         if unknown := set(self.thresholds) - set(FIXED):
             raise ValueError(f"no such intents: {sorted(unknown)}; there are {', '.join(FIXED)}")
@@ -144,7 +155,9 @@ class IntentClassifier(Nested):
             return {"fixed": reading}
         likeliest = self._loaded().read(repair_layout(completed))
         is_doubtful = (
-            likeliest.intent == "irrelevant" and likeliest.probability >= self.doubt_from and not codes(question)
+            likeliest.intent == "irrelevant"
+            and likeliest.probability >= self.doubt_from
+            and not self._is_on_topic(completed)
         )
         return {"question": question, **({"doubt": likeliest} if is_doubtful else {})}
 
@@ -153,9 +166,16 @@ class IntentClassifier(Nested):
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
             return Reading("nonsense", 1.0, kind="nonsense")
         reading = self._loaded().read(repair_layout(question))
-        if (reading.kind == PLEA or reading.intent == "irrelevant") and codes(question):
+        if reading.probability < self._threshold(reading.intent):
             return None
-        return reading if reading.probability >= self._threshold(reading.intent) else None
+        names_topic = (reading.kind == PLEA and codes(question)) or (
+            reading.intent == "irrelevant" and self._is_on_topic(question)
+        )
+        return None if names_topic else reading
+
+    def _is_on_topic(self, question: str) -> bool:
+        """Return whether the message names a code or is in the words of the knowledge base."""
+        return bool(codes(question)) or known_share(repair_layout(question)) >= self.familiar_from
 
     def _loaded(self) -> IntentModel:
         if self._model is None:

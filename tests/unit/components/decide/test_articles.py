@@ -43,6 +43,16 @@ def test_sections_for_another_reading_follow_the_first() -> None:
     assert [(one.passage.chunk_id, one.score) for one in found] == [("c1", 0.2), ("c3", 0.4), ("c2", 0.11)]
 
 
+@pytest.mark.parametrize(
+    ("standalone", "order"), [("", ["c1", "c2", "c3"]), ("хранение (посылка)", ["c1", "c3", "c2"])]
+)
+def test_a_completed_query_keeps_the_best_section_of_the_message(standalone: str, order: list[str]) -> None:
+    evidence = replace(turn("хранение").evidence, passages=(FEES, DAYS), relevance_by_chunk={"c1": 0.4, "c2": 0.3})
+    asked = replace(turn("хранение"), evidence=evidence, standalone_question=standalone)
+    beside = [document(POINT.text, "c3", doc_id="fees", heading="Пункт", relevance=0.4, leads=True)]
+    assert [one.passage.chunk_id for one in nearest(asked, 0.1, beside=beside)] == order
+
+
 def test_distant_and_unjudged_sections_are_not_offered() -> None:
     assert [one.passage.chunk_id for one in offered(turn("хранение", FEES, DAYS, POINT), c1=0.05, c2=0.3)] == ["c2"]
     assert offered(turn("хранение", FEES)) == ()

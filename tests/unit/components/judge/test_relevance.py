@@ -66,3 +66,17 @@ def test_every_signal_is_a_share(question: str, text: str, heading: str) -> None
     result = judged(question, near(passage(text, heading=heading), 0.8))["c1"]
     assert 0.0 <= result.probability <= 1.0
     assert all(0.0 <= value <= 1.0 + 1e-9 for value in result.evidence.values())
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("cant remember my password", "How to change a password that you remember"),
+        ("не помню пароль", "Как сменить пароль, если вы его помните"),
+    ],
+)
+def test_a_section_that_assumes_what_the_question_denies_is_improbable(question: str, heading: str) -> None:
+    text = "Пароль password меняют в профиле: Profile, Security."
+    scores = judged(question, passage(text, "opposite", heading=heading), passage(text, "neutral", heading="Пароль"))
+    affirmed = judged(heading, passage(text, "opposite", heading=heading))
+    assert scores["opposite"].probability < scores["neutral"].probability < affirmed["opposite"].probability

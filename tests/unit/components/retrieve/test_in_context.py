@@ -20,7 +20,15 @@ class Scripted(Probe):
 
 def test_each_section_keeps_its_highest_relevance() -> None:
     found = ContextRetriever(Scripted()).run(readings=list(FOUND))["documents"]
-    assert [(one.id, one.meta["relevance"]) for one in found] == [("c2", 0.6), ("c1", 0.3)]
+    assert [(one.id, one.meta["relevance"], one.meta["leads"]) for one in found] == [
+        ("c2", 0.6, True),
+        ("c1", 0.3, True),
+    ]
+
+
+def test_only_the_best_section_of_a_reading_leads() -> None:
+    found = ContextRetriever(Scripted()).run(readings=["alone"])["documents"]
+    assert [(one.id, one.meta["leads"]) for one in found] == [("c1", True), ("c2", False)]
 
 
 def test_a_failed_search_offers_nothing() -> None:

@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 
 from components.language.normalise import fold
 from components.language.recovery import repair_layout
+from components.language.words import stems
 from components.turn import Exchange, Intent
 from components.understand.gibberish import is_gibberish
-from components.understand.intent import FIXED, MODEL, IntentClassifier, IntentModel, Reading
+from components.understand.intent import CALLBACK, FIXED, MODEL, IntentClassifier, IntentModel, Reading
 from components.understand.utterances import FOLDER, digest, expand, utterances
 from evaluation.datasets.rows import DATA
 from settings import ROOT
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 
 STORED = yaml.safe_load((ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8"))
 PARAMETERS: Mapping[str, object] = STORED["components"]["intent"]["init_parameters"]
@@ -94,6 +97,8 @@ HELD_OUT: dict[str, list[str]] = {
         "Сильно болит живот, какую таблетку мне принять?",
         "Cancel my subscription now and refund everything",
         "Your technician was awful and rude, I am furious",
+        "I wish to register a formal complaint, who deals with these",
+        "Хочу составить официальную жалобу, кто у вас начальник",
         "Somebody hacked my account and changed my email",
         "My lawyer will be in touch, I am suing you",
         "my chest hurts, which pill should I take?",
@@ -105,6 +110,8 @@ HELD_OUT: dict[str, list[str]] = {
         "позовите кого-нибудь из сотрудников",
         "please let me speak to a real human being",
         "can you transfer me to one of your agents",
+        "would somebody ring me back this afternoon please",
+        "пусть мастер мне наберёт вечером",
     ],
     "chitchat": [
         "привет, бот!",
@@ -121,6 +128,8 @@ HELD_OUT: dict[str, list[str]] = {
         "tell me another funny joke",
         "write me a poem about the sea",
         "what is the weather going to be tomorrow?",
+        "what is the best way to roast a goose",
+        "поможешь с домашкой по математике",
     ],
     "out_of_scope": [
         "закажи мне такси до дома",
@@ -137,6 +146,11 @@ EXPECTED = [(intent, text) for told in (PROMISED, HELD_OUT) for intent, texts in
 def test_held_out_messages_are_not_in_the_training_set() -> None:
     learnt = {fold(u.text).rstrip("!?.") for u in utterances()}
     assert not {q for questions in HELD_OUT.values() for q in questions if fold(q).rstrip("!?.") in learnt - {""}}
+
+
+@pytest.fixture(autouse=True)
+def terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +188,26 @@ def test_the_risk_class(classifier: IntentClassifier, question: str, risk: str) 
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "who is better for a couple, the compact or the standard, in your opinion?",
+        "Кто лучше для двоих, компакт или стандарт, по-твоему?",
+    ],
+)
+def test_a_message_in_words_of_the_knowledge_base_is_on_topic(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    assert read_as(classifier, question).intent == "irrelevant"
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, dict.fromkeys(stems(question), 1), {}))
+    assert classifier.run(question=question) == {"question": question}
+
+
+@pytest.mark.parametrize("question", ["could you ring me back on my mobile", "перезвоните мне вечером пожалуйста"])
+def test_a_request_for_a_call_is_one(classifier: IntentClassifier, question: str) -> None:
+    assert (read_as(classifier, question).intent, read_as(classifier, question).kind) == ("wants_human", CALLBACK)
+
+
+@pytest.mark.parametrize(
     ("message", "kind"),
     [
         ("спасибо вам огромное", "thanks"),
@@ -191,6 +225,10 @@ def test_the_risk_class(classifier: IntentClassifier, question: str, risk: str) 
         ("good afternoon, hope all is fine", "greeting"),
         ("приветики", "greeting"),
         ("oh never mind, thank you anyway", "thanks"),
+        ("oh right, makes sense, thank you!", "thanks"),
+        ("ага понятно, учту, спасибо большое", "thanks"),
+        ("haha only joking!", "chitchat"),
+        ("да пошутил я", "chitchat"),
         ("ничего, и на этом спасибо", "thanks"),
         ("alright will try that, bye bye", "farewell"),
         ("нет, больше вопросов нет", "farewell"),
