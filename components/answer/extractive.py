@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
@@ -9,6 +10,7 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_answer, with_claims
 from components.judge.approaches import proposed
 from components.judge.terms import read_query
+from components.language.captions import section_path
 from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING, ITEM
 from components.language.normalise import fold
@@ -53,7 +55,7 @@ class ExtractiveAnswerer(Nested):
         withheld: dict[RejectedApproach, None] = {}
         for document in documents:
             passage = to_passage(document)
-            spans = _about(passage, read)
+            spans, section = _about(passage, read)
             for span in spans:
                 said = passage.text[span[0] : span[1]]
                 withheld.update((one, None) for one in rejected or () if proposed(said, one))
@@ -72,7 +74,8 @@ class ExtractiveAnswerer(Nested):
                     truncated=cut or passage.begins_earlier or passage.continues,
                     withheld=tuple(withheld),
                 )
-                draft = with_claims(draft, quoted(passage, kept), {1: passage})
+                cited = replace(passage, heading=section_path(passage.heading, section))
+                draft = with_claims(draft, quoted(passage, kept), {1: cited})
                 return {"answers": [to_answer(draft, query, [document])]}
         return {"answers": [to_answer(Draft("", (), (), quoted=True, withheld=tuple(withheld)), query)]}
 
@@ -99,25 +102,32 @@ def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
     return claims
 
 
-def _about(passage: Passage, query: Query) -> list[tuple[int, int]]:
-    """Return the sentences to quote: the part under the best matching heading, or the entries about a code."""
+def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
+    """Return the sentences to quote, without their heading, and that heading if it is a line of the passage.
+
+    These are the part under the best matching heading, or the entries about a code.
+    """
     spans = [span for span in passage.sentences if fold(passage.text[slice(*span)].strip("# ")) != fold(passage.title)]
     if query.codes:
-        return _entries(passage, spans, frozenset(query.codes))
+        return _entries(passage, spans, frozenset(query.codes)), ""
     parts: list[list[tuple[int, int]]] = [[]]
     for span in spans:
         if _HEADING.match(passage.text[slice(*span)]) and parts[-1]:
             parts.append([])
         parts[-1].append(span)
     if len(parts) == 1:
-        return spans
+        return spans, ""
 
     def covered(part: Sequence[tuple[int, int]]) -> float:
         said = frozenset(stems(passage.text[part[0][0] : part[-1][1]]))
         return sum(weight for stem, weight in query.weights.items() if stem in said)
 
     best = max(range(len(parts)), key=lambda place: covered(parts[place]) if parts[place] else 0.0)
-    return [span for part in (parts if best == 0 else parts[best : best + 1]) for span in part]
+    heading = _HEADING.match(passage.text, parts[best][0][0]) if parts[best] else None
+    if best == 0 and heading is None:
+        return [span for part in parts for span in part], ""
+    # The citation names the section, so the quotation needs no heading above it.
+    return parts[best][1:], passage.text[slice(*parts[best][0])].lstrip("# ")
 
 
 def _entries(passage: Passage, spans: Sequence[tuple[int, int]], asked: frozenset[str]) -> list[tuple[int, int]]:

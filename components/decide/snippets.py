@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from components.judge.approaches import proposed
-from components.language.captions import HEADING_SEPARATOR, innermost
+from components.language.captions import section_path
 from components.language.marks import FENCE, HEADING, ITEM
 from components.language.relatives import families, relatives
 from components.language.words import stems
@@ -53,7 +53,7 @@ def snippet(passage: Passage, query: Query, turn: Turn) -> Snippet:
     if not openings:
         return Snippet("", passage.heading)
     best = max(openings, key=lambda line: _fit(line, query) - _EARLY * line.place)
-    return Snippet(_extended(best, lines), _path(passage, best.section))
+    return Snippet(_extended(best, lines), section_path(passage.heading, best.section))
 
 
 def _lines(passage: Passage, rejected: tuple[RejectedApproach, ...]) -> Iterator[_Line]:
@@ -100,12 +100,3 @@ def _extended(best: _Line, lines: list[_Line]) -> str:
 
 def _length(lines: list[_Line]) -> int:
     return len(" ".join(line.text for line in lines))
-
-
-def _path(passage: Passage, section: str) -> str:
-    """Return the heading path of a section of a passage. Its heading line is a path where sections were joined."""
-    if not section or innermost(passage.heading) == section:
-        return passage.heading
-    if not passage.heading or section.startswith(passage.heading):
-        return section
-    return f"{passage.heading}{HEADING_SEPARATOR}{section}"

@@ -12,3 +12,12 @@ def innermost(heading: str) -> str:
 def heading_line(heading: str) -> str:
     """Return a heading as the line that marks a section inside of a passage."""
     return f"### {heading}"
+
+
+def section_path(heading: str, section: str) -> str:
+    """Return the heading path of a section in a passage with this heading. Sections joined later name their path."""
+    if not section or innermost(heading) == section:
+        return heading
+    if not heading or section.startswith(heading):
+        return section
+    return f"{heading}{HEADING_SEPARATOR}{section}"

@@ -43,7 +43,9 @@ def test_a_list_is_never_cut() -> None:
 
 def test_the_part_under_the_fitting_heading_is_quoted() -> None:
     text = "### Доставка\n\nПривезём завтра.\n\n### Возврат товара\n\nПримем за две недели."
-    assert quoted("возврат товара", text).text == "### Возврат товара\n\nПримем за две недели. [1]"
+    draft = quoted("возврат товара", text)
+    assert draft.text == "Примем за две недели. [1]"
+    assert [one.passage.heading for one in draft.citations] == ["Возврат товара"]
 
 
 def test_only_the_entry_about_the_code_is_quoted() -> None:
