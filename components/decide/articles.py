@@ -41,7 +41,8 @@ def nearest(
             leading.add(passage.chunk_id)
         judged[passage.chunk_id] = max(_CREDIT * relevance(document), judged.get(passage.chunk_id, 0.0))
     candidates = [one for one in passages.values() if judged[one.chunk_id] >= max(min_probability, 1e-9)]
-    candidates.sort(key=lambda one: (one.chunk_id != first, one.chunk_id not in leading, -judged[one.chunk_id]))
+    order = {chunk_id: (chunk_id != first, chunk_id not in leading, -score) for chunk_id, score in judged.items()}
+    candidates.sort(key=lambda passage: order[passage.chunk_id])
     query = read_query(turn.query.search)
     return tuple(
         article(passage, query, turn, judged[passage.chunk_id])
