@@ -216,7 +216,7 @@ def test_a_changed_pipeline_encodes_only_the_changed_chunks(tenant: Tenant, inge
     smaller = {
         "min_tokens: 200": "min_tokens: 100",
         "max_tokens: 500": "max_tokens: 100",
-        "nt_tokens: 50": "nt_tokens: 20",
+        "nt_tokens: 32": "nt_tokens: 20",
     }
     text = YAML.read_text()
     for written, instead in smaller.items():
