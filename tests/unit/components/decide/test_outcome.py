@@ -29,7 +29,7 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.intent import PLEA, SMALL_TALK, Reading
+from components.understand.intent import CALLBACK, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.accounts.policy import Policy
@@ -314,6 +314,12 @@ def test_a_plea_is_asked_back_without_options(locale: str) -> None:
     after = composed("помогите", fixed=Reading("answerable", 1.0, kind=PLEA), locale=locale)
     assert (after.outcome, after.reason, after.reply.clarification, after.reply.articles) == ("clarify", None, None, ())
     assert after.reply.text
+
+
+@pytest.mark.parametrize("locale", ["ru", "en"])
+def test_a_request_for_a_call_asks_for_the_number(locale: str) -> None:
+    after = composed("перезвоните", fixed=Reading("wants_human", 1.0, kind=CALLBACK), locale=locale)
+    assert (after.outcome, after.reply.text) == ("human_followup", text("outcomes.human_followup.callback", locale))
 
 
 def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
