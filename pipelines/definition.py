@@ -31,6 +31,9 @@ ALLOWED_MODULES = ["components", "haystack", "haystack_integrations", _STORES]
 LOCAL_OLLAMA = "http://127.0.0.1:11434"
 """Address of Ollama in profiles, unless `OPORA_OLLAMA_URL` is set."""
 
+TURN_INPUTS = ("question", "history", "context", "filters", "locale", "quality")
+"""Inputs of a pipeline of turns. They reach every socket with the same name that has no sender."""
+
 PROFILES = "profiles"
 NAMED_ONCE = "models"
 RERANKER = "reranker"

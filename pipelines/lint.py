@@ -20,7 +20,7 @@ from haystack import Pipeline
 from components.language.texts import terminal_locale, text
 from components.turn import PASSES, Turn
 from pipelines import definition
-from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS
+from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS, TURN_INPUTS
 from settings import get_settings
 
 _KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
@@ -210,8 +210,10 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
         yield from _declared_paths(key, content.get(key) or {}, {name: set(nodes[name][sockets]) for name in nodes})
     endings = {name for name in nodes if any(socket.type is Turn for socket in nodes[name]["output_sockets"].values())}
     yield from _end_faults(content.get("metadata") or {}, endings)
-    if len(components) > 1 and not faults:
-        yield from (Finding("unconnected", f"components.{name}") for name in networkx.isolates(pipeline.graph))
+    isolated = set(networkx.isolates(pipeline.graph)) if pipeline.graph.edges and not faults else set()
+    yield from (Finding("unconnected", f"components.{name}") for name in components if name in isolated)
+    if endings and not faults:
+        yield from _unfed_sockets(pipeline, isolated)
     yield from _loop_faults(pipeline, content.get("max_runs_per_component"), _max_passes(components))
 
 
@@ -234,7 +236,7 @@ def _connect(pipeline: Pipeline, listed: object) -> Iterator[Finding]:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _path_faults(where: str, path: str, sockets: Mapping[str, set[str]]) -> Iterator[Finding]:
@@ -265,6 +267,14 @@ def _end_faults(metadata: object, endings: Container[str]) -> Iterator[Finding]:
         yield Finding("no_turn", "metadata.exit", str(metadata["exit"]))
     elif "exit" not in metadata and endings:
         yield Finding("missing_end", "metadata.exit")
+
+
+def _unfed_sockets(pipeline: Pipeline, isolated: Container[str]) -> Iterator[Finding]:
+    """Yield the mandatory inputs of a pipeline of turns that neither a component nor an input of the pipeline feeds."""
+    for name, sockets in pipeline.inputs().items():
+        for socket, details in sockets.items():
+            if details["is_mandatory"] and socket not in TURN_INPUTS and name not in isolated:
+                yield Finding("no_sender", f"{name}.{socket}", ", ".join(TURN_INPUTS))
 
 
 def _max_passes(components: Mapping[str, object]) -> int:

@@ -28,7 +28,12 @@ class Generator(Protocol):
 
 def provider(generator: Generator) -> str:
     """Return the provider's name for people: `ollama`, `openai`, …"""
-    return type(generator).__name__.removesuffix("ChatGenerator").lower()
+    return provider_named(type(generator).__name__)
+
+
+def provider_named(generator: str) -> str:
+    """Return the same for the name of a generator's class."""
+    return generator.removesuffix("ChatGenerator").lower()
 
 
 def address(generator: Generator) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from haystack import Pipeline
 from haystack.core.errors import PipelineRuntimeError
@@ -27,6 +27,13 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """Release them."""
+
+
+class NotRunnable(RuntimeError):
+    """A component cannot be warmed up, or a mandatory input has no value: no question can be answered.
+
+    The message comes from the component or from Haystack, before either gets the question, so logs may quote it.
+    """
 
 
 class AskEngine:
@@ -61,6 +68,7 @@ class AskEngine:
 
         Steps that do not wait for each other, such as the two judges of an answer, run at the same time.
 
+        :raises NotRunnable: the pipeline or its environment is incomplete.
         :raises PipelineRuntimeError: a component raised; its exception is the cause.
         :raises PipelineMaxComponentRuns: a loop does not end.
         """
@@ -69,7 +77,7 @@ class AskEngine:
 
     def _run(self, turn: Turn) -> Turn:
         """Run the pipeline once."""
-        data = {
+        values = {
             "question": turn.question,
             "history": list(turn.history),
             "context": turn.context,
@@ -77,9 +85,13 @@ class AskEngine:
             "locale": turn.locale,
             "quality": turn.quality,
         }
+        data = {
+            name: {socket: values[socket] for socket in sockets if socket in values}
+            for name, sockets in self.pipeline.inputs().items()
+        }
         with collect_degraded() as failed:
             try:
-                outputs = asyncio.run(self.pipeline.run_async(data, include_outputs_from={self._exit}))
+                outputs = asyncio.run(self._outputs(data))
             except PipelineRuntimeError as error:
                 error.pipeline_snapshot = None  # it quotes the question
                 raise
@@ -96,6 +108,14 @@ class AskEngine:
             max_passes=self._passes[turn.quality],
             degraded=tuple(dict.fromkeys((*turn.degraded, *failed))),
         )
+
+    async def _outputs(self, data: dict[str, dict[str, object]]) -> dict[str, Any]:
+        try:
+            await self.pipeline.warm_up_async()
+            self.pipeline.validate_input(data)
+        except Exception as error:
+            raise NotRunnable(str(error)) from error
+        return await self.pipeline.run_async(data, include_outputs_from={self._exit})
 
     def close(self) -> None:
         """Release the connections to models."""

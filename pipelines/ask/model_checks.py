@@ -22,11 +22,12 @@ from components.models.breaker import Upstream
 from components.models.calls import CallOutcome, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
+from components.models.providers import Generator
 from components.models.structured import json_object
 from components.nested import from_description
 from pipelines.ask import model_servers
 from pipelines.ask.model_servers import Lack
-from pipelines.ask.named_models import Kind, NamedModel, Profile
+from pipelines.ask.named_models import STOCK, Kind, NamedModel, Profile
 
 Fault: TypeAlias = (
     CallOutcome
@@ -86,6 +87,9 @@ def status(result: ModelResult, results: Sequence[ModelResult]) -> Literal["ok",
     if result.fault is None:
         return "ok"
     answering = any(one.fault is None and one.model.kind == "chat" for one in results)
+    if result.model.role == STOCK:
+        # Not every component of Haystack needs JSON, but all need their model.
+        return "warning" if result.fault == "schema_ignored" else "problem"
     is_optional = result.model.kind == "chat" and result.fault == "model_missing"
     return "warning" if is_optional and answering else "problem"
 
@@ -174,9 +178,8 @@ class _Pace:
 
 def _ask(model: NamedModel, seconds: float) -> Mapping[str, float]:
     models: ChatModels = from_description(model.around, "models")
-    generator = getattr(models, model.role)
-    key = getattr(generator, "api_key", None)
-    if key is not None and key.resolve_value() is None:
+    generator = models.fast if model.role == STOCK else getattr(models, model.role)
+    if not _has_key(generator):
         raise _CheckFailed("key_missing")
     forms = {"fast": models.schema_arguments[model.role]} if model.role in models.schema_arguments else {}
     alone = ChatModels(
@@ -203,6 +206,15 @@ def _ask(model: NamedModel, seconds: float) -> Mapping[str, float]:
     if not isinstance(form, dict) or form.keys() != {"capital", "is_in_europe"}:
         raise _CheckFailed("schema_ignored")
     return pace.measured()
+
+
+def _has_key(generator: Generator) -> bool:
+    """Return whether the key of a generator is set, if it takes one."""
+    key = getattr(generator, "api_key", None)
+    try:
+        return key is None or key.resolve_value() is not None
+    except ValueError:  # of Haystack, if the key is mandatory
+        return False
 
 
 def _embed(model: NamedModel, seconds: float) -> Mapping[str, float]:

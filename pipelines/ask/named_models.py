@@ -17,6 +17,8 @@ Description: TypeAlias = Mapping[str, Any]
 
 _MODELS = "components.models.chat.ChatModels"
 _RERANKER = "components.retrieve.model_reranker.ModelReranker"
+STOCK = "stock"
+"""The role of a generator that a component of Haystack calls."""
 _TIERS = ("fast", "strong", "fallback")
 _SUFFIXES = ("ChatGenerator", "TextEmbedder", "Embedder", "CrossEncoder", "Ranker")
 
@@ -82,6 +84,25 @@ def _chat_models(steps: Description, file: str) -> Iterator[NamedModel]:
             if generator is not None and (role, generator) not in seen:
                 seen.append((role, generator))
                 yield _named("chat", role, generator, file, found)
+    # Haystack's own components call generators that belong to no group of models.
+    for generator in _stock_generators(steps):
+        if generator not in [one for _, one in seen]:
+            seen.append((STOCK, generator))
+            yield _named("chat", STOCK, generator, file, {"type": _MODELS, "init_parameters": {"fast": generator}})
+
+
+def _stock_generators(node: object) -> Iterator[Description]:
+    """Yield the descriptions of generators below a node, other than those of `ChatModels`."""
+    if isinstance(node, dict):
+        if node.get("type") == _MODELS:
+            return
+        if str(node.get("type", "")).endswith("ChatGenerator") and "model" in (node.get("init_parameters") or {}):
+            yield node
+        for part in node.values():
+            yield from _stock_generators(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _stock_generators(part)
 
 
 def _rankers(steps: Description, file: str) -> Iterator[NamedModel]:

@@ -12,9 +12,12 @@ from threading import Lock
 from time import monotonic_ns, time_ns
 from typing import Any, TypeAlias
 
+from haystack.dataclasses import ChatMessage
 from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
+from components.models import calls
 from components.models.calls import Call, calling_from, collect_calls
+from components.models.providers import provider_named, tokens
 
 Outputs: TypeAlias = Mapping[str, Any]
 """The values that a component sent to its output sockets, by socket."""
@@ -99,12 +102,12 @@ def record_steps(watch: Watch | None = None) -> Iterator[Steps]:
     trace_steps()
     steps = Steps(watch)
     token = _CURRENT.set(steps)
-    with collect_calls() as calls:
+    with collect_calls() as collected:
         try:
             yield steps
         finally:
             _CURRENT.reset(token)
-            steps.calls = calls.finished
+            steps.calls = collected.finished
 
 
 class StepTracer(Tracer):
@@ -137,12 +140,39 @@ class StepTracer(Tracer):
                 component = str(attributes.get("haystack.component.fully_qualified_type", ""))
                 step = Step(name, visit, component, started, monotonic_ns(), span.outputs)
                 steps.finished.append(step)
+            if (call := _stock_call(step, str(attributes.get("haystack.component.type", "")))) is not None:
+                calls.current().add(call)
             if steps.watch is not None and step.outputs is not None:
                 steps.watch(step)
 
     def current_span(self) -> Span | None:
         """Return the current span of the wrapped tracer."""
         return self.wrapped.current_span()
+
+
+def _stock_call(step: Step, generator: str) -> Call | None:
+    """Return the call of a model if a stock generator has made one: its replies name the model.
+
+    :param generator: class of the component that ran.
+    """
+    replies = (step.outputs or {}).get("replies")
+    reply = replies[0] if isinstance(replies, list) and replies else None
+    if not isinstance(reply, ChatMessage) or "model" not in reply.meta:
+        return None
+    read, written = tokens(reply)
+    return Call(
+        step=step.name,
+        provider=provider_named(generator),
+        model=str(reply.meta["model"]),
+        prompt="",
+        tier="fast",
+        started=step.started / 1e9,
+        milliseconds=(step.ended - step.started) / 1e6,
+        outcome="ok",
+        prompt_tokens=read,
+        completion_tokens=written,
+        caller=calls.caller() or step.label,
+    )
 
 
 class _StepSpan(Span):

@@ -16,6 +16,7 @@ from pipelines import log_context
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
+from pipelines.ask.engine import NotRunnable
 from pipelines.ask.help_links import of_caller
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, record_steps
@@ -170,7 +171,8 @@ class Ask:
             raise
         except Exception as error:
             step = error.component_name if isinstance(error, PipelineRuntimeError) else None
-            log.error("turn %s%s: %s", turn.turn_id, f", step {step}" if step else "", trail(error))
+            told = " ".join(str(error).split()) + " " if isinstance(error, NotRunnable) else ""
+            log.error("turn %s%s: %s%s", turn.turn_id, f", step {step}" if step else "", told, trail(error))
             cause = own_error(error)
             if isinstance(cause, Busy) and cause.code == "data_in_use":
                 # The service itself is not ready: no answer of this turn's would say so.

@@ -64,6 +64,7 @@ def call_models(
     logging.getLogger("opora.models").setLevel(logging.ERROR)  # the results say what failed
     with acting_for(first_tenant(tenant)):
         named = named_models.profile(profile or profiles.chosen())
+        profiles.check_file(named.name)
         results = model_checks.check(named, _LOADING_SECONDS)
     if as_json:
         print_json([_as_json(one) | {"status": model_checks.status(one, results)} for one in results])

@@ -26,6 +26,7 @@ CHECKS: Mapping[Check, Checker] = MappingProxyType(
         "index": stores.check_index,
         "redis": stores.check_redis,
         "encoder": models.check_encoder,
+        "profile": models.check_profiles,
         "models": models.check_models,
         "clock": machine.check_clock,
         "service": proxy.check_service,

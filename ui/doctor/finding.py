@@ -17,6 +17,7 @@ Check: TypeAlias = Literal[
     "index",
     "redis",
     "encoder",
+    "profile",
     "models",
     "clock",
     "service",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from components.embed import install
 from pipelines.ask import model_checks, model_servers, named_models, profiles
 from pipelines.ask.model_checks import ModelResult
-from pipelines.ask.named_models import NamedModel
+from pipelines.ask.named_models import STOCK, NamedModel
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants.accounts.registry import Registry
@@ -38,6 +38,17 @@ def check_encoder(settings: Settings) -> Iterator[Finding]:
             yield warning("encoder", code, rebuild, count=len(due), tenants=", ".join(due[:_NAMED]))
 
 
+def check_profiles(settings: Settings) -> Iterator[Finding]:
+    """Check the pipelines of the profiles in use."""
+    for name in sorted(_profiles(settings)):
+        try:
+            profiles.check_file(name)
+        except OporaError as error:
+            yield of_error("profile", error)
+        else:
+            yield ok("profile", "profile", name=name)
+
+
 def check_models(settings: Settings) -> Iterator[Finding]:
     """Check that the servers of the profiles in use answer and have their models. No language model is called."""
     seen: set[tuple[str, str]] = set()
@@ -51,7 +62,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
         chat = [one for one in named.models if one.kind == "chat"]
         if not chat:
             yield ok("models", "models_none", profile=name)
-        findings: list[Finding] = []
+        findings: list[tuple[NamedModel, Finding]] = []
         for one in chat:
             server = model_servers.server(one)
             if server in silent or (server, one.name) in seen:
@@ -60,11 +71,11 @@ def check_models(settings: Settings) -> Iterator[Finding]:
             finding = _listed(one)
             if finding.status == "problem" and finding.code != "model_missing":
                 silent.add(server)
-            findings.append(finding)
-        answering = any(one.status == "ok" for one in findings)
-        for finding in findings:
-            # Another model answers in place of a missing one.
-            is_optional = finding.code == "model_missing" and answering
+            findings.append((one, finding))
+        answering = any(finding.status == "ok" for _, finding in findings)
+        for one, finding in findings:
+            # Another model answers in place of a missing one, unless a component of Haystack calls it.
+            is_optional = finding.code == "model_missing" and answering and one.role != STOCK
             yield replace(finding, status="warning") if is_optional else finding
 
 

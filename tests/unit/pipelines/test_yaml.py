@@ -71,7 +71,10 @@ def faults_of_profile(text: str, folder: Path, base: str | None = None) -> list[
     return lint_file(path)
 
 
-@pytest.mark.parametrize("source", [SOUND, LOOP])
+EVALUATORS = f"components: {{one: {JOINER}, two: {JOINER}}}\nconnections: []"
+
+
+@pytest.mark.parametrize("source", [SOUND, LOOP, EVALUATORS])
 def test_a_sound_pipeline_has_no_findings(source: str) -> None:
     assert lint(source) == []
 
@@ -141,7 +144,15 @@ BROKEN = [
     (SOUND + "metadata: [one]", "not_a_mapping", "metadata"),
     (ENDING, "missing_end", "metadata.exit"),
 ]
+UNFED = """
+components:
+  sorted: {type: components.retrieve.reranker.FeatureRanker, init_parameters: {}}
+connections:
+  - {sender: rank.documents, receiver: sorted.documents}
+  - {sender: sorted.documents, receiver: expand.documents}
+"""
 BROKEN_PROFILES = [
+    (UNFED, "no_sender", "sorted.query"),
     ("steps: []", "overlay_key", "yaml"),
     ("connections: [{sender: rank.documents, receiver: expand.docs}]", "not_assembled", "connections.1"),
     ("models: 1\ncomponents: {verfy: {init_parameters: {}}}", "overlay_step", "components.verfy"),

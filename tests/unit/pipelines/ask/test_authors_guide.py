@@ -12,12 +12,13 @@ from haystack.tracing.tracer import disable_tracing
 
 from components.ingest.document import SourceDocument
 from components.models import breaker
-from components.turn import Turn
+from components.turn import Exchange, Turn
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import record_steps
+from pipelines.ask.usecase import Ask as AskUseCase
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
 from settings import ROOT, get_settings
@@ -89,11 +90,11 @@ def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulator]:
 
 
 @pytest.fixture
-def built(shop: Tenant, tmp_path: Path) -> Iterator[Callable[[str], Ask]]:
-    """Lay a profile over the deployed pipeline, check it, and return a function that asks it."""
+def loaded(shop: Tenant, tmp_path: Path) -> Iterator[Callable[[str], AskEngine]]:
+    """Lay a profile over the deployed pipeline, check it, and return its engine."""
     engines: list[AskEngine] = []
 
-    def build(text: str) -> Ask:
+    def load(text: str) -> AskEngine:
         path = tmp_path / "ask" / "profiles" / "new.yaml"
         path.parent.mkdir(parents=True)
         (tmp_path / "ask" / "ask.yaml").write_bytes(ASK)
@@ -101,6 +102,19 @@ def built(shop: Tenant, tmp_path: Path) -> Iterator[Callable[[str], Ask]]:
         assert lint_file(path) == []
         engine = AskEngine(path)
         engines.append(engine)
+        return engine
+
+    yield load
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture
+def built(loaded: Callable[[str], AskEngine]) -> Callable[[str], Ask]:
+    """Load a profile, and return a function that asks it."""
+
+    def build(text: str) -> Ask:
+        engine = loaded(text)
 
         def ask(question: str) -> Asked:
             with record_steps() as steps:
@@ -108,9 +122,7 @@ def built(shop: Tenant, tmp_path: Path) -> Iterator[Callable[[str], Ask]]:
 
         return ask
 
-    yield build
-    for engine in engines:
-        engine.close()
+    return build
 
 
 def cited(turn: Turn) -> list[str]:
@@ -192,6 +204,18 @@ def test_a_stock_prompt_and_generator_answer(built: Callable[[str], Ask], simula
     assert simulator.calls[0].task == "answer"
 
 
+def test_a_stock_generator_is_asked_the_standalone_question_and_counted(
+    loaded: Callable[[str], AskEngine], simulator: Simulator
+) -> None:
+    turn = Turn("t", "А за сколько дней?", history=(Exchange(PUMP, "answered"),))
+    finished, steps = AskUseCase(loaded(profile("builder"))).finish(turn)
+    stock, judging = steps.calls[0], steps.calls[1:]
+    assert simulator.calls[0].question == finished.standalone_question != turn.question
+    assert (stock.caller, stock.provider, stock.model) == ("llm", "ollama", OLLAMA)
+    assert stock.prompt_tokens > stock.completion_tokens > 0
+    assert len(judging) == len(simulator.calls) - 1
+
+
 @pytest.mark.usefixtures("simulator")
 def test_a_stock_generator_serves_turns_at_the_same_time(built: Callable[[str], Ask]) -> None:
     ask = built(profile("builder"))
@@ -214,6 +238,20 @@ def test_a_chain_of_providers_survives_a_failure(
     ((_, _, old, new),) = edits(PIPELINES)
     turn, _ = built(profile("builder").replace(f"{old}\n", new))(PUMP)
     assert (turn.outcome, simulator.calls[0].model) == ("answered", OLLAMA)
+
+
+def test_the_log_says_why_no_question_can_be_answered(
+    loaded: Callable[[str], AskEngine],
+    simulator: Simulator,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    ((_, _, old, new),) = edits(PIPELINES)
+    turn, _ = AskUseCase(loaded(profile("builder").replace(f"{old}\n", new))).finish(Turn("t", PUMP))
+    assert turn.outcome == "failed"
+    assert "OPENAI_API_KEY" in caplog.text
+    assert simulator.calls == []
 
 
 def test_a_mistake_in_a_chain_of_providers_is_found(tmp_path: Path) -> None:
