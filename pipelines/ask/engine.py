@@ -77,7 +77,7 @@ class AskEngine:
 
     def _run(self, turn: Turn) -> Turn:
         """Run the pipeline once."""
-        values = {
+        values: dict[str, Any] = {
             "question": turn.question,
             "history": list(turn.history),
             "context": turn.context,
@@ -109,7 +109,7 @@ class AskEngine:
             degraded=tuple(dict.fromkeys((*turn.degraded, *failed))),
         )
 
-    async def _outputs(self, data: dict[str, dict[str, object]]) -> dict[str, Any]:
+    async def _outputs(self, data: dict[str, dict[str, Any]]) -> dict[str, Any]:
         try:
             await self.pipeline.warm_up_async()
             self.pipeline.validate_input(data)

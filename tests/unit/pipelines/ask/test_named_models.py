@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from cli import app
@@ -19,10 +20,12 @@ from pipelines.ask.model_checks import Fault as ModelFault
 from pipelines.ask.model_checks import ModelResult, explained
 from pipelines.ask.model_servers import lack
 from pipelines.ask.named_models import NamedModel, _named
+from pipelines.definition import LOCAL_OLLAMA
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
+from tests.pages import PIPELINES, edits, profile
 
 pytestmark = pytest.mark.usefixtures("installation")
 
@@ -64,6 +67,20 @@ def test_a_profile_names_its_models_and_their_files(acme: Tenant) -> None:
     assert {(one.address, one.file) for one in chat} == {("http://127.0.0.1:11434", "ask/profiles/ollama.yaml")}
     with pytest.raises(NotFound):
         named_models.profile("unheard-of")
+
+
+def test_generators_of_stock_components_are_tested_too(ollama: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ((_, _, old, new),) = edits(PIPELINES)
+    text = profile("builder").replace(f"{old}\n", new).replace(LOCAL_OLLAMA, get_settings().ollama_url)
+    steps = yaml.safe_load(text)["components"]
+    fast, chained = named_models._chat_models(steps, "f")
+    assert (fast.role, chained.role, chained.name) == ("fast", "stock", "gpt-4.1-mini")
+    failed = model_checks.check_one(chained, 5)
+    assert (failed.fault, model_checks.status(failed, [failed])) == ("key_missing", "problem")
+    ranker = {"type": "a.LLMRanker", "init_parameters": {"chat_generator": fast.description}}
+    (alone,) = named_models._chat_models({"rank": ranker}, "f")
+    assert (alone.role, model_checks.check_one(alone, 5).fault) == ("stock", None)
 
 
 def test_an_address_is_shown_without_secrets() -> None:
