@@ -16,7 +16,7 @@ from components.faults import collect_degraded
 from components.retrieve.retriever import haystack_filters
 from components.turn import PASSES, Quality, Turn
 from pipelines.ask.parts import with_parts
-from pipelines.definition import ALLOWED_MODULES, load, with_overlay
+from pipelines.definition import ALLOWED_MODULES, TURN_INPUTS, load, with_overlay
 
 YAML = Path(__file__).with_name("ask.yaml")
 
@@ -86,7 +86,7 @@ class AskEngine:
             "quality": turn.quality,
         }
         data = {
-            name: {socket: values[socket] for socket in sockets if socket in values}
+            name: {socket: values[socket] for socket in sockets if socket in TURN_INPUTS}
             for name, sockets in self.pipeline.inputs().items()
         }
         with collect_degraded() as failed:

@@ -1,5 +1,6 @@
 """Run the profiles of docs/develop/ over a small knowledge base."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -8,6 +9,7 @@ from typing import TypeAlias
 
 import pytest
 import yaml
+from haystack import Pipeline
 from haystack.tracing.tracer import disable_tracing
 
 from components.ingest.document import SourceDocument
@@ -16,9 +18,10 @@ from components.turn import Exchange, Turn
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
-from pipelines.ask.engine import AskEngine
+from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.steps import record_steps
 from pipelines.ask.usecase import Ask as AskUseCase
+from pipelines.definition import ALLOWED_MODULES, load
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
 from settings import ROOT, get_settings
@@ -128,6 +131,16 @@ def built(loaded: Callable[[str], AskEngine]) -> Callable[[str], Ask]:
 def cited(turn: Turn) -> list[str]:
     assert turn.draft is not None
     return [citation.passage.doc_id for citation in turn.draft.citations if citation.origin == "primary"]
+
+
+def test_the_table_of_steps_has_their_sockets() -> None:
+    nodes = Pipeline.from_dict(load(YAML), allowed_modules=ALLOWED_MODULES).graph.nodes
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", PIPELINES, re.MULTILINE)
+    assert {name for name, _, _ in rows} == {name for name in nodes if name not in ("search", "again")}
+    for name, needed, given in rows:
+        mandatory = {one.name for one in nodes[name]["input_sockets"].values() if one.is_mandatory}
+        assert set(re.findall(r"`(\w+)", needed)) == mandatory
+        assert set(re.findall(r"`(\w+)", given)) >= set(nodes[name]["output_sockets"])
 
 
 def test_a_stock_ranker_orders_what_is_graded(shop: Tenant, built: Callable[[str], Ask]) -> None:
