@@ -145,6 +145,9 @@ def _component_faults(where: str, spec: object) -> Iterator[Finding]:
     if "type" not in spec:
         yield Finding("missing_type", where)
         return
+    if not any(str(spec["type"]).startswith(f"{allowed}.") for allowed in ALLOWED_MODULES):
+        yield Finding("forbidden_type", where, str(spec["type"]))
+        return
     cls = _class(str(spec["type"]))
     if cls is None:
         yield Finding("unknown_type", where, str(spec["type"]))
@@ -176,8 +179,6 @@ def _parameters(cls: type) -> list[Parameter]:
 
 def _class(path: str) -> type | None:
     module, _, name = path.rpartition(".")
-    if not any(f"{module}.".startswith(f"{allowed}.") for allowed in ALLOWED_MODULES):
-        return None
     try:
         attribute = getattr(import_module(module), name, None)
     except ImportError:

@@ -29,7 +29,7 @@ class CaseRow(BaseModel):
     gold_doc_ids: tuple[str, ...] = Field((), description="The documents that answer it, all of them.")
     gold_spans: tuple[str, ...] = Field((), description="Equally good wordings of the answer; one has to be shown.")
     gold_answer: str = Field("", description="A whole right answer, for readers of the report and for evaluators.")
-    must_contain: tuple[str, ...] = Field((), description="Wordings that the shown text has to hold, all of them.")
+    must_contain: tuple[str, ...] = Field((), description="Wordings that must all appear in the shown text.")
     must_not_contain: tuple[str, ...] = Field((), description="Wordings that the shown text must not hold.")
     category: str = Field("", description="Groups the cases of a report.")
     tags: tuple[str, ...] = Field((), description="Free labels; `--tag` picks by them.")

@@ -97,7 +97,7 @@ BROKEN = [
     (changed("{type_: str}", "str"), "not_a_mapping", "components.one.init_parameters"),
     (changed("BranchJoiner", "BranchJoyner"), "unknown_type", "components.one"),
     (changed("haystack.components.joiners.branch", "haystack.nowhere"), "unknown_type", "components.one"),
-    (changed("haystack.components.joiners.branch.BranchJoiner", "os.PathLike"), "unknown_type", "components.one"),
+    (changed("haystack.components.joiners.branch.BranchJoiner", "os.PathLike"), "forbidden_type", "components.one"),
     (changed("{type_: str}", "{type_: str, tpye: 1}"), "unknown_parameter", "components.one"),
     (changed("{type_: str}", "{}"), "missing_parameter", "components.one"),
     (changed("{type_: str}", "{type_: no.such.type}"), "not_built", "components"),
