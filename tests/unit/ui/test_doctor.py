@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from shutil import copytree
 from threading import Event
 from time import monotonic
 
@@ -241,6 +242,23 @@ def test_each_profile_in_use_has_its_models_listed(installation: Settings, monke
         ("problem", "key_missing"),
     ]
     assert findings[2].command == "ollama pull qwen3:30b-instruct"
+
+
+def test_a_profile_whose_pipeline_cannot_run_is_a_problem(
+    installation: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    copytree(installation.pipelines_dir / "ask", tmp_path / "ask")
+    again = {"type": "components.retrieve.reranker.FeatureRanker", "init_parameters": {}}
+    connections = [{"sender": "sorted.documents", "receiver": "expand.documents"}]
+    overlay = {"components": {"sorted": again}, "connections": connections}
+    (tmp_path / "ask" / "profiles" / "own.yaml").write_text(json.dumps(overlay), encoding="utf-8")
+    assert codes(models.check_profiles(installation)) == [("ok", "profile")]
+    monkeypatch.setenv("OPORA_PIPELINES_DIR", str(tmp_path))
+    monkeypatch.setenv("OPORA_PROFILE", "own")
+    get_settings.cache_clear()
+    (finding,) = models.check_profiles(get_settings())
+    assert (finding.status, finding.code) == ("problem", "pipeline_faulty")
+    assert "sorted." in finding.words("en")
 
 
 def test_embedders_that_do_not_fit_their_index_are_named(
