@@ -27,7 +27,7 @@ from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, advise, scores
 from evaluation.report import plots
 from evaluation.report.answers import ReadAnswer, answers_to_read
 from evaluation.report.plots import BarGroup
-from evaluation.report.tables import as_text, figure_name, threshold_now
+from evaluation.report.tables import as_text, figure_name, outcome_name, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -228,14 +228,10 @@ class _Writer:
 
     def _outcomes(self, report: SetReport) -> Markup:
         counts = [
-            (_STYLES.get(name, "fixed"), self._outcome(name), count)
+            (_STYLES.get(name, "fixed"), outcome_name(name, self.locale), count)
             for name, count in sorted(report.outcomes.items(), key=lambda item: (_rank(item[0]), -item[1]))
         ]
         return Markup(plots.stacked_bar(counts)) if counts else Markup("")  # noqa: S704 - names are escaped
-
-    def _outcome(self, name: str) -> str:
-        key = f"cli.outcome.{name}"
-        return text(key, self.locale) if key in keys("cli.outcome.") else name
 
     def _plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
         all_plots = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
@@ -308,7 +304,7 @@ class _Writer:
         expected = missed(record)
         if record.case.gold_answer:
             expected = f"{expected}\n{record.case.gold_answer}"
-        return _Worst(record, self._outcome(record.outcome), expected)
+        return _Worst(record, outcome_name(record.outcome, self.locale), expected)
 
     def _groups(self, report: SetReport) -> list[_Group]:
         group_of = {name: group for group, names in GROUPS.items() for name in names}

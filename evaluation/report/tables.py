@@ -42,7 +42,7 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
         )
     console.print(table)
     if report.outcomes:
-        counted = ", ".join(f"{name} {count}" for name, count in report.outcomes.items())
+        counted = ", ".join(f"{outcome_name(name, locale)} {count}" for name, count in report.outcomes.items())
         console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
     if report.unjudged:
         counted = ", ".join(f"{reason} {count}" for reason, count in report.unjudged.items())
@@ -243,6 +243,12 @@ def figure_name(figure: str, locale: str) -> str:
     key = f"evaluation.figure.{name}"
     called = text(key, locale) if key in keys(key) else name
     return f"{called}: {part}" if part else called
+
+
+def outcome_name(outcome: str, locale: str) -> str:
+    """Return the display name of an outcome."""
+    key = f"cli.outcome.{outcome}"
+    return text(key, locale) if key in keys(key) else outcome
 
 
 def as_text(rate: Rate) -> str:

@@ -272,7 +272,7 @@ def test_a_person_takes_over_and_leaves(opened: Page, service: FakeService) -> N
     ask(opened, "Вопрос")
     opened.get_by_role("button", name="Спросить сотрудника").click()
     expect(opened.locator(".event").last).to_contain_text("передан сотруднику")
-    expect(opened.locator(".status")).to_have_text("Ждём сотрудника")
+    expect(opened.locator(".status")).to_have_text("Ожидаем ответа сотрудника")
     expect(opened.get_by_role("button", name="Позвать сотрудника")).to_have_count(0)
     service.add("system", kind="event", name="Анна", body={"event": "joined", "name": "Анна"})
     service.change(state="human", owner="human", assignee_name="Анна")

@@ -104,7 +104,7 @@ def test_steps_beyond_four_are_folded(opened: Page, service: FakeService) -> Non
     folded = last_answer(opened).get_by_text("Закрутите фильтр")
     expect(folded).to_be_attached()
     expect(folded).to_be_hidden()
-    last_answer(opened).get_by_text("Ещё шаги: 2").click()
+    last_answer(opened).get_by_text("Ещё шагов: 2").click()
     expect(folded).to_be_visible()
     expect(last_answer(opened).locator("details.steps ol")).to_have_attribute("start", "5")
 
@@ -116,7 +116,7 @@ def test_a_number_behind_the_last_folded_step_can_be_seen(opened: Page, service:
     ask(opened, "Ошибка E20")
     numbers = last_answer(opened).locator(".cite:visible")
     expect(numbers).to_have_count(1)
-    last_answer(opened).get_by_text("Ещё шаги: 2").click()
+    last_answer(opened).get_by_text("Ещё шагов: 2").click()
     expect(last_answer(opened).get_by_text("Закрутите фильтр")).to_be_visible()
     expect(numbers).to_have_count(1)
 

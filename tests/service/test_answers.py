@@ -78,7 +78,7 @@ def test_handoff_of_each_route_is_in_the_queue_with_its_contact(
     for path, body in requests.items():
         response = acme.post(path, json=body)
         assert response.status_code == 200, path
-        assert "по указанному контакту" in response.text
+        assert "Сотрудник свяжется с вами." in response.text
     headers = {"Authorization": f"Bearer {token('acme', 'operate')}"}
     queued = anybody.get("/desk/chats?state=queued&with_ticket=true", headers=headers).json()
     contacts = {chat["contact"] for chat in queued if chat["channel"] == "api"}

@@ -35,7 +35,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     assert "6 из 6" in printed
     assert _missing("README.ru.md", printed) == []
     assert printed.rstrip().endswith("/demo")
-    found = re.search(r"Логин (\S+), пароль (\S+)", printed)
+    found = re.search(r"Имя для входа (\S+), пароль (\S+)", printed)
     company = re.search(r"понадобится и организация: (\S+)", printed)
     assert found is not None
     assert company is not None
@@ -137,7 +137,7 @@ def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Serv
 
     move_to(page, page.get_by_role("button", name="Позвать сотрудника"), "Shift+Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".status")).to_have_text("Ждём сотрудника")
+    expect(page.locator(".status")).to_have_text("Ожидаем ответа сотрудника")
     with httpx.Client(base_url=shop.url, timeout=60, headers=_staff(demo)) as desk:
         [chat] = [one for one in desk.get("/desk/chats").json() if one["channel"] == "widget"]
         body = {"text": "Здравствуйте! Пришлю мастера.", "seen": chat["last_seq"], "name": "Анна"}

@@ -38,7 +38,7 @@ def test_a_customer_asks_and_a_person_takes_over(
         expect(page.locator(".passage .quote")).to_contain_text("Очистите фильтр сливного насоса")
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Позвать сотрудника").click()
-        expect(page.locator(".status")).to_have_text("Ждём сотрудника")
+        expect(page.locator(".status")).to_have_text("Ожидаем ответа сотрудника")
         headers = {"Authorization": f"Bearer {token('acme', 'operate', subject='olga')}"}
         [chat] = [one for one in acme.get("/desk/chats", headers=headers).json() if one["site"] == demo_site]
         body = {"text": "Добрый день! Приедет мастер.", "seen": chat["last_seq"], "name": "Ольга"}

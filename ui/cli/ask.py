@@ -103,5 +103,8 @@ def _outcome(answer: TurnAnswer, locale: str | None) -> str:
     if answer.routing.intent == "chitchat":
         return texts("cli.outcome", locale)("small_talk")
     outcome = texts("cli.outcome", locale)(answer.outcome)
+    if answer.articles and answer.refusal_reason == "no_relevant_context":
+        # The offered articles may hold the answer.
+        return f"{outcome}: {texts('cli.turn', locale)('articles')}"
     reason = texts("desk.reason", locale)(answer.refusal_reason) if answer.refusal_reason else outcome
     return outcome if reason in outcome else f"{outcome}: {reason}"

@@ -177,7 +177,7 @@ def gap_list(
             gap.gap_id,
             gap.count,
             reason_text(gap.reason),
-            f"{'  ' * (position > 0)}{gap.question}",
+            f"{'↳ ' * (position > 0)}{gap.question}",
             ", ".join(gap.doc_ids),
         )
         for group in groups

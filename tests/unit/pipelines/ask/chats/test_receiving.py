@@ -68,7 +68,7 @@ def test_handoff_over_api_is_a_conversation_at_the_desk() -> None:
 @pytest.mark.parametrize(
     ("more", "channel", "read"),
     [
-        ({"contact": "+7 916 000-00-00"}, None, "Сотрудник свяжется с вами по указанному контакту."),
+        ({"contact": "+7 916 000-00-00"}, None, "Сотрудник свяжется с вами."),
         ({}, None, "вы не оставили ни почты, ни телефона"),
         ({"anonymous": True}, "help@shop.example", "назовите номер обращения: help@shop.example."),
         ({"locale": "en"}, None, "we have no way to reach you"),
