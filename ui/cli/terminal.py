@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, 
 import typer
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
+from typer._click.core import Command as ClickCommand
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from typer._click.core import Command, Context
+    from typer._click.formatting import HelpFormatter
+    from typer.core import TyperOption
 
     from pipelines.ingest.report import OnProgress
     from pipelines.ingest.report import Progress as Counted
@@ -107,6 +110,35 @@ def _with_parameter(
     return run
 
 
+class _TranslatedHelp(ClickCommand):
+    """Give a command a help page in the language of the terminal; Typer's own headings are English."""
+
+    def format_usage(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        pieces = self.collect_usage_pieces(ctx)
+        formatter.write_usage(ctx.command_path, " ".join(pieces), prefix=message("help_page.usage") + " ")
+
+    def get_help_option(self, ctx: "Context") -> "TyperOption | None":
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.help = message("help_page.help")
+        return option
+
+    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        from typer import rich_utils
+
+        for panel in ("arguments", "options", "commands"):
+            setattr(rich_utils, f"{panel.upper()}_PANEL_TITLE", message(f"help_page.{panel}"))
+        super().format_help(ctx, formatter)
+
+
+class _Command(_TranslatedHelp, TyperCommand):
+    pass
+
+
+class _Group(_TranslatedHelp, TyperGroup):
+    pass
+
+
 class CommandGroup(typer.Typer):
     """A group of commands whose texts are one section of the locale files; `help.NAME` is the help of a command.
 
@@ -114,7 +146,7 @@ class CommandGroup(typer.Typer):
     """
 
     def __init__(self, section: str, prefix: str = "") -> None:
-        super().__init__(no_args_is_help=True, add_completion=False)
+        super().__init__(cls=_Group, no_args_is_help=True, add_completion=False)
         self.message, self._prefix = texts(section), prefix
         self.callback()(_keep_names)
 
@@ -130,7 +162,7 @@ class CommandGroup(typer.Typer):
         def register(command: Callable[P, R]) -> Callable[P, R]:
             shown: Callable[..., object] = with_json(show)(command) if show else command
             key = f"help.{self._prefix}{name.replace('-', '_')}"
-            self.command(name, help=help_text or self.message(key))(shown)
+            self.command(name, cls=_Command, help=help_text or self.message(key))(shown)
             return command
 
         return register
@@ -152,7 +184,7 @@ def _keep_names() -> None:
     """Keep the names of subcommands in a group with only one."""
 
 
-class LazyCommand(TyperCommand):
+class LazyCommand(_Command):
     """A command whose module is imported when it runs; help of the group above needs only its help text.
 
     :param place: `module:attribute`, a `Typer` or a function.
@@ -168,7 +200,7 @@ class LazyCommand(TyperCommand):
         target = getattr(import_module(module), attribute)
         if not isinstance(target, typer.Typer):
             function, target = target, typer.Typer(add_completion=False)
-            target.command(self.name)(function)
+            target.command(self.name, cls=_Command)(function)
         command: Command = get_command(target)
         command.name, command.help = self.name, self.help
         return command
@@ -209,7 +241,7 @@ def flag_texts(flags: Iterable[str]) -> str:
     return ", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in known.items())
 
 
-class Group(TyperGroup):
+class Group(_Group):
     """Turn Opora's errors into one line on standard error and exit code 2."""
 
     def invoke(self, ctx: "Context") -> object:

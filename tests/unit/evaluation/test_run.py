@@ -148,6 +148,9 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     print_comparison(console, compare(run, run), "en")
     assert "Right answer in the reply" in shown.getvalue()
     assert "Outcomes:" in shown.getvalue()
+    in_russian = StringIO()
+    print_set(Console(file=in_russian, width=200), reports[0], "ru")
+    assert "Исходы: ответ " in in_russian.getvalue()
     report_json = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
     assert report_json["skipped"] == [{"name": "wixqa", "reason": "absent"}]
     assert report_json["sets"][0]["curve"][-1] == [None, 1.0, 0.0]
