@@ -1,4 +1,4 @@
-"""What people read in the terminal: help pages and the outcome of a turn."""
+"""Texts of the terminal: help pages and the outcome of a turn."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
