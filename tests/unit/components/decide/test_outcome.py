@@ -128,7 +128,7 @@ def test_each_situation_without_a_draft_has_its_outcome(
 
 
 @pytest.mark.parametrize(("documents", "count"), [((SOURCE,), "one"), ((SOURCE, OTHER), "some")])
-@pytest.mark.parametrize(("score", "likely"), [(0.4, "likely_"), (0.2, "likely_"), (0.14, "")])
+@pytest.mark.parametrize(("score", "likely"), [(0.4, "likely_"), (0.2, "likely_"), (0.14, ""), (0.06, "far_")])
 def test_the_reply_points_to_an_article_that_probably_answers(
     documents: tuple[Document, ...], count: str, score: float, likely: str
 ) -> None:
@@ -379,13 +379,14 @@ def test_every_turn_gets_one_outcome_and_a_text(
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("outcome", OutcomeComposer(0.1, 0.2, 0.15, 0.4, 3, 2))
+    pipeline.add_component("outcome", OutcomeComposer(0.1, 0.2, 0.1, 0.2, 0.4, 3, 2))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["outcome"]["init_parameters"] == {
         "articles_from": 0.1,
         "weak_from": 0.2,
-        "likely_from": 0.15,
+        "near_from": 0.1,
+        "likely_from": 0.2,
         "clarify_from": 0.4,
         "clarify_words": 3,
         "options": 2,
