@@ -94,6 +94,8 @@ def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
     claims = []
     end = spans[0][0] if spans else 0
     for start, stop in spans:
+        if heading := _HEADING.match(passage.text, start):
+            start = heading.end()  # noqa: PLW2901 - shown without its marks
         between = passage.text[end:start]
         gap = "\n\n" if _BLANK_LINE.search(between) else "\n" if "\n" in between else " "
         indent = between.rpartition("\n")[2] if "\n" in between else ""
