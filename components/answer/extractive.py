@@ -90,12 +90,12 @@ class ExtractiveAnswerer(Nested):
 
 
 def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
-    """Return the sentences as claims, each with the white space that precedes it in the source."""
+    """Return the sentences as claims, each with the white space before it in the source; headings lose their marks."""
     claims = []
     end = spans[0][0] if spans else 0
-    for start, stop in spans:
-        if heading := _HEADING.match(passage.text, start):
-            start = heading.end()  # noqa: PLW2901 - shown without its marks
+    for begin, stop in spans:
+        heading = _HEADING.match(passage.text, begin)
+        start = heading.end() if heading else begin
         between = passage.text[end:start]
         gap = "\n\n" if _BLANK_LINE.search(between) else "\n" if "\n" in between else " "
         indent = between.rpartition("\n")[2] if "\n" in between else ""
