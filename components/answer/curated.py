@@ -1,6 +1,5 @@
 """Answers whose wording a tenant has approved."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from components.judge.approaches import negated
 from components.language.captions import innermost
 from components.language.encoder_settings import settings_from
 from components.language.identifiers import codes, numbers
-from components.language.marks import HEADING
+from components.language.marks import HEADING_MARK
 from components.language.words import stems
 from components.passages import to_passage, with_meta
 from components.turn import Draft, Passage
@@ -23,7 +22,6 @@ from components.understand.followup import named
 from tenants.index import open_collection
 
 _Spans = list[tuple[int, int]]
-_HEADING = re.compile(rf"{HEADING}\s+")
 
 
 @component
@@ -82,7 +80,7 @@ def _sections(passage: Passage) -> Iterator[tuple[str, _Spans]]:
     spans: _Spans = []
     for span in passage.sentences:
         sentence = passage.text[slice(*span)]
-        if match := _HEADING.match(sentence):
+        if match := HEADING_MARK.match(sentence):
             yield heading, spans
             heading, spans = sentence[match.end() :].strip(), []
         else:

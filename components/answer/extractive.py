@@ -12,14 +12,13 @@ from components.judge.approaches import proposed
 from components.judge.terms import read_query
 from components.language.captions import section_path
 from components.language.identifiers import codes
-from components.language.marks import FENCE, HEADING, ITEM
+from components.language.marks import FENCE, HEADING_MARK, ITEM
 from components.language.normalise import fold
 from components.language.words import stems
 from components.nested import Nested
 from components.passages import to_passage
 from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
-_HEADING = re.compile(rf"{HEADING}\s+")
 _DELIMITER = re.compile(r"[\s|:-]+")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _LISTED = re.compile(rf"\s*(?:{ITEM}\s|\||{FENCE})")
@@ -94,7 +93,7 @@ def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
     claims = []
     end = spans[0][0] if spans else 0
     for begin, stop in spans:
-        heading = _HEADING.match(passage.text, begin)
+        heading = HEADING_MARK.match(passage.text, begin)
         start = heading.end() if heading else begin
         between = passage.text[end:start]
         gap = "\n\n" if _BLANK_LINE.search(between) else "\n" if "\n" in between else " "
@@ -114,7 +113,7 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
         return _entries(passage, spans, frozenset(query.codes)), ""
     parts: list[list[tuple[int, int]]] = [[]]
     for span in spans:
-        if _HEADING.match(passage.text[slice(*span)]) and parts[-1]:
+        if HEADING_MARK.match(passage.text[slice(*span)]) and parts[-1]:
             parts.append([])
         parts[-1].append(span)
     if len(parts) == 1:
@@ -125,7 +124,7 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
         return sum(weight for stem, weight in query.weights.items() if stem in said)
 
     best = max(range(len(parts)), key=lambda place: covered(parts[place]) if parts[place] else 0.0)
-    heading = _HEADING.match(passage.text, parts[best][0][0]) if parts[best] else None
+    heading = HEADING_MARK.match(passage.text, parts[best][0][0]) if parts[best] else None
     if best == 0 and heading is None:
         return [span for part in parts for span in part], ""
     # The citation names the section, so the quotation needs no heading above it.
@@ -164,7 +163,7 @@ def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tup
         goes_on = bool(before) and (
             (bool(_LISTED.match(text)) and (bool(_LISTED.match(before)) or before.rstrip().endswith(":")))
             or "\n\n" not in passage.text[blocks[-1][-1][1] : span[0]]
-            or bool(_HEADING.match(before))
+            or bool(HEADING_MARK.match(before))
         )
         if goes_on:
             blocks[-1].append(span)
@@ -174,6 +173,6 @@ def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tup
 
 
 def _without_trailing_heading(passage: Passage, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    while spans and _HEADING.match(passage.text[slice(*spans[-1])]):
+    while spans and HEADING_MARK.match(passage.text[slice(*spans[-1])]):
         spans = spans[:-1]
     return spans

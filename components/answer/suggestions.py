@@ -1,6 +1,5 @@
 """Follow-up questions that the knowledge base answers."""
 
-import re
 from collections.abc import Iterator
 
 from haystack import Document, component
@@ -10,7 +9,7 @@ from components.answer.drafts import to_draft
 from components.faults import degraded
 from components.language.captions import innermost
 from components.language.identifiers import codes
-from components.language.marks import HEADING
+from components.language.marks import HEADING_LINE
 from components.passages import relevance, to_passage
 from components.retrieve.probe import Probe
 from components.turn import Draft, Passage
@@ -21,7 +20,6 @@ _MAX_LENGTH = 60
 _TRIED = 12
 _RELATED_FROM = 0.02
 """Least probability that a document answers the question, from which its headings are suggested."""
-_HEADING_LINE = re.compile(rf"^{HEADING}\s+(?P<heading>.+?)\s*#*$", re.MULTILINE)
 
 
 @component
@@ -96,7 +94,7 @@ def _topics(documents: list[Document], draft: Draft) -> Iterator[tuple[Passage, 
         if passage.doc_id not in cited and relevance(document) < _RELATED_FROM:
             continue
         own = innermost(passage.heading) or ("" if passage.doc_id in cited else passage.title)
-        inner = (match["heading"] for match in _HEADING_LINE.finditer(passage.text))
+        inner = (match[1] for match in HEADING_LINE.finditer(passage.text))
         for topic in (*(() if (passage.doc_id, passage.heading) in used else (own,)), *inner):
             if not topic or len(topic) > _MAX_LENGTH or topic in seen or topic in draft.text:
                 continue

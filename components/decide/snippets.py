@@ -7,7 +7,7 @@ from textwrap import shorten
 
 from components.judge.approaches import proposed
 from components.language.captions import section_path
-from components.language.marks import FENCE, HEADING, ITEM
+from components.language.marks import FENCE, HEADING, HEADING_LINE, ITEM
 from components.language.relatives import families, relatives
 from components.language.words import stems
 from components.turn import Passage, Query, RejectedApproach, Turn
@@ -19,7 +19,6 @@ _HEADING_SHARE = 0.8
 """Weight of a word in the heading above a sentence against one in the sentence."""
 # Where no sentence shares a word with the question, the opening one says best what a section is about.
 _EARLY = 0.01
-_HEADING_LINE = re.compile(rf"^{HEADING}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _UNSHOWN = re.compile(rf"\s*(?:{HEADING}\s|{FENCE}|\|[\s|:=+-]*\Z)")
 _BELOW_HEADER = re.compile(r"\s*\|[\s|:=+-]*(?:\n|\Z)")
 _MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|\|\s*)")
@@ -58,7 +57,7 @@ def snippet(passage: Passage, query: Query, turn: Turn) -> Snippet:
 
 def _lines(passage: Passage, rejected: tuple[RejectedApproach, ...]) -> Iterator[_Line]:
     """Yield the sentences that may be shown."""
-    headings = [(match.start(), match[1]) for match in _HEADING_LINE.finditer(passage.text)]
+    headings = [(match.start(), match[1]) for match in HEADING_LINE.finditer(passage.text)]
     for place, (start, end) in enumerate(passage.sentences):
         said = passage.text[start:end]
         if _UNSHOWN.match(said) or _BELOW_HEADER.match(passage.text, end):

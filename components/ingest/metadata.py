@@ -108,7 +108,7 @@ _Rejections = Annotated[
 
 
 class _Known(BaseModel):
-    """The keys that mean something here, in their stored form. An omitted one is None."""
+    """Keys with a meaning of their own, in their stored form; None if omitted."""
 
     trust: Trust | None = None
     status: DocumentStatus | None = None

@@ -1,5 +1,7 @@
 """Patterns for list, heading and code markers at the start of a line in Markdown-like text."""
 
+import re
+
 ORDINAL = r"\d{1,3}[.)]"
 """The number of a list item."""
 
@@ -7,4 +9,10 @@ ITEM = rf"(?:[-*+•–—]|{ORDINAL})"
 """The marker of a list item."""
 
 HEADING = r"#{1,6}"
+HEADING_MARK = re.compile(rf"{HEADING}\s+")
+"""The marker of a heading, with the white space behind it."""
+
+HEADING_LINE = re.compile(rf"^{HEADING}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+"""A line that is a heading; its group is the heading's text."""
+
 FENCE = r"(?:```|~~~)"

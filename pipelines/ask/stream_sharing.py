@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from queue import Empty, SimpleQueue
 from secrets import token_hex
+from threading import Event as Signal
+from threading import Thread
 from time import monotonic
 
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
-from pipelines.worker import Worker
 from settings import Settings
 from tenants.core.errors import TryAgain, trail
 from tenants.storage import bus
@@ -47,20 +48,21 @@ class _Batch:
     events: list[tuple[LoggedStream, LoggedEvent]] = field(default_factory=list)
 
 
-class StreamLog(Worker):
+class StreamLog:
     """Writes the streams of this process in a background thread.
 
     After a failed write a stream is no longer shared, so that shared streams have no gaps.
     """
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__("streams", _PACE_SECONDS, grace=_CLOSE_SECONDS)
         self.name = token_hex(8)
         self._settings = settings
         self._written_at = float("-inf")
         self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
         self._lost: set[str] = set()
-        self.warm_up()
+        self._closing = Signal()
+        self._thread = Thread(target=self._write_until_closed, name="streams", daemon=True)
+        self._thread.start()
 
     def begin(self, turn_id: str, request: AskRequest, owner: tuple[str, str]) -> LoggedStream:
         """Share a new stream.
@@ -76,12 +78,18 @@ class StreamLog(Worker):
         """Share the next event. Called in the order of the events."""
         self._queue.put((stream, LoggedEvent(event.number, event.name, event.data)))
 
-    def finish(self) -> None:
-        """Write what is left."""
-        self.work()
+    def close(self) -> None:
+        """Write what is left, and let others take over the streams of this process."""
+        self._closing.set()
+        self._thread.join(_CLOSE_SECONDS)
+
+    def _write_until_closed(self) -> None:
+        while not self._closing.wait(_PACE_SECONDS):
+            self._write()
+        self._write()
         stream_log.close(self.name, self._settings)
 
-    def work(self) -> None:
+    def _write(self) -> None:
         batch = self._next()
         if not (batch.streams or batch.events) and monotonic() - self._written_at < _LOOK_SECONDS:
             return

@@ -13,8 +13,9 @@ from tenants.audit.entry import searchable
 from tenants.core import context, fairness
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 from tenants.storage.mapping import record_of
-from tenants.storage.tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
+from tenants.storage.tables import FeedbackRow
 
 ANSWERS = ("answered", "partially_answered")
 """Outcomes that claim an answer."""

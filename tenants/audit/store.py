@@ -20,16 +20,9 @@ from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import RecordedMiss
 from tenants.storage import database
+from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import (
-    AuditChainRow,
-    AuditContentRow,
-    AuditDocumentRow,
-    AuditRow,
-    Base,
-    ErasureRow,
-    GapAskingRow,
-)
+from tenants.storage.tables import Base, ErasureRow, GapAskingRow
 
 _LINK = ("sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
 SUBJECT = "audit"

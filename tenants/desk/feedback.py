@@ -13,9 +13,10 @@ from sqlalchemy import ColumnElement, delete, func, select
 
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import AuditContentRow, AuditRow, FeedbackRow
+from tenants.storage.tables import FeedbackRow
 
 Thumb: TypeAlias = Literal["up", "down"]
 Reason: TypeAlias = Literal["wrong", "incomplete", "unclear", "outdated", "other"]

@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 
 from tenants.insight.period import Period
 from tenants.storage import database
+from tenants.storage.audit_tables import AuditDocumentRow, AuditRow
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
+from tenants.storage.tables import DocumentRow, GapAskingRow, GapRow
 
 SHOWN = 20
 

@@ -11,7 +11,7 @@ from tenants.knowledge import documents, relations
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.tools import ORIGIN
 from tenants.storage import database
-from tenants.storage.tables import AuditDocumentRow, AuditRow
+from tenants.storage.audit_tables import AuditDocumentRow, AuditRow
 
 Doubt: TypeAlias = Literal["old", "changed", "removed", "superseded", "deprecated", "archived"]
 

@@ -20,9 +20,10 @@ from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.errors import NotFound
 from tenants.storage import database
+from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import AuditContentRow, AuditRow, GapAskingRow, GapRow
+from tenants.storage.tables import GapAskingRow, GapRow
 
 Status: TypeAlias = Literal["open", "closed", "dismissed"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -14,7 +14,7 @@ from tenants.audit import pruning, search, store
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
-from tenants.storage.tables import AuditRow
+from tenants.storage.audit_tables import AuditRow
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.audits import entry
 from tests.installations import installed

@@ -20,7 +20,7 @@ from tenants.knowledge import catalogue, documents, freshness, gaps
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from tenants.storage import database
-from tenants.storage.tables import AuditChainRow, AuditContentRow, AuditRow
+from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditRow
 from tests.audits import AT, entry, miss
 
 

@@ -37,6 +37,11 @@ STORED = Path(__file__).with_name("version_0_1_0.tar.xz")
 """Data folder written by version 0.1.0."""
 VERSIONS = Path(migrations.__file__).with_name("versions")
 ANNA = Tenant("acme", "anna")
+ACME = text(
+    "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"
+    " relations, created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, :now)"
+)
+"""Adds the tenant to a database of any version."""
 VISITOR = Tenant("acme", "v:bd2604a6f94e472f3ee1866bd389d9f2")
 BREAKING: Mapping[str, list[str]] = {
     "0027": [
@@ -186,13 +191,7 @@ def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> No
     with database._without_foreign_keys(target) as connection, connection.begin():
         database._begin_migration(connection)
         database._migrate(connection, "0019")
-        connection.execute(
-            text(
-                "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"
-                " relations, created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, :now)"
-            ),
-            {"now": now},
-        )
+        connection.execute(ACME, {"now": now})
         for login, tenant_id, role in (("anna", "acme", "admin"), ("root", None, "installation")):
             connection.execute(
                 text("INSERT INTO operators VALUES (:login, :tenant_id, :role, 'Анна', :hashed, :now)"),
@@ -221,13 +220,7 @@ def test_uploads_that_wait_in_the_database_move_to_the_store(empty: Settings) ->
     with database._without_foreign_keys(target) as connection, connection.begin():
         database._begin_migration(connection)
         database._migrate(connection, "0031")
-        connection.execute(
-            text(
-                "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"
-                " relations, created_at) VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, 0, :now)"
-            ),
-            {"now": "2026-01-01 00:00:00"},
-        )
+        connection.execute(ACME, {"now": "2026-01-01 00:00:00"})
         for number, (name, data) in enumerate([("а.md", b"1"), ("п/б.md", b"2"), ("а.md", b"3"), ("п/б.md", b"4")]):
             connection.execute(
                 text("INSERT INTO upload_pieces VALUES ('acme', 'job-1', :number, :name, :data, :now)"),

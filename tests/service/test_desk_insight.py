@@ -22,7 +22,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.desk import feedback, sessions
 from tenants.privacy import persons
 from tenants.storage import database
-from tenants.storage.tables import AuditRow
+from tenants.storage.audit_tables import AuditRow
 from tests import desk
 from tests.browser.turns import turn
 from tests.desk import Browser

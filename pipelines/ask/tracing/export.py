@@ -1,7 +1,7 @@
 """Exports the spans of finished turns by OTLP over HTTP, with their original times.
 
 The spans are complete before OpenTelemetry's SDK sees them, so there is no tracer, no provider and no processor: the
-exporter takes them as they are. Nothing global is set, with which FastAPI and anything else instrumented would trace.
+exporter gets them directly. No global tracer is set, so instrumented libraries such as FastAPI do not trace.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ from tenants.knowledge import documents
 from tenants.knowledge.documents import DocumentRecord
 from tenants.privacy import persons
 from tenants.storage import database
-from tenants.storage.tables import AuditRow
+from tenants.storage.audit_tables import AuditRow
 from tests.audits import AT, entry, miss
 
 
