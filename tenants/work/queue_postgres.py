@@ -32,8 +32,8 @@ SLICE_SECONDS = 60.0
 
 HEARTBEAT_SECONDS, STALLED_SECONDS = 4.0, 13.0
 _POLL_SECONDS = 1.0
-_RECOVER = "*/5 * * * * *"
-"""Interval of looks for stalled jobs, as cron says it; the sixth field is seconds."""
+_RECOVER_SECONDS = 5.0
+"""Interval of checks for stalled jobs."""
 
 _LATE_SECONDS = 60.0
 """Longest delay of a periodic run; a later one is left out."""
@@ -88,8 +88,6 @@ class PostgresQueue:
     def _register(self) -> None:
         for task in self._tasks:
             self._tenants.task(name=task.name, queue=task.name)(partial(self._run_task, task))
-        recover = self._tenants.task(name="recover", queue="recover", lock="recover", queueing_lock="recover")
-        self._tenants.periodic(cron=_RECOVER)(recover(self._recover))
         for one in self._periodic:
             registered = self._installation.task(name=one.name, queue=_PERIODIC, lock=one.name, queueing_lock=one.name)(
                 partial(self._run_periodic, one)
@@ -113,17 +111,19 @@ class PostgresQueue:
             if one.at_start:
                 with suppress(AlreadyEnqueued):
                     await self._installation.tasks[one.name].defer_async(timestamp=0)
-        queues = [*(task.name for task in self._tasks), "recover"]
+        # Before jobs are fetched, so that what waits already is not deferred again.
+        await self._recover()
         workers = [
-            asyncio.create_task(_worker(self._tenants, queues, SLOTS)),
+            asyncio.create_task(_worker(self._tenants, [task.name for task in self._tasks], SLOTS)),
             asyncio.create_task(_worker(self._installation, [_PERIODIC], len(self._periodic))),
             asyncio.create_task(self._stop.wait()),
         ]
-        waking = asyncio.create_task(self._wake())
+        watches = [asyncio.create_task(self._wake()), asyncio.create_task(self._recover_until_closed())]
         try:
             await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            waking.cancel()
+            for watch in watches:
+                watch.cancel()
             for worker in workers:
                 # Procrastinate then waits for the jobs in work.
                 worker.cancel()
@@ -178,7 +178,19 @@ class PostgresQueue:
         with suppress(AlreadyEnqueued):
             await configured.defer_async(tenant_id=tenant_id)
 
-    async def _recover(self, timestamp: int) -> None:  # noqa: ARG002 - procrastinate passes it
+    async def _recover_until_closed(self) -> None:
+        """Recover again and again, in each process.
+
+        This is not a job: a process that ended in the middle of it would hold its lock, and nobody would recover it.
+        """
+        while True:
+            await asyncio.sleep(_RECOVER_SECONDS)
+            try:
+                await self._recover()
+            except Exception as error:
+                log.error("stalled work is left waiting: %s", trail(error))
+
+    async def _recover(self) -> None:
         """Restart the jobs of processes that have ended, and find work that has no job."""
         manager = self._tenants.job_manager
         for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
@@ -197,7 +209,10 @@ class PostgresQueue:
             await self._tenants.job_manager.retry_job(job, retry_at=job.scheduled_at)
         except UniqueViolation:
             # Another one waits already.
-            await self._tenants.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+            with suppress(ConnectorException):
+                await self._tenants.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+        except ConnectorException:
+            log.info("%s is restarted by another process", job.lock or job.task_name)
 
 
 def _app(connector: PsycopgConnector) -> App:

@@ -175,6 +175,25 @@ def test_the_job_of_a_dead_process_is_taken_up(records: Settings, monkeypatch: p
         assert session.scalar(text("SELECT count(*) FROM procrastinate_jobs WHERE queue_name = 'ingest'")) == 0
 
 
+def test_a_process_that_dies_while_it_recovers_work_keeps_nobody_from_it(records: Settings) -> None:
+    if not database.is_shared(records):
+        pytest.skip("SQLite has one process")
+    with database.across_tenants(write=True) as session:
+        session.execute(text("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 minute')"))
+        session.execute(
+            text(
+                "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, queueing_lock, status, args, worker_id)"
+                " SELECT queue, name, name, name, 'doing', '{\"timestamp\": 0}', (SELECT id FROM procrastinate_workers)"
+                " FROM (VALUES ('recover', 'recover'), ('periodic', 'ticking')) AS jobs (queue, name)"
+            )
+        )
+    chores, ticked = Chores(acme=2), Event()
+    ticking = Periodic("ticking", lambda _: ticked.set(), every=1)
+    with running(records, ticking, tasks=(chores.task,)):
+        wait_until(chores.done)
+        assert ticked.wait(30)
+
+
 def test_periodic_tasks_run_again_and_again_in_one_process_at_a_time(records: Settings) -> None:
     runs: list[float] = []
     working: list[bool] = []
