@@ -10,20 +10,26 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import Header
+from fastapi import Form, Header
 from fastapi import Path as PathParameter
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
 
 from components.language.texts import LOCALES, text
-from pipelines.routes import OpenRouter
+from pipelines.routes import OpenRouter, opens
 from settings import get_settings
+from tenants.chats import sites
+from tenants.chats.visitors import MAX_IDENTITY_BYTES
+from tenants.core.errors import Forbidden
 from ui.assets import Asset, sent
 
 ASSETS = ("loader.js", "chat.js")
 PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo", "/")
 """Open routes, each by GET and without a token."""
+CUSTOMER_PATH = "/chat/{site}/customer"
+"""The chat of an identified customer. `POST /chat/{site}` would also match an address of Hayhooks."""
+_FORM_BYTES = MAX_IDENTITY_BYTES + 1_000
 
 DEMO_SITES = {locale: f"demo-{locale}" for locale in LOCALES}
 """Keys of the sites that `opora demo` adds for the shop's page, by locale."""
@@ -65,14 +71,31 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
     )
 
     @endpoints.get(PATHS[2])
+    @endpoints.get(CUSTOMER_PATH)
     def chat(
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
     ) -> Response:
         """Render a site's chat as a page, for places that allow no third-party scripts."""
-        locale = _locale(accept_language)
-        title, noscript = _TEXTS[locale]
-        page = templates.get_template("chat.html").render(site=site, locale=locale, title=title, noscript=noscript)
-        return _page(page, "'none'")
+        return chat_page(site, _locale(accept_language))
+
+    @endpoints.post(CUSTOMER_PATH)
+    @opens(body=None, limit=_FORM_BYTES)
+    async def identified_chat(
+        site: Annotated[str, PathParameter(pattern=_SITE_KEY)],
+        identity: Annotated[str, Form(max_length=MAX_IDENTITY_BYTES)],
+        origin: Annotated[str, Header()] = "",
+        accept_language: Annotated[str, Header()] = "",
+    ) -> Response:
+        """Render the chat for a customer identified by a form of your page.
+
+        The site must list the page's origin, even if it allows any: otherwise another page could make customers write
+        in its own person's chat.
+        """
+        if origin not in (await sites.load(site)).origins:
+            raise Forbidden("origin_forbidden", origin=origin[:200] or "-")
+        response = chat_page(site, _locale(accept_language), identity)
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
     @endpoints.get(PATHS[3])
     async def demo(accept_language: Annotated[str, Header()] = "") -> Response:
@@ -93,6 +116,11 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         if get_settings().api_docs:
             places.append("docs")
         return styled("home", "home", _locale(accept_language), places=places)
+
+    def chat_page(site: str, locale: str, identity: str = "") -> Response:
+        title, noscript = _TEXTS[locale]
+        values = {"site": site, "locale": locale, "title": title, "noscript": noscript, "identity": identity}
+        return _page(templates.get_template("chat.html").render(values), "'none'")
 
     async def demo_shops() -> list[str]:
         """Return the locales of the demo shops that have been set up."""

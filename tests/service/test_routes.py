@@ -89,6 +89,8 @@ OPEN = {
     ("GET", "/widget/chat.js"),
     ("GET", "/widget/help.css"),
     ("GET", "/chat/{site}"),
+    ("GET", "/chat/{site}/customer"),
+    ("POST", "/chat/{site}/customer"),
     ("GET", "/demo"),
     ("GET", "/"),
 }

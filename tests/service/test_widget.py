@@ -1,18 +1,24 @@
 """The widget in a real browser against the real service: ask, read the source, call a person, read the reply."""
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
+from time import time
 
 import httpx
+import jwt
 import pytest
 from playwright.sync_api import Browser, expect
 
 from settings import Settings
+from tenants.accounts import policy
 from tenants.chats import sites
-from tenants.chats.sites import SiteConfig
+from tenants.chats.sites import Site, SiteConfig
 from tenants.core.context import Tenant, acting_as
 from tests.service.serving import Server, in_force
 from ui.pages import DEMO_SITES
+
+SHOP = "http://shop.test"
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +98,45 @@ def test_files_hours_and_presence_reach_the_widget_and_the_operators(
             typing = (line for before, line in pairwise(events.iter_lines()) if before == "event: typing")
             assert '"customer"' in next(typing)
         expect(page.locator(".typing")).to_have_count(0)
+
+
+@pytest.fixture(scope="module")
+def account_site(installation: Settings, acme: httpx.Client) -> Site:
+    with in_force(installation), acting_as(Tenant("acme", "admin")):
+        policy.change(chat_tools="identified")
+        return sites.add("Кабинет", [SHOP, "*"], identified=True)
+
+
+def test_a_signed_in_customer_has_chat_tools_on_the_full_page(
+    account_site: Site, browser: Browser, server: Server
+) -> None:
+    site = account_site
+    assert site.identity_secret
+    signed = {"sub": "customer-7", "aud": "opora", "exp": int(time()) + 600}
+    identity = jwt.encode(signed, site.identity_secret, "HS256")
+    address = f"{server.url}/chat/{site.key}"
+    field = f'<input name=identity value="{identity}">'
+    form = f'<form method=post action="{address}/customer">{field}<button>Чат</button></form>'
+    with browser.new_context(locale="ru-RU") as context:
+        context.route(re.compile("[.]test/"), lambda route: route.fulfill(body=form, content_type="text/html"))
+        page = context.new_page()
+
+        def open_from(origin: str) -> None:
+            page.goto(f"{origin}/")
+            page.get_by_role("button").click()
+            page.wait_for_url(f"{address}/customer")
+
+        open_from("http://elsewhere.test")
+        expect(page.locator("body")).to_contain_text("origin_forbidden")
+        page.goto(address)
+        page.locator("textarea").fill("Что означает код E20?")
+        page.keyboard.press("Enter")
+        expect(page.locator('[data-outcome="answered"]')).to_contain_text("вода не сливается")
+        expect(page.locator(".meter")).to_have_count(0)
+
+        open_from(SHOP)
+        page.locator("textarea").fill("Что означает код E20?")
+        page.keyboard.press("Enter")
+        expect(page.locator(".meter")).to_be_visible()
+        page.get_by_role("button", name="Продолжить в новом чате").click()
+        expect(page.locator(".event")).to_contain_text("Этот чат продолжает прежний.")
