@@ -19,6 +19,8 @@ TENANT = "demo-ru"
 SIGN_IN: dict[str, str] = {}
 """Organisation, login and password that `opora demo` printed."""
 MAX_TABS = 60
+CLICKS = 5
+"""Suggested questions asked in one conversation at most."""
 _IS_FOCUSED = "one => one.getRootNode().activeElement === one"
 
 
@@ -104,6 +106,31 @@ def test_start_page_leads_to_the_desk_of_the_demo(page: Page, shop: Server) -> N
     page.locator("textarea[name=question]").fill("Что означает код E20?")
     page.locator("[data-waits] button.main").click()
     expect(page.locator("[data-working]")).to_have_text("Ищу ответ: 1 с")
+
+
+@pytest.mark.parametrize("locale", ["ru", "en"])
+@pytest.mark.parametrize("starter", [0, 1])
+def test_suggested_questions_are_answered_when_clicked(
+    browser: Browser, shop: Server, locale: str, starter: int
+) -> None:
+    with browser.new_context(locale=locale) as context:
+        page = context.new_page()
+        page.goto(f"{shop.url}/demo")
+        page.locator(".launcher").click()
+        chip, answers = page.locator(".chip").nth(starter), page.locator("[data-outcome]")
+        asked: set[str] = set()
+        while len(asked) < CLICKS:
+            question = chip.inner_text()
+            chip.click()
+            asked.add(question)
+            answer = answers.nth(len(asked) - 1)
+            expect(answer, question).to_have_attribute("data-outcome", re.compile("answered"))
+            expect(page.locator(".live")).to_have_count(0)
+            unasked = [one for one in page.locator(".chip").all_inner_texts() if one not in asked]
+            if not unasked:
+                break
+            chip = page.locator(".chip", has_text=re.compile(f"^{re.escape(unasked[0])}$"))
+    assert len(asked) > 1
 
 
 def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Server, demo: Settings) -> None:
