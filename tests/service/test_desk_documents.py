@@ -85,7 +85,7 @@ def test_documents_in_doubt_that_answers_stand_on_are_shown(editor: Editor, acme
     while not words(page := editor.page("/desk/documents", q="e77", stale="true"), ".doc-row"):
         assert monotonic() < deadline
         Event().wait(0.02)
-    assert words(page, ".doc-row .tag.urgent") == ["давно не менялся"]
+    assert words(page, ".doc-row .tag.urgent") == ["давно не обновлялся"]
     assert words(page, ".doc-row .why")[0].startswith("Ссылок за 30 дней: ")
 
 

@@ -140,7 +140,7 @@ def test_stale_documents_are_listed_with_their_doubts() -> None:
     assert (stale["doc_id"], stale["doubts"], stale["citations"]) == ("returns.md", ["changed", "old"], 1)
     (stale,) = json.loads(opora("audit", "stale", "--json", "--cited-days", "9999", "--older-days", "9999").stdout)
     assert (stale["doubts"], stale["citations"]) == (["changed"], 2)
-    assert "what was cited has changed" in opora("audit", "stale").stdout
+    assert "changed since it was cited" in opora("audit", "stale").stdout
 
 
 def test_turns_are_replayed(tmp_path: Path) -> None:
