@@ -181,7 +181,7 @@ def add(
         key=key or f"site_{token_hex(12)}",
         name=_checked_name(name),
         origins=[checked_origin(one) for one in origins],
-        config=(config or SiteConfig(locale=_own_locale())).model_dump(mode="json"),
+        config=_in_own_locale(config or SiteConfig()).model_dump(mode="json"),
         secrets=[_secret()],
         identity_secret=_random_secret() if identified or identity_required else None,
         identity_required=identity_required,
@@ -356,6 +356,11 @@ def _origins() -> frozenset[str]:
             return frozenset(origin for origins in session.scalars(select(SiteRow.origins)) for origin in origins)
 
     return _ORIGINS.get(_cache_key(_ANY), read)
+
+
+def _in_own_locale(config: SiteConfig) -> SiteConfig:
+    """Set the locale to the tenant's, unless the configuration names one."""
+    return config if "locale" in config.model_fields_set else config.model_copy(update={"locale": _own_locale()})
 
 
 def _own_locale() -> Literal["ru", "en"]:

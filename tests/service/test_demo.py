@@ -133,6 +133,12 @@ def test_suggested_questions_are_answered_when_clicked(
     assert len(asked) > 1
 
 
+@pytest.mark.parametrize(("locale", "words"), [("ru", "Чем помочь?"), ("en", "How can we help?")])
+def test_the_help_centre_is_in_the_language_of_its_shop(shop: Server, locale: str, words: str) -> None:
+    page = httpx.get(f"{shop.url}/help/demo-{locale}", headers={"Accept-Language": "ru"})
+    assert words in page.text
+
+
 def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Server, demo: Settings) -> None:
     field, answers = page.locator("textarea"), page.locator('[data-outcome="answered"]')
     move_to(page, page.locator(".launcher"))
