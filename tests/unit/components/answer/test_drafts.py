@@ -2,7 +2,7 @@
 
 from haystack.dataclasses import GeneratedAnswer
 
-from components.answer.drafts import rendered, to_answer, to_draft, with_claims
+from components.answer.drafts import rendered, to_draft, with_claims
 from components.turn import Claim, Draft
 from tests.turns import document, passage
 
@@ -21,10 +21,6 @@ def test_text_is_made_of_the_claims_with_their_marks() -> None:
 def test_a_quotation_has_one_mark_at_its_end() -> None:
     claims = [Claim("Приложите браслет.", (1,)), Claim("Дождитесь огонька.", (1,))]
     assert rendered(claims, grouped=True) == "Приложите браслет. Дождитесь огонька. [1]"
-
-
-def test_a_mark_stands_below_a_block_of_code() -> None:
-    assert rendered([Claim("```\nls\n```", (1,))]) == "```\nls\n```\n[1]"
 
 
 def test_a_lead_in_over_nothing_is_dropped() -> None:
@@ -48,8 +44,3 @@ def test_an_answer_of_another_component_is_cut_at_its_marks() -> None:
         ("Приложите браслет.", (1,)),
         ("Ключ не нужен.", ()),
     ]
-
-
-def test_a_draft_survives_the_way_through_an_answer() -> None:
-    draft = with_claims(Draft("", (), (), missing=("ключ",)), [Claim("Ключ не нужен.", (1,))], {1: SOURCE})
-    assert to_draft(to_answer(draft, "question")) is draft

@@ -1,7 +1,6 @@
 """Quotations: the answering section from its start, with whole lists, and without forbidden content."""
 
 import pytest
-from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,27 +65,9 @@ def test_a_rejected_approach_is_left_out_and_named() -> None:
     assert draft.withheld == (approach,)
 
 
-def test_the_next_document_is_quoted_if_nothing_of_the_first_may_be() -> None:
-    approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
-    assert (
-        quoted("шумит", "Стучать по корпусу.", "Проверьте ножки.", rejected=[approach]).text == "Проверьте ножки. [1]"
-    )
-
-
-def test_without_documents_there_are_no_claims() -> None:
-    assert quoted("что-нибудь").claims == ()
-
-
 @given(st.lists(texts, min_size=1, max_size=4).map("\n\n".join), texts)
 def test_every_claim_is_a_quotation(text: str, query: str) -> None:
     draft = quoted(query, text)
     for claim in draft.claims:
         assert claim.text in text
         assert any(is_quoted(claim.text, one.passage) for one in draft.citations) or not claim.text.strip(".,!? ")
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("answer", ExtractiveAnswerer(limit=900))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.to_dict()["components"]["answer"]["init_parameters"] == {"limit": 900}

@@ -5,15 +5,12 @@ from threading import Event, Lock
 from typing import Any
 
 import pytest
-from haystack import Pipeline
-from haystack.components.generators.chat.mock import MockChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from components.answer.drafts import to_draft
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.generative import GenerativeAnswerer
 from components.faults import collect_degraded
-from components.models.chat import ChatModels
 from components.turn import Draft, Exchange, RejectedApproach
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
@@ -60,12 +57,6 @@ def test_marks_in_a_sentence_and_citations_to_nowhere_are_dropped() -> None:
     assert [(claim.text, claim.citations) for claim in draft.claims] == [("Вода не сливается.", (1,))]
 
 
-def test_a_step_may_be_the_same_in_two_lists() -> None:
-    step = ("1. Откройте кабинет.", [1])
-    draft, _ = answered(form(("Карта:", []), step, ("Счёт:", []), step))
-    assert draft.text == "Карта:\n1. Откройте кабинет. [1]\n\nСчёт:\n1. Откройте кабинет. [1]"
-
-
 def test_a_partial_answer_names_what_is_missing() -> None:
     draft, _ = answered(form(("Вода не сливается.", [1]), covers="partially", missing=["цена ремонта."]))
     assert draft.missing == ("цена ремонта",)
@@ -101,10 +92,6 @@ def test_the_section_is_quoted_if_no_model_answers() -> None:
     assert draft.quoted
     assert "Очистите сливной фильтр." in draft.text
     assert list(noted) == ["answer"]
-
-
-def test_without_a_model_and_a_quotation_there_is_no_answer() -> None:
-    assert answered(DOWN)[0].claims == ()
 
 
 WRONG, RIGHT = form(("Фильтр чистят раз в 6 месяцев.", [1])), form(("Фильтр чистят раз в 24 месяца.", [1]))
@@ -150,18 +137,3 @@ def test_the_draft_that_most_others_bear_out_is_kept(replies: list[Reply], kept:
     assert bool(draft.claims) == bool(kept)
     assert models.asked == ["answer"] * len(replies)
     assert list(noted) == (["agreement"] if DOWN in replies else [])
-
-
-def test_without_any_draft_the_section_is_quoted() -> None:
-    answerer = GenerativeAnswerer(ScriptedModels(answer=DOWN), ExtractiveAnswerer(), samples=3)
-    answers = answerer.run(question=QUESTION, query=QUESTION, documents=[DOCUMENT])["answers"]
-    assert to_draft(answers[0]).quoted
-    with pytest.raises(ValueError, match="samples"):
-        GenerativeAnswerer(ScriptedModels(), samples=6)
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("answer", GenerativeAnswerer(ChatModels(MockChatGenerator()), ExtractiveAnswerer(900)))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
-    assert again.dumps() == pipeline.dumps()

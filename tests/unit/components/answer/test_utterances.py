@@ -49,21 +49,9 @@ def test_chunk_boundaries_change_nothing(places: list[int]) -> None:
     assert cut(pieces) == cut([REPLY])
 
 
-@given(st.text(alphabet="аБ .\n[]12,:-`*", max_size=80))
-def test_cutting_any_text_adds_no_word(text: str) -> None:
-    for one in cut(list(text)):
-        for sentence in one.sentences:
-            assert "".join(sentence.split()) in "".join(text.split()) or "[" in text
-
-
 @pytest.mark.parametrize("text", ["", "Вот что:", "[1]", " [1] [2] "])
 def test_a_dangling_introduction_or_empty_line_is_no_utterance(text: str) -> None:
     assert cut([text]) == []
-
-
-@pytest.mark.parametrize("text", ["Ничего не подтверждено.", "Вот что: \nЕщё строка"])
-def test_a_line_without_marks_is_an_utterance_without_marks(text: str) -> None:
-    assert [one.marks for one in cut([text])] == [()] * len(text.splitlines())
 
 
 def test_a_sentence_is_passed_on_as_soon_as_the_next_one_begins() -> None:

@@ -90,13 +90,6 @@ def test_the_snippet_of_merged_sections_is_of_the_one_that_fits(heading: str, pa
     )
 
 
-def test_a_long_section_is_shown_around_its_best_sentences() -> None:
-    steps = [f"{number}. Сделайте шаг номер {number} из этой длинной инструкции." for number in range(1, 13)]
-    (article,) = offered(turn("где печать", passage("\n".join([*steps, "13. Поставьте печать на бланк."]))), c1=0.5)
-    assert article.snippet.endswith("Поставьте печать на бланк.")
-    assert 150 < len(article.snippet) <= 240
-
-
 def test_a_rejected_approach_is_never_the_snippet() -> None:
     question_turn = turn("оплатить хранение картой", FEES)
     rejected = RejectedApproach("r", "Оплатить хранение картой", "", "2026-01-01")

@@ -65,38 +65,11 @@ def test_a_conflict_between_sentences_that_are_not_stated_is_not_mentioned() -> 
     assert list(source_notices(draft, given_turn)) == []
 
 
-def test_the_side_that_is_not_stated_is_cited() -> None:
-    given_turn = beside(conflicts=(CONFLICT,))
-    assert with_context_citations(quoting(OLD), given_turn).citations[1].passage is NEW
-
-
 def test_a_side_stated_in_other_words_is_contradicted() -> None:
     draft = quoting(NEW)
     written = replace(draft, claims=(Claim("Да, вернуть товар можно за 30 дней.", (1,)),))
     cited = with_context_citations(written, beside(conflicts=(CONFLICT,))).citations
     assert [one.passage.doc_id for one in cited] == ["new.md", "old.md"]
-
-
-def test_each_document_is_added_once_up_to_a_limit() -> None:
-    others = tuple(replace(OLD, chunk_id=f"o{n}", doc_id=f"o{n}.md") for n in range(5))
-    conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(one, (0, 25))) for one in others)
-    far = replace(OLD, chunk_id="far", doc_id="far.md")
-    linked = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
-    related = (Related(far, "related_to", 1.0, "uncited.md", "far.md"), *linked)
-    base_turn = turn("За сколько?", NEW, *others)
-    given_turn = replace(
-        base_turn, evidence=replace(base_turn.evidence, conflicts=(conflicts[0], *conflicts), related=related)
-    )
-    origins = [
-        (one.passage.doc_id, one.origin) for one in with_context_citations(quoting(NEW), given_turn).citations[1:]
-    ]
-    assert origins == [
-        ("o0.md", "conflicting"),
-        ("o1.md", "conflicting"),
-        ("o2.md", "related"),
-        ("o3.md", "related"),
-        ("o4.md", "related"),
-    ]
 
 
 @pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
@@ -114,13 +87,6 @@ def test_an_outdated_source_names_its_successor() -> None:
     assert "«Новые правила» от 01.02.2026" in notice
 
 
-def test_an_outdated_contradiction_is_announced_as_outdated() -> None:
-    archived = Statement(replace(OLD, status="archived"), CONFLICT.other.span)
-    given_turn = beside(conflicts=(replace(CONFLICT, other=archived),))
-    (notice,) = source_notices(with_context_citations(quoting(NEW), given_turn), given_turn)
-    assert "уже не действует" in notice
-
-
 def test_a_rejected_approach_is_announced_when_omitted_or_asked_about() -> None:
     given_turn = beside(rejected=(RESET,))
     expected = "Способ «Сбросить плату кнопкой питания» отклонён 05.05.2025. Причина: стирается калибровка."
@@ -131,8 +97,3 @@ def test_a_rejected_approach_is_announced_when_omitted_or_asked_about() -> None:
     plain = replace(RESET, reason="")
     (notice,) = rejections(replace(quoting(NEW), withheld=(plain,)), given_turn)
     assert notice.endswith("пользоваться им не следует.")
-
-
-def test_a_document_without_a_title_is_named_by_its_id() -> None:
-    (notice,) = source_notices(quoting(replace(OLD, title="", status="archived")), beside())
-    assert "«old.md»" in notice

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.answer.drafts import to_answer
-from components.decide.answer_guard import AnswerRules
 from components.decide.outcome import OutcomeComposer
 from components.faults import collect_degraded, degraded
 from components.language.texts import LOCALES, text
@@ -29,7 +28,7 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.intent import CALLBACK, PLEA, SMALL_TALK, Reading
+from components.understand.intent import CALLBACK, PLEA, Reading
 from tenants.accounts import policy
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.accounts.policy import Policy
@@ -127,20 +126,6 @@ def test_each_situation_without_a_draft_has_its_outcome(
     assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in documents]
 
 
-@pytest.mark.parametrize(("documents", "count"), [((SOURCE,), "one"), ((SOURCE, OTHER), "some")])
-@pytest.mark.parametrize(("score", "likely"), [(0.4, "likely_"), (0.2, "likely_"), (0.14, ""), (0.06, "far_")])
-def test_the_reply_points_to_an_article_that_probably_answers(
-    documents: tuple[Document, ...], count: str, score: float, likely: str
-) -> None:
-    assert composed(documents=near(score, *documents)).reply.text == text(f"outcomes.articles.{likely}{count}", "ru")
-
-
-def test_sections_for_another_reading_are_offered() -> None:
-    after = composed(documents=near(0.2, SOURCE), in_context=[replace(OTHER, meta={**OTHER.meta, "relevance": 0.3})])
-    assert [one.passage.chunk_id for one in after.reply.articles] == [SOURCE.id, OTHER.id]
-    assert [one.chunk_id for one in after.evidence.passages] == [SOURCE.id]
-
-
 def test_failed_gates_make_a_full_answer_a_partial_one() -> None:
     verdict = Verdict("auto", ("quality",), (Gate("quality", False, 40, 60),))
     answers = [to_answer(GOOD, "гарантия")]
@@ -171,12 +156,6 @@ def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
     assert composed(drafted=GOOD).reply.notice is None
     notice = composed(drafted=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
     assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, обратитесь к сотруднику."
-
-
-def test_a_truncated_list_is_announced() -> None:
-    assert composed(drafted=replace(GOOD, truncated=True)).reply.notice == (
-        "Показана часть раздела, остальное — в источнике."
-    )
 
 
 def test_only_shown_answers_have_suggestions() -> None:
@@ -302,14 +281,6 @@ def test_a_fixed_intent_is_worded_in_both_languages(
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_each_kind_of_small_talk_has_its_reply(locale: str) -> None:
-    replies = {
-        composed("?", fixed=Reading("chitchat", 1.0, kind=kind), locale=locale).reply.text for kind in SMALL_TALK
-    }
-    assert len(replies) == len(SMALL_TALK)
-
-
-@pytest.mark.parametrize("locale", LOCALES)
 def test_a_plea_is_asked_back_without_options(locale: str) -> None:
     after = composed("помогите", fixed=Reading("answerable", 1.0, kind=PLEA), locale=locale)
     assert (after.outcome, after.reason, after.reply.clarification, after.reply.articles) == ("clarify", None, None, ())
@@ -327,11 +298,6 @@ def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
     refused = composed("?", near(0.05, SOURCE), doubt=doubt, refused=Verdict("human"))
     assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
     assert composed("?", near(0.34, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "low_confidence"
-
-
-def test_a_blocked_question_is_blocked() -> None:
-    after = composed("?", blocked="override")
-    assert (after.outcome, after.reason) == ("blocked", "blocked_by_guardrails")
 
 
 drafts = st.builds(
@@ -375,20 +341,3 @@ def test_every_turn_gets_one_outcome_and_a_text(
     assert (after.reply.handoff is not None) == (after.outcome in {"human_followup", "high_stakes"})
     assert (after.reply.clarification is not None) == (after.outcome == "clarify")
     assert after.outcome in WITH_ARTICLES or not after.reply.articles
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("outcome", OutcomeComposer(0.1, 0.2, 0.1, 0.2, 0.4, 3, 2))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["outcome"]["init_parameters"] == {
-        "articles_from": 0.1,
-        "weak_from": 0.2,
-        "near_from": 0.1,
-        "likely_from": 0.2,
-        "clarify_from": 0.4,
-        "clarify_words": 3,
-        "options": 2,
-        "guard": AnswerRules().to_dict(),
-    }

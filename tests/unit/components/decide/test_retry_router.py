@@ -4,11 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from haystack import Pipeline
 
 from components.answer.drafts import to_answer, to_draft
 from components.decide.retry_router import RetryRouter
-from components.turn import Draft, Gate, Quality, SelfEvaluation
+from components.turn import Draft, Gate, SelfEvaluation
 from tests.turns import EVALUATED, draft
 
 CHECKED = replace(draft("Гарантия два года."), factuality_status="checked", factuality=100.0)
@@ -88,23 +87,3 @@ def test_a_verified_part_is_kept_if_nobody_could_verify_the_later_pass() -> None
 
 def test_drafts_that_disagree_fail_a_gate() -> None:
     assert "agreement" in routed(replace(CHECKED, agreement=0.2), attempt=2)["verdict"].reasons
-
-
-@pytest.mark.parametrize(("quality", "passes"), [("quick", 1), ("balanced", 2), ("thorough", 4)])
-def test_the_budget_depends_on_the_quality(quality: Quality, passes: int) -> None:
-    retried = [
-        attempt for attempt in range(1, 6) if "retry" in routed(evaluation=PARTLY, attempt=attempt, quality=quality)
-    ]
-    assert len(retried) == passes - 1
-
-
-def test_an_unknown_quality_is_refused() -> None:
-    with pytest.raises(ValueError, match="quik"):
-        RetryRouter(passes={"quik": 1})  # type: ignore[dict-item]
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("route", RetryRouter(quality_threshold=70, passes={"thorough": 6}))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.embed import dense
-from components.embed.dense import EmbeddingFailed, embed_passages, embed_question, passage_text, settings_of
+from components.embed.dense import EmbeddingFailed, embed_passages, embed_question, settings_of
 from components.embed.fast import FastEmbedder
 from components.embed.protocol import Embedder
 from components.embed.stock import StockEmbedder
@@ -63,12 +63,6 @@ def test_meaning_outweighs_shared_words(
     assert (cosine(tiny.question(f"Где {word}?"), vector) > 0.9) == (group == other)
 
 
-def test_a_model_is_loaded_once_for_all_that_name_it(tiny: FastEmbedder, models: Path) -> None:
-    again = FastEmbedder(ENCODER, DIMENSIONS, question_prefix="q: ", file=FILE, cache_dir=str(models), threads=1)
-    assert again._loaded() is tiny._loaded()
-    assert again.space != tiny.space
-
-
 def test_questions_and_passages_have_their_own_prefix(models: Path) -> None:
     def embedder(question: str = "", passage: str = "") -> FastEmbedder:
         return FastEmbedder(ENCODER, DIMENSIONS, question, passage, FILE, cache_dir=str(models), threads=1)
@@ -98,11 +92,6 @@ def test_the_embedder_that_was_stored_encodes_the_question(tiny: FastEmbedder) -
     assert embed_passages([], settings) == []
 
 
-def test_a_haystack_embedder_serves_too() -> None:
-    settings = settings_of(StockEmbedder(MockDocumentEmbedder(dimension=4), MockTextEmbedder(dimension=4), "mock", 4))
-    assert embed_passages(["вопрос"], settings) == [embed_question("вопрос", settings)]
-
-
 def stock(passages: list[float], question: list[float], dimensions: int = 2) -> DenseSettings:
     return settings_of(StockEmbedder(MockDocumentEmbedder(passages), MockTextEmbedder(question), "mock", dimensions))
 
@@ -119,40 +108,12 @@ def test_vectors_that_no_index_could_hold_are_a_failure(vector: list[float]) -> 
             embed_question("a", stock(vector, vector))
 
 
-def test_a_missing_vector_is_a_failure() -> None:
-    with pytest.raises(ValueError, match="vectors for 2 texts"):
-        dense._checked([[1.0, 0.0]], 2, stock([1.0, 0.0], [1.0, 0.0]))
-
-
 def test_missing_files_are_a_failure_that_the_log_explains(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     missing = settings_of(FastEmbedder("nobody/has-it", 8, file=FILE, cache_dir=str(tmp_path)))
     with caplog.at_level(logging.ERROR, "opora"), pytest.raises(EmbeddingFailed):
         embed_passages(["секретный документ"], missing)
     assert f"nobody/has-it cannot be loaded: its files are missing or damaged in {tmp_path}" in caplog.text
     assert "секретный" not in caplog.text
-
-
-def test_a_repeatedly_failing_embedder_is_skipped_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    wrong, right = stock([1.0], [1.0]), stock([1.0, 0.0], [1.0, 0.0])
-    dense._upstream(wrong.space).breaker.clock = lambda: now
-    requests: list[str] = []
-    embedder = dense._embedder
-
-    def logged(json_form: str) -> Embedder:
-        requests.append(json_form)
-        return embedder(json_form)
-
-    monkeypatch.setattr(dense, "_embedder", logged)
-    for number in range(dense.FAILURES + 2):
-        with pytest.raises(EmbeddingFailed):
-            embed_question(f"вопрос {number}", wrong)
-    assert len(requests) == dense.FAILURES
-    with pytest.raises(EmbeddingFailed):
-        embed_question("вопрос", right)
-    now = dense.PAUSE_SECONDS + 1
-    assert embed_question("вопрос", right) == [1.0, 0.0]
-    assert len(requests) == dense.FAILURES + 1
 
 
 def test_a_question_is_embedded_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,11 +127,6 @@ def test_only_our_modules_and_haystacks_are_loaded_from_an_index() -> None:
     settings = DenseSettings(space="x", dimensions=2, embedder={"type": "os.path.join", "init_parameters": {}})
     with pytest.raises(EmbeddingFailed):
         embed_passages(["a"], settings)
-
-
-def test_title_and_heading_come_first() -> None:
-    assert passage_text("Возврат", "Сроки", "14 дней.") == "Возврат. Сроки\n14 дней."
-    assert passage_text("", "", "14 дней.") == "14 дней."
 
 
 def test_no_secret_is_kept_with_the_index(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,10 +112,6 @@ def test_missing_converter_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_converter_is_a_program_of_the_package() -> None:
-    assert (ROOT / CONVERTER.replace(".", "/") / "__main__.py").is_file()
-
-
 REAL = Path(os.environ.get("OPORA_TEST_MODELS", ROOT / ".opora" / "models"))
 
 

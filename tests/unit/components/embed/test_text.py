@@ -32,10 +32,6 @@ def test_a_question_is_encoded_as_the_index() -> None:
     assert set(chosen.indices) == encode_query("Вернуть товар", other).keys()
 
 
-def test_a_question_without_content_words_is_empty() -> None:
-    assert SparseTextEmbedder().run("и как?")["sparse_embedding"].indices == []
-
-
 def test_a_document_is_encoded_with_its_title_and_heading() -> None:
     given = Document(content="Четырнадцать дней.", meta={"title": "Возврат", "heading": None})
     [embedded] = SparseDocumentEmbedder().run([given])["documents"]

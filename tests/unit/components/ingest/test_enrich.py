@@ -7,7 +7,6 @@ import pytest
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.enrich import ChunkEnricher, language
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Invalid, NoTenant
 from tenants.core.json import Json
 
 
@@ -68,16 +67,6 @@ def test_nested_and_huge_values_are_not_repeated_with_every_chunk() -> None:
     meta = enriched(SourceDocument("d", "", "x", meta={"toc": [{"a": 1}], "tree": {}, "long": "x" * 1001, "n": [1, 2]}))
     assert meta["n"] == [1, 2]
     assert not {"toc", "tree", "long"} & meta.keys()
-
-
-def test_the_pipeline_author_is_checked_too() -> None:
-    with pytest.raises(Invalid, match="metadata_invalid"):
-        ChunkEnricher(priority=101)
-
-
-def test_without_a_tenant_nothing_is_enriched() -> None:
-    with pytest.raises(NoTenant):
-        ChunkEnricher().run(revisions=[Revision(SourceDocument("d", "", "x"), "")])
 
 
 @pytest.mark.parametrize(

@@ -45,14 +45,6 @@ def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
     assert not [text for why, text, _ in pieces if why != "tag" and text in chunks]
 
 
-def test_page_marks_are_not_listed_as_omitted() -> None:
-    assert omitted_in("<!-- page 2 -->\n\nТовар можно вернуть за 14 дней.") == []
-
-
-def test_a_text_without_markup_loses_nothing() -> None:
-    assert omitted_in("Возврат\n=====\n\nВернуть <b>можно</b>.\n", markup="plain") == []
-
-
 @pytest.mark.parametrize("many", [MOST * 3])
 def test_a_list_is_bounded_and_so_is_what_is_read(many: int) -> None:
     text = "\n\n".join(f"Абзац <!-- {number} -->" for number in range(many))

@@ -52,13 +52,6 @@ def mended() -> Findings:
     return result
 
 
-def test_consistent_records_have_no_findings(tenant: Tenant) -> None:
-    assert compare(count=True) == Findings()
-    write_document("a")
-    assert compare(count=True) == Findings(documents=1, chunks=1)
-    assert compare().as_json()["clean"]
-
-
 def test_orphaned_chunks_are_removed(tenant: Tenant) -> None:
     kept_ids = write_document("a")
     (hit,) = open_collection().fetch(kept_ids)
@@ -104,15 +97,6 @@ def test_chunks_that_disagree_with_their_record_are_corrected(tenant: Tenant, na
     # Terms are counted with the title.
     assert result.lexicon_differs == (name == "title")
     assert stored_meta(open_collection().fetch(ids)[0]) == meta
-
-
-def test_a_property_missing_from_a_chunk_is_found(tenant: Tenant) -> None:
-    (chunk_id,) = write_document("a")
-    (hit,) = open_collection().fetch([chunk_id])
-    meta = dict(stored_meta(hit))
-    del meta["url"]
-    open_collection().describe({chunk_id: {**hit.payload, "meta": meta}})
-    assert mended().misdescribed == ("a",)
 
 
 def test_a_wrong_lexicon_is_recounted(tenant: Tenant) -> None:
@@ -192,9 +176,3 @@ def test_removing_a_document_removes_its_chunks_and_words(tenant: Tenant) -> Non
     assert open_collection().count() == 1
     assert replace(lexicon.current(), revision=0) == replace(before, revision=0)
     assert remove_documents(["unknown"]) == 0
-
-
-def test_writing_nothing_opens_nothing(tenant: Tenant) -> None:
-    assert ChunkWriter().run(revisions=[])["written"].added == 0
-    with pytest.raises(Exception, match="collection_missing"):
-        open_collection().upsert([])

@@ -12,7 +12,7 @@ import pytest
 from components.ingest import sandbox
 from components.ingest.formats.parsed import Parsed
 from components.ingest.sandbox import Sandbox
-from tenants.core.errors import CallerError, Invalid, TooLarge, TryAgain
+from tenants.core.errors import CallerError, TooLarge, TryAgain
 
 _REAL = sandbox._PROGRAM
 _PROGRAM = (
@@ -42,17 +42,6 @@ def test_a_real_file_is_read_by_its_format(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(CallerError):
         box.read("a.exe", b"MZ")
     box.close()
-
-
-def test_all_results_of_a_reader_arrive(misbehaving: Sandbox) -> None:
-    read = misbehaving.read("good", "Ответ".encode())
-    assert (read.title, read.text, read.markup, read.flags, read.pages) == (
-        "title",
-        "Ответ",
-        "plain",
-        ("hidden_text",),
-        3,
-    )
 
 
 def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
@@ -88,16 +77,6 @@ def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
 def test_every_failure_is_a_typed_error_and_reading_continues(misbehaving: Sandbox, name: str, expected: str) -> None:
     assert code(misbehaving, name) == expected
     assert misbehaving.read("good", b"next").text == "next"
-
-
-def test_an_unknown_kind_of_error_becomes_a_caller_error(misbehaving: Sandbox) -> None:
-    with pytest.raises(Invalid) as refused:
-        misbehaving.read('say:{"error": {"kind": "SystemExit", "code": "odd", "params": {}}}', b"")
-    assert refused.value.code == "odd"
-
-
-def test_unencodable_text_is_repaired(misbehaving: Sandbox) -> None:
-    assert misbehaving.read("half", b"").text == "a?b"
 
 
 def test_the_log_names_where_a_reader_failed_without_file_content(

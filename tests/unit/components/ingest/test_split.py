@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.markdown import markdown_blocks
-from components.ingest.pack import is_code_entry
 from components.ingest.split import DocumentSplitter
 from components.ingest.tokens import count_tokens
 from components.language.normalise import clean
@@ -120,20 +119,10 @@ def test_chunks_close_at_paragraphs_and_overlap_in_whole_sentences() -> None:
         assert before.text.endswith("сантиметров.")
 
 
-def test_a_paragraph_over_the_limit_is_cut_at_sentences() -> None:
-    for chunk in split(paragraph(60)):
-        assert chunk.text.endswith(".")
-        assert re.match(r"Шаг \d+\.|Проверьте", chunk.text)
-
-
 def test_headings_form_the_path_and_stay_out_of_the_text() -> None:
     text = "\n\n".join(f"{heading}\n\n{paragraph(5)}" for heading in ("# Статья", "## Слив", "### Фильтр", "## Отжим"))
     assert [chunk.heading for chunk in split(text)] == ["", "Слив", "Слив › Фильтр", "Отжим"]
     assert not any("Фильтр" in chunk.text for chunk in split(text))
-
-
-def test_a_first_heading_that_differs_from_the_title_is_kept() -> None:
-    assert split(f"# Другое\n\n{paragraph(5)}")[0].heading == "Другое"
 
 
 def test_fragments_are_merged_and_keep_their_headings_as_text() -> None:
@@ -150,30 +139,12 @@ def test_an_introduction_goes_to_the_section_below_it() -> None:
     assert chunks[1].text.startswith("Коротко.\n\n### Скорость\n\nШаг 0.")
 
 
-def test_a_heading_without_text_is_not_lost() -> None:
-    assert "Приложения" in split(f"{paragraph(5)}\n\n## Приложения")[0].text
-
-
 def test_small_sections_of_codes_are_never_merged() -> None:
     chunks = split("## E10 — вода не поступает\n\nОткройте кран.\n\n## E20 — не сливается\n\nПромойте фильтр.")
     assert [(chunk.heading, chunk.text) for chunk in chunks] == [
         ("E10 — вода не поступает", "Откройте кран."),
         ("E20 — не сливается", "Промойте фильтр."),
     ]
-
-
-@pytest.mark.parametrize(
-    "entry", ["E20 — слив", "Ошибка E20: слив", "«Е20» - слив", "Код ошибки F 05 — дверь", "e-20: слив"]
-)
-def test_code_entries(entry: str) -> None:
-    assert is_code_entry(entry)
-
-
-@pytest.mark.parametrize(
-    "text", ["Если на экране E20, слейте воду", "Шаг 5: слив", "Важно: E20", "2024 — год", "Слив — шаг"]
-)
-def test_not_code_entries(text: str) -> None:
-    assert not is_code_entry(text)
 
 
 @given(st.integers(0, 200), st.integers(1, 9))
@@ -184,12 +155,6 @@ def test_a_code_entry_is_never_cut(before: int, sentences: int) -> None:
     texts = [chunk.text for chunk in split(text)]
     assert len(entries) == 3
     assert all(any(one in chunk for chunk in texts) for one in entries)
-
-
-def test_a_code_entry_keeps_its_list_of_steps() -> None:
-    steps = "\n".join(f"{at}. {SENTENCE}" for at in range(1, 9))
-    texts = [chunk.text for chunk in split(f"{paragraph(6)}\n\n**E20 — вода не сливается.**\n\n{steps}")]
-    assert any("E20" in text and "8. " in text for text in texts)
 
 
 def test_a_code_entry_over_the_limit_repeats_its_code() -> None:
@@ -286,18 +251,3 @@ def test_impossible_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
 )
 def test_hostile_markup_is_cut_in_time(hostile: str) -> None:
     assert all(count_tokens(chunk.text) <= 500 for chunk in split(hostile))
-
-
-def test_a_chunk_knows_its_section() -> None:
-    chunks = split(f"# Слив\n\n{paragraph(40)}\n\n{paragraph(40, 40)}\n\n# Фильтр\n\n{paragraph(12)}")
-    spans = [chunk.meta["section_chunks"] for chunk in chunks]
-    last = len(chunks) - 1
-    assert spans == [[0, last - 1]] * last + [[last, last]]
-    assert {chunk.heading for chunk in chunks[:last]} == {"Слив"}
-
-
-def test_heading_without_text_separates_procedures_that_are_read_together() -> None:
-    steps = "\n".join(f"1. {paragraph(6)}" for _ in range(2))
-    chunks = split(f"# Слив\n\n{steps}\n\n##\n\n{steps}\n\n# Фильтр\n\n{paragraph(6)}")
-    assert [chunk.text[:2] for chunk in chunks if chunk.heading == "Слив"] == ["1.", "1."]
-    assert [chunk.meta["section_chunks"] for chunk in chunks] == [[0, 1], [0, 1], [2, 2]]

@@ -3,7 +3,6 @@
 from typing import Any, get_args
 
 import pytest
-from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,10 +60,3 @@ def test_exactly_one_route_and_never_beyond_the_budget(
     if socket == "retry":
         assert attempt < PASSES[quality]
         assert grew
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("evaluate", RetrievalEvaluator(0.5, worth_retrying=0.2, passes={"quick": 2}))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.dumps() == pipeline.dumps()

@@ -3,13 +3,11 @@
 from typing import Any
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.components.generators.chat.mock import MockChatGenerator
+from haystack import Document
 
 from components.faults import collect_degraded
 from components.judge.grader import DocGrader
-from components.judge.llm import Grades, LlmJudge
-from components.models.chat import ChatModels
+from components.judge.llm import Grades
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 from tests.turns import FixedJudge, document
@@ -86,11 +84,3 @@ def test_a_pass_grows_only_by_accepted_documents_that_are_new() -> None:
     assert graded(ranked_by(0.9), seen=ranked_by(0.9))["grew"] is False
     assert graded(ranked_by(0.9, 0.8), seen=ranked_by(0.9))["grew"] is True
     assert graded(ranked_by(0.9, 0.1), seen=ranked_by(0.9))["grew"] is False
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    judge = LlmJudge(ChatModels(MockChatGenerator()))
-    pipeline.add_component("grade", DocGrader(0.3, depth=5, judge=judge, model_for=["balanced"]))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
-    assert again.dumps() == pipeline.dumps()

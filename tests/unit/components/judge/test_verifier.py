@@ -2,14 +2,9 @@
 
 from dataclasses import replace
 
-from haystack import Pipeline
-from haystack.components.generators.chat.mock import MockChatGenerator
-
 from components.answer.drafts import to_answer, to_draft, with_claims
 from components.faults import collect_degraded
-from components.judge.llm import LlmJudge
 from components.judge.verifier import FactVerifier
-from components.models.chat import ChatModels
 from components.turn import Claim, Draft, RejectedApproach
 from tests.turns import FixedJudge, answer, document, passage
 
@@ -108,10 +103,3 @@ def test_a_draft_without_claims_is_not_checked() -> None:
     draft = replace(Draft("", (), ()), options=("Волна",))
     checked = to_draft(FactVerifier().run(answers=[to_answer(draft, "")])["answers"][0])
     assert (checked.factuality_status, checked.options) == ("no_claims", ("Волна",))
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("verify", FactVerifier(LlmJudge(ChatModels(MockChatGenerator())), max_claims=5))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
-    assert again.dumps() == pipeline.dumps()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.language.encoder import encode_passage, encode_query
+from components.language.encoder import encode_query
 from components.language.encoder_settings import PARTS, STANDARD, EncoderSettings, PartSettings, settings_from
 
 fields = st.lists(st.sampled_from(["title", "heading", "text"]), min_size=1, unique=True)
@@ -31,11 +31,6 @@ def test_stored_settings_are_read_back_and_distinguished(one: EncoderSettings, o
 def test_the_stored_form_is_stable() -> None:
     """Another digest makes every index due for a rebuild, so it must come from another encoding alone."""
     assert STANDARD.digest == "d38d9afacee7"
-
-
-def test_missing_settings_are_the_standard_and_parsing_is_cached() -> None:
-    assert settings_from("") is STANDARD
-    assert settings_from(STANDARD.json_form) is settings_from(STANDARD.json_form)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +61,3 @@ def test_settings_of_three_vectors_are_read_and_differ_from_every_new_ones() -> 
     assert former != EncoderSettings(gram_sizes=(3,), dense=former.dense)
     stem = crc32("слив".encode())
     assert encode_query("слив", former)[stem] == 1.0
-
-
-def test_the_settings_determine_the_vector() -> None:
-    passage = ("Возврат", "Сроки", "Четырнадцать дней")
-    two = STANDARD.model_copy(update={"gram_sizes": (2,)})
-    stems_alone = encode_passage(*passage, two).keys() & encode_passage(*passage, STANDARD).keys()
-    assert 0 < len(stems_alone) <= 6
-    assert encode_query("возврат", two).keys() <= encode_passage(*passage, two).keys()
-    flat = STANDARD.model_copy(update={"k1": 0.0})
-    assert set(encode_passage("", "", "слив слив насос", flat).values()) == {1.0, 0.2}
-    only_text = PartSettings(fields=("text",), average_length=140)
-    narrow = EncoderSettings(parts=dict.fromkeys(PARTS, only_text))
-    assert encode_passage(*passage, narrow).keys() == encode_query("четырнадцать дней", narrow).keys()

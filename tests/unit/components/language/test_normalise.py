@@ -8,11 +8,6 @@ from tests.generated import texts
 
 
 @given(texts)
-def test_cleaning_twice_is_cleaning_once(text: str) -> None:
-    assert clean(clean(text)) == clean(text)
-
-
-@given(texts)
 def test_clean_text_is_composed_and_holds_nothing_invisible(text: str) -> None:
     cleaned = clean(text)
     assert unicodedata.is_normalized("NFC", cleaned)
@@ -23,11 +18,6 @@ def test_clean_text_is_composed_and_holds_nothing_invisible(text: str) -> None:
 @given(texts)
 def test_folding_keeps_every_offset(text: str) -> None:
     assert len(fold(text)) == len(text)
-
-
-@given(texts)
-def test_folding_twice_is_folding_once(text: str) -> None:
-    assert fold(fold(text)) == fold(text)
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,6 @@ def test_other_numbers_are_not_masked(text: str) -> None:
     assert mask(text) == text
 
 
-@given(st.text())
-def test_masking_twice_is_masking_once(text: str) -> None:
-    assert mask(mask(text)) == mask(text)
-
-
 @given(st.from_regex(r"\A[a-z]{1,10}@[a-z]{1,10}\.(ru|com)\Z"), st.text("абв где\n", max_size=20))
 def test_an_email_address_is_found_anywhere(address: str, around: str) -> None:
     assert address not in mask(f"{around} {address} {around}")

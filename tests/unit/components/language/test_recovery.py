@@ -15,13 +15,11 @@ from components.language.recovery import (
     recover,
     spelling,
     transliterations,
-    unknown_words,
     vocabulary_of,
 )
 from components.language.words import one_script, stems, words
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
 from settings import ROOT
-from tests.generated import texts
 
 _DEMO = ROOT / "evaluation" / "demo"
 _NAMES = [
@@ -219,24 +217,10 @@ def test_typing_errors_in_known_words_are_corrected() -> None:
     assert repaired >= 0.85 * broken
 
 
-@given(texts)
-def test_a_repair_changes_the_text_and_needs_an_unknown_word(text: str) -> None:
-    recovered = recover(text, _MANUAL)
-    assert recovered is None or recovered.text != text
-    if not unknown_words(text, _MANUAL):
-        assert recovered is None
-
-
 @given(st.lists(st.sampled_from(sorted(_RUSSIAN.words)), min_size=1, max_size=8).map(" ".join))
 def test_words_of_the_knowledge_base_are_never_touched(text: str) -> None:
     assert recover(text, _RUSSIAN) is None
     assert spelling(text, _RUSSIAN) is None
-
-
-@given(texts)
-def test_a_layout_repair_keeps_every_offset(text: str) -> None:
-    repaired = layout(text, _MANUAL)
-    assert repaired is None or len(repaired) == len(text)
 
 
 @pytest.mark.parametrize(
@@ -252,41 +236,11 @@ def test_an_empty_knowledge_base_corrects_nothing_but_knows_the_layout() -> None
     assert recover("rfr dthyenm ltymub", empty) == Recovered("layout", "как вернуть деньги")
 
 
-def test_a_vocabulary_is_prepared_once_for_the_same_words() -> None:
-    counts, others = {"слив": 1}, {"слив": 1}
-    assert vocabulary_of(counts) is vocabulary_of(counts)
-    assert vocabulary_of(counts) is not vocabulary_of(others)
-
-
 def test_a_code_is_known_in_either_alphabet() -> None:
     known = Vocabulary({"е20": 1})
     assert known.holds("E20")
     assert known.holds("Е20")
     assert not known.holds("E25")
-
-
-def _restricted_distance(one: str, other: str) -> int:
-    rows = {(-1, -1): len(one) + len(other)}
-    for i in range(len(one) + 1):
-        rows[i, 0] = i
-    for j in range(len(other) + 1):
-        rows[0, j] = j
-    for i in range(1, len(one) + 1):
-        for j in range(1, len(other) + 1):
-            same = one[i - 1] == other[j - 1]
-            rows[i, j] = min(rows[i - 1, j] + 1, rows[i, j - 1] + 1, rows[i - 1, j - 1] + (not same))
-            if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
-                rows[i, j] = min(rows[i, j], rows[i - 2, j - 2] + 1)
-    return rows[len(one), len(other)]
-
-
-_SHORT = st.text("абвxé", min_size=1, max_size=6)
-
-
-@given(st.lists(_SHORT, max_size=12, unique=True), _SHORT, st.sampled_from([1, 2]))
-def test_the_index_of_near_words_is_complete(known: list[str], word: str, errors: int) -> None:
-    expected = {w: d for w in known if (d := _restricted_distance(word, w)) <= errors}
-    assert dict(Vocabulary(dict.fromkeys(known, 1)).near(word, errors)) == expected
 
 
 @pytest.mark.parametrize(

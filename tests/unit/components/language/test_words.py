@@ -16,12 +16,6 @@ def test_words_are_in_order_and_quote_the_text(text: str) -> None:
         end = word.end
 
 
-@given(texts)
-def test_every_letter_and_digit_is_part_of_a_word(text: str) -> None:
-    covered = {i for word in words(text) for i in range(word.start, word.end)}
-    assert all(i in covered for i, char in enumerate(text) if char.isalnum())
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -1,8 +1,6 @@
 """The calls of a turn share its deadline and its cancellation across threads."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from threading import Event
 from time import monotonic
 
@@ -30,10 +28,3 @@ def test_a_nested_block_inherits_bounds_and_collects_its_own_calls() -> None:
             assert within.fence != around.fence
         assert (len(within.finished), len(around.finished)) == (1, 0)
         assert current() is around
-
-
-def test_calls_from_several_threads_are_all_recorded() -> None:
-    with collect_calls() as calls, ThreadPoolExecutor(4) as pool:
-        for step in range(50):
-            pool.submit(copy_context().run, lambda step=step: current().add(call(str(step))))
-    assert sorted(int(one.step) for one in calls.finished) == list(range(50))

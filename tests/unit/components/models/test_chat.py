@@ -12,7 +12,6 @@ from time import monotonic
 
 import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
@@ -21,7 +20,6 @@ from components.models.calls import Calls, Tier, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator
-from components.nested import from_description
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
@@ -260,15 +258,6 @@ def test_a_turn_without_time_left_calls_no_model(make: Make, simulator: Simulato
     assert ask(ChatModels(make()))
 
 
-def test_a_call_takes_no_longer_than_the_turn_has_left(make: Make, simulator: Simulator) -> None:
-    simulator.set_knobs(Knobs(faults=(Fault(kind="hang"),)))
-    started = monotonic()
-    with collect_calls(deadline=started + SHORT) as calls, pytest.raises(ModelFailed):
-        ask(ChatModels(make(), make("simulated-strong"), timeout=30))
-    assert outcomes(calls) == ["timeout"]
-    assert monotonic() - started < 10
-
-
 @pytest.mark.usefixtures("acme", "simulator")
 def test_calls_cost_what_their_tokens_do_until_the_day_s_money_is_spent(make: Make) -> None:
     models = ChatModels(make(), prices={"simulated": [1_000.0, 2_000.0]})
@@ -296,12 +285,3 @@ def test_a_sum_that_cannot_be_counted_costs_no_answer(make: Make, monkeypatch: p
     monkeypatch.setattr(spending, "is_spent", out_of_order)
     with pytest.raises(ModelFailed, match="too_dear"):
         ask(models)
-
-
-def test_models_survive_serialisation(make: Make) -> None:
-    form = {"response_format": {"type": "json_object", "schema": "{schema}"}}
-    models = ChatModels(
-        make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]}, schema_arguments={"strong": form}
-    )
-    again = from_description(component_to_dict(models, "models"), "models")
-    assert again.to_dict() == models.to_dict()

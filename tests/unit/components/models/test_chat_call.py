@@ -150,16 +150,3 @@ def test_a_model_that_is_still_loading_is_not_blamed() -> None:
         asked(models)
     assert monotonic() - started_at < 5
     assert not models.upstream(models.fast).breaker.is_open
-
-
-def test_a_loaded_model_has_its_usual_time_after_the_first_token() -> None:
-    class Stalling(Loading):
-        def run(self, *arguments: object, **more: object) -> dict[str, list[ChatMessage]]:
-            super().run(*arguments, **more)  # type: ignore[arg-type]
-            Event().wait(20)
-            return {"replies": []}
-
-    models, started_at = ChatModels(Stalling(0.3), timeout=0.2, loading=30), monotonic()
-    with pytest.raises(Interrupted, match="timeout"):
-        asked(models, lambda _: None)
-    assert monotonic() - started_at < 15

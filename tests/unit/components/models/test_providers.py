@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import ollama
 import pytest
-from haystack import Pipeline
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.utils import Secret
@@ -113,14 +112,6 @@ def test_only_streams_of_openai_are_asked_for_their_usage() -> None:
     assert "stream_options" not in called()
 
 
-def test_a_streamed_reply_equals_the_whole_one_without_reasoning() -> None:
-    pieces: list[StreamingChunk] = []
-    (reply,) = reading(LINES).run(QUESTION, streaming_callback=pieces.append)["replies"]
-    assert reply.text == "".join(piece.content for piece in pieces) == "Верните за 14 дней."
-    assert reply.meta["usage"] == {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37}
-    assert is_complete(reply)
-
-
 @pytest.mark.parametrize("reason", ["length", None])
 def test_a_reply_that_was_cut_off_is_not_whole(reason: str | None) -> None:
     (reply,) = reading([*LINES[:3], LINES[3] | {"done_reason": reason}]).run(
@@ -144,10 +135,3 @@ def test_a_stream_that_is_not_ollama_s_has_its_outcome(lines: Sequence[object], 
     with pytest.raises((ollama.ResponseError, ValueError, TypeError, AttributeError)) as raised:
         reading(lines).run(QUESTION, streaming_callback=lambda _: None)
     assert outcome_of(raised.value) == outcome
-
-
-def test_models_are_described_in_yaml() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("chat", OllamaChatGenerator("m", timeout=5, generation_kwargs={"num_ctx": 8192}))
-    yaml_text = pipeline.dumps()
-    assert Pipeline.loads(yaml_text).dumps() == yaml_text

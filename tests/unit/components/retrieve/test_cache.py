@@ -1,8 +1,6 @@
 """Cached searches are reused only for the same query over the same chunks."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from pathlib import Path
 from uuid import NAMESPACE_OID, uuid5
 
@@ -17,7 +15,6 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
 from tenants.index import Collection, Point, open_collection
-from tenants.knowledge import relations
 from tenants.storage import database
 from tests.turns import document
 
@@ -80,13 +77,6 @@ def test_a_search_overtaken_by_a_write_is_not_cached() -> None:
         assert not searched(searches, Shelf(version), "гарантия")
 
 
-def test_the_least_recently_used_entry_is_evicted() -> None:
-    searches, shelf = SearchCache(2), Shelf()
-    for what in ("a", "b", "a", "c"):
-        searched(searches, shelf, what)
-    assert [searched(searches, shelf, what) for what in ("a", "b")] == [True, False]
-
-
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collection]:
     """Anna's collection in the embedded engine."""
@@ -136,31 +126,3 @@ def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: py
     assert "другое" in looked_for(retriever)[0]
     shelf.delete([stored("другое", 1).id])
     assert len(looked_for(retriever)[0]) == 2
-
-
-def test_a_search_sees_everything_written_before_it(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {7: 1.0})
-    retriever, written = TenantRetriever(), 0
-
-    def ask() -> None:
-        least = written
-        assert len(looked_for(retriever)[0]) >= min(least, 20)
-
-    with ThreadPoolExecutor(4) as pool:
-        waiting = []
-        for number in range(15):
-            waiting += [pool.submit(copy_context().run, ask) for _ in range(4)]
-            shelf.upsert([stored(str(number), number)])
-            written += 1
-        for one in waiting:
-            one.result()
-
-
-def test_a_turn_is_cached_only_when_all_its_searches_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.retrieve.retriever.open_collection", lambda: Shelf("1"))
-    monkeypatch.setattr("components.retrieve.retriever.relations.current", lambda: relations.NONE)
-    retriever = TenantRetriever()
-    monkeypatch.setattr(retriever, "_search", lambda *_: FOUND)
-    with acting_as(ANNA):
-        assert not retriever.run(query="гарантия")["cached"]
-        assert retriever.run(query="гарантия")["cached"]

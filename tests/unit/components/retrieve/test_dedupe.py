@@ -49,11 +49,6 @@ def test_an_excerpt_of_a_longer_text_is_no_duplicate() -> None:
     assert left(document(TEN, "a"), document("один два", "b")) == ["a", "b"]
 
 
-@given(st.permutations(TEN.split()))
-def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
-    assert fingerprint(" ".join(words)) == fingerprint(TEN)
-
-
 def test_passages_of_one_document_are_limited() -> None:
     similar = [document(f"Текст номер {number}", f"c{number}", doc_id="d") for number in range(5)]
     other = document("Другой документ", "x", doc_id="e")

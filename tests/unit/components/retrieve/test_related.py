@@ -88,11 +88,6 @@ def test_a_filter_admits_only_the_evidence() -> None:
     assert len(context_of(EVIDENCE, filters)["conflicts"]) == 1
 
 
-def test_evidence_of_other_chunks_costs_no_look_up(shelf: Shelf) -> None:
-    assert context_of([document("Ждём вас.", "old-7", doc_id="old")])["conflicts"] == []
-    assert shelf.fetched == []
-
-
 def test_a_chunk_that_was_written_anew_ends_the_pair(shelf: Shelf) -> None:
     shelf.chunks = {"old-1": OLD}
     assert context_of(EVIDENCE)["conflicts"] == []

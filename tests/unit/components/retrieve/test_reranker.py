@@ -81,16 +81,6 @@ def test_trust_never_outweighs_a_clear_difference_in_relevance(
     assert ranked(worse, better)[0].id == "a"
 
 
-@given(st.floats(0, 1), trusts, st.sampled_from(get_args(DocumentStatus)), priorities, st.floats(0, 1))
-def test_the_parts_add_up_and_a_second_ranking_changes_nothing(
-    score: float, trust: Trust, status: DocumentStatus, priority: int, weight: float
-) -> None:
-    once = ranked(reranked("a", score, trust, status, priority), trust_weight=weight)
-    assert once[0].score == pytest.approx(scores(once[0])["search"] + scores(once[0])["trust"])
-    assert scores(once[0])["search"] == score
-    assert [one.score for one in ranked(*once, trust_weight=weight)] == [once[0].score]
-
-
 outdated: st.SearchStrategy[DocumentStatus] = st.sampled_from(["superseded", "deprecated", "archived"])
 
 
@@ -102,22 +92,6 @@ def test_a_successor_outranks_its_predecessor_in_a_near_tie(
     new = reranked("new", score - worse, two, "active", low)
     weight = FeatureRanker().trust_weight
     assert [one.id for one in ranked(old, new, trust_weight=weight)] == ["new", "old"]
-
-
-@given(st.floats(0.7, 1), st.floats(0, 0.3), outdated)
-def test_an_outdated_document_outranks_weak_matches(score: float, poor: float, status: DocumentStatus) -> None:
-    weight = FeatureRanker().trust_weight
-    result = ranked(reranked("poor", poor), reranked("old", score, status=status), trust_weight=weight)
-    assert result[0].id == "old"
-
-
-def test_scores_name_each_kind_of_evidence() -> None:
-    (one,) = ranked(reranked("a", 0.5))
-    assert (scores(one)["cover"], scores(one)["relevance"], one.meta["relevance"]) == (0.5, 0.5, 0.5)
-
-
-def test_without_weight_trust_is_ignored() -> None:
-    assert ranked(reranked("a", 0.5, status="archived"), trust_weight=0.0)[0].score == 0.5
 
 
 class Shelf:

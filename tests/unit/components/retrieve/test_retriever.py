@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from components.embed.dense import EmbeddingFailed
 from components.faults import collect_degraded
@@ -130,12 +128,6 @@ def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monke
     assert used == [EncoderSettings(gram_sizes=(2,))]
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_an_impossible_share_is_refused(share: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        TenantRetriever(dense_share=share)
-
-
 # Dense vectors.
 
 
@@ -176,12 +168,6 @@ def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_s
     assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE}]
 
 
-def test_without_a_dense_share_words_alone_are_searched(dense_shelf: Shelf) -> None:
-    retrieved("фильтр")
-    TenantRetriever(dense_share=0).run(query="фильтр")
-    assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE, SPARSE}, {SPARSE}]
-
-
 def test_keyword_search_is_the_fallback_when_embedding_fails(
     dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,18 +183,7 @@ def test_keyword_search_is_the_fallback_when_embedding_fails(
     assert list(noted) == ["embedder"]
 
 
-def test_an_index_without_dense_vectors_needs_no_embedder(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retriever, "embed_question", None)
-    assert list(retrieved("фильтр насоса")) == ["a", "b", "c"]
-
-
 # Filters.
-
-
-def test_empty_filters_set_no_conditions(shelf: Shelf) -> None:
-    assert to_conditions(haystack_filters(Filters())) is None
-    retrieved("фильтр")
-    assert shelf.asked[0][2] is None
 
 
 @pytest.mark.parametrize(
@@ -248,17 +223,3 @@ def test_dates_filter_by_range(ends: tuple[str | None, str | None]) -> None:
 def test_a_filter_that_cannot_be_kept_is_refused(filters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="filters"):
         to_conditions(filters)
-
-
-def test_filters_are_combined() -> None:
-    conditions = to_conditions(haystack_filters(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01")))
-    assert conditions == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.sampled_from([DENSE, SPARSE]), st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 50))))
-def test_scores_are_shares(dense_shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
-    dense_shelf.hits = hits
-    for one in retrieved("фильтр насоса").values():
-        assert 0 <= one.score <= 1 + 1e-9
-        assert all(0 <= part <= 1 for name, part in one.scores.items() if name != "cosine")

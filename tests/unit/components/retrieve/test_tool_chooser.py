@@ -7,7 +7,6 @@ from haystack import Document
 
 from components.faults import collect_degraded
 from components.models.failures import ModelFailed
-from components.retrieve.tool_arguments import Lookup
 from components.retrieve.tool_chooser import LlmToolChooser
 from components.retrieve.tools import STEP, ToolSearch
 from tenants.knowledge import lexicon, tools
@@ -104,8 +103,3 @@ def test_the_chooser_is_called_only_when_no_tool_matches(monkeypatch: pytest.Mon
     assert not search.may_answer(ASKED, ASKED)
     consult(search)
     assert models.asked == ["tools"]
-
-
-def test_a_tool_chosen_by_the_model_has_full_fit() -> None:
-    (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).choose(ASKED, (ORDERS,), "ru")
-    assert one == Lookup(ORDERS, {"number": "123456"}, 1.0)

@@ -11,8 +11,6 @@ from time import monotonic
 
 import pytest
 from haystack import Document
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.faults import collect_degraded
 from components.ingest.fetch import Fetcher, Response
@@ -158,11 +156,6 @@ def test_a_tool_that_does_not_fit_is_not_called(far: Line, question: str) -> Non
     assert far.sent == []
 
 
-@given(st.text(max_size=80))
-def test_no_question_matches_more_tools_than_allowed(question: str) -> None:
-    assert len(consulted(question, max_tools=1).documents) <= 1
-
-
 @pytest.mark.parametrize(
     ("schema", "question", "value"),
     [
@@ -272,11 +265,6 @@ def test_a_turn_without_time_left_calls_no_tool(far: Line) -> None:
     with collect_calls(deadline=0):
         assert consulted().degraded == (STEP,)
     assert far.sent == []
-
-
-def test_an_irrelevant_tool_answer_is_no_evidence(far: Line) -> None:
-    far.answer, far.kind = "Погода хорошая.", "text/plain"
-    assert consulted(min_relevance=1.1).documents == []
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -6,20 +6,15 @@ import sys
 from collections.abc import Mapping
 from typing import get_args
 
-import numpy as np
 import pytest
 import yaml
-from haystack import Pipeline
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.language.normalise import fold
-from components.language.recovery import repair_layout
 from components.language.words import stems
 from components.turn import Exchange, Intent
 from components.understand.gibberish import is_gibberish
 from components.understand.intent import CALLBACK, FIXED, MODEL, IntentClassifier, IntentModel, Reading
-from components.understand.utterances import FOLDER, digest, expand, utterances
+from components.understand.utterances import digest, utterances
 from evaluation.datasets.rows import DATA
 from settings import ROOT
 from tenants.knowledge import lexicon
@@ -313,28 +308,11 @@ def test_a_cancellation_full_of_numbers_is_one(
     assert read_as(classifier, text.format(codes)).risk == "cancellation"
 
 
-@given(st.text(max_size=300))
-def test_any_text_has_one_intent_and_one_route(text: str) -> None:
-    outputs = IntentClassifier().run(question=text)
-    assert outputs == {"question": text} or outputs["fixed"].intent in FIXED
-
-
-@given(st.text(max_size=300))
-def test_probabilities_add_up(text: str) -> None:
-    result = IntentModel().probabilities(text)
-    assert sum(result.values()) == pytest.approx(1.0)
-
-
 def test_a_threshold_above_one_switches_an_intent_off() -> None:
     assert read_as(IntentClassifier(threshold=1.1), "расскажи анекдот").intent == "answerable"
     assert read_as(IntentClassifier(thresholds={"nonsense": 1.1}), "фывапролдж").intent == "answerable"
     with pytest.raises(ValueError, match="no such intents"):
         IntentClassifier(thresholds={"chit-chat": 0.5})
-
-
-def test_a_mistyped_message_is_repaired_before_classification() -> None:
-    assert repair_layout("jnvtybnt pfrfp") == "отмените заказ"
-    assert repair_layout("How do I cancel an order?") == "How do I cancel an order?"
 
 
 @pytest.mark.parametrize("text", ["СНИЛС", "kWh", "API", "куплю гараж", "pgaudit", "12", "ghbdtn", "spasibo"])
@@ -346,41 +324,7 @@ def test_the_stored_model_matches_the_utterances() -> None:
     assert IntentModel().digest == digest(), "run python -m components.understand.train_intent"
 
 
-def test_training_again_gives_the_same_answers() -> None:
-    from components.understand.train_intent import train
-
-    few = [u for u in utterances() if u.label in ("answerable", "wants_human")][::40]
-    first, second = train(few), train(few)
-    assert all(np.array_equal(first[name], second[name]) for name in first)
-    assert set(first["labels"].tolist()) == {"answerable", "wants_human"}
-
-
 def test_the_model_is_small_and_needs_no_scikit_learn() -> None:
     assert MODEL.stat().st_size < 500_000
     program = "import sys, components.understand.intent as i; i.IntentModel(); sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
-
-
-def test_templates_expand_to_distinct_sentences_with_every_choice() -> None:
-    assert expand("a {b|c} {d|e}") == ["a b d", "a b e", "a c d", "a c e"]
-    expanded = expand("{1|2|3|4|5} {a|b|c|d|e} {x|y}")
-    assert len(expanded) == len(set(expanded)) == 16
-    assert {text[0] for text in expanded} == set("12345")
-    assert {text[2] for text in expanded} == set("abcde")
-    assert {text[4] for text in expanded} == set("xy")
-
-
-@pytest.mark.parametrize("language", ["ru", "en"])
-def test_every_label_has_enough_utterances(language: str) -> None:
-    stored = yaml.safe_load((FOLDER / f"{language}.yaml").read_text(encoding="utf-8"))
-    assert set(stored) == set(IntentModel().labels)
-    few = {label: n for label, texts in stored.items() if (n := sum(len(expand(text)) for text in texts)) < 60}
-    assert not few
-
-
-def test_it_survives_a_round_trip_through_yaml() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("intent", IntentClassifier(0.7, {"chitchat": 0.9}))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"]).get_component("intent")
-    assert isinstance(again, IntentClassifier)
-    assert (again.threshold, again.thresholds) == (0.7, {"chitchat": 0.9})

@@ -1,10 +1,8 @@
 """Messages that ask several things: where they are cut, and which are left whole."""
 
 import pytest
-from hypothesis import given
 
 from components.understand.parts import parts_of
-from tests.generated import texts
 
 
 @pytest.mark.parametrize(
@@ -42,8 +40,3 @@ def test_several_questions_are_cut_into_parts(message: str, parts: tuple[str, ..
 )
 def test_one_question_is_left_whole(message: str) -> None:
     assert parts_of(message) == ()
-
-
-@given(texts)
-def test_parts_of_any_text_are_two_or_three(message: str) -> None:
-    assert len(parts_of(message)) in (0, 2, 3)

@@ -1,10 +1,6 @@
 """Another pass searches for the missing parts, rewritten by a model if there is one, or ends the loop."""
 
-from haystack import Pipeline
-from haystack.components.generators.chat.mock import MockChatGenerator
-
 from components.faults import collect_degraded
-from components.models.chat import ChatModels
 from components.understand.query_writer import LlmQueryWriter
 from components.understand.rewrite import QueryRewriter
 from tests.models import DOWN, ScriptedModels
@@ -40,10 +36,3 @@ def test_the_topics_are_searched_if_the_model_fails() -> None:
     with collect_degraded() as noted:
         outputs = QueryRewriter(writer=LlmQueryWriter(ScriptedModels(rewrite=DOWN))).run("возврат", ["деньги"], 1, SEEN)
     assert (outputs["variants"], list(noted)) == (["деньги"], ["rewriter"])
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("rewrite", QueryRewriter(2, LlmQueryWriter(ChatModels(MockChatGenerator()), hyde=True)))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
-    assert again.dumps() == pipeline.dumps()

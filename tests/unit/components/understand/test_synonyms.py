@@ -1,8 +1,6 @@
 """Questions in the words of the articles, where a tenant has said which words mean the same."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.language.words import stems
 from components.understand.synonyms import common_synonyms, with_known_synonyms
@@ -26,19 +24,6 @@ GROUPS = (("стиралка", "стиральная машина"), ("лк", "�
 )
 def test_unknown_words_are_replaced_by_known_synonyms(question: str, meant: str) -> None:
     assert with_known_synonyms(question, GROUPS, KNOWN) == meant
-
-
-def test_a_voucher_is_a_gift_card() -> None:
-    known = frozenset(stems("gift card, discount"))
-    assert with_known_synonyms("my voucher runs out", common_synonyms(), known) == "my gift card runs out"
-
-
-@given(st.text(max_size=60), st.lists(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=4), max_size=4))
-def test_replacing_twice_changes_nothing(question: str, groups: list[list[str]]) -> None:
-    known_stems = frozenset(stem for group in groups for stem in stems(group[0]))
-    once = with_known_synonyms(question, groups, known_stems)
-    assert with_known_synonyms(once, groups, known_stems) == once
-    assert with_known_synonyms(question, (), known_stems) == question
 
 
 @pytest.mark.parametrize(

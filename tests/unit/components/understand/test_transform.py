@@ -6,15 +6,13 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.components.generators.chat.mock import MockChatGenerator
+from haystack import Document
 from hypothesis import HealthCheck, given, settings
 
 from components.faults import collect_degraded
 from components.language.identifiers import codes, shapes
 from components.language.normalise import fold
 from components.language.words import stems, words
-from components.models.chat import ChatModels
 from components.retrieve.probe import Probe
 from components.turn import Exchange, Query
 from components.understand import transform
@@ -109,11 +107,6 @@ def test_a_mistyped_question_is_repaired(typed: str, kind: str, meant: str) -> N
 def test_greetings_and_thanks_are_not_searched() -> None:
     query = understood("Здравствуйте! Подскажите, пожалуйста, как вернуть товар? Спасибо!")
     assert query.search == "как вернуть товар?"
-
-
-def test_recovery_can_be_off() -> None:
-    query = understood("гарнтия стиральной машины", QueryTransformer(recovery=False))
-    assert (query.search, query.recovery) == ("гарнтия стиральной машины", "none")
 
 
 @pytest.mark.parametrize("typed", ["jib,rf t20", "Ошбика Е20", "oshibka E20", "ошибка e20"])
@@ -251,11 +244,3 @@ def test_each_question_of_several_is_searched_too() -> None:
 def test_any_text_is_searched_or_absent(question: str) -> None:
     outputs = transformed(question)
     assert ("query" in outputs) != ("absent" in outputs)
-
-
-def test_round_trip() -> None:
-    pipeline = Pipeline()
-    condenser = LlmCondenser(ChatModels(MockChatGenerator()))
-    pipeline.add_component("transform", QueryTransformer(recovery=False, turns=2, condenser=condenser))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
-    assert again.dumps() == pipeline.dumps()

@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from collections.abc import Callable
 from io import BytesIO
 
 import pytest
@@ -22,18 +21,6 @@ def insert(document: Document, xml: str) -> None:
     document.element.body.insert(len(document.element.body) - 1, element)
 
 
-def one_line(text: str, level: int | None = None) -> Callable[[Document], None]:
-    """Return a document with one paragraph, or one heading; level 0 is the title."""
-
-    def build(document: Document) -> None:
-        if level is None:
-            document.add_paragraph(text)
-        else:
-            document.add_heading(text, level)
-
-    return build
-
-
 def test_headings_paragraphs_and_properties() -> None:
     def build(document: Document) -> None:
         document.add_heading("Возврат", 1)
@@ -45,16 +32,6 @@ def test_headings_paragraphs_and_properties() -> None:
     assert parsed.text == "# Возврат\n\nТовар 2\\*2 можно вернуть.\n\n## Сроки\n\n\\# 14 дней  \nИ ни днём больше"
     assert (parsed.title, parsed.flags) == ("Правила возврата", ())
     assert parsed.meta == {"author": "Анна Петрова", "updated_at": "2025-03-04"}
-
-
-@pytest.mark.parametrize("stand_in", ["", "Документ1", "report.docx", "Microsoft Word - x", "Без имени"])
-def test_a_generated_title_is_ignored(stand_in: str) -> None:
-    assert formats.read("a.docx", word(one_line("x"), title=stand_in)).title == ""
-
-
-def test_the_paragraph_styled_as_title_is_the_title() -> None:
-    parsed = formats.read("a.docx", word(one_line("Гарантия", 0), title="Шаблон"))
-    assert (parsed.title, parsed.text) == ("Гарантия", "# Гарантия")
 
 
 def test_a_style_based_on_a_heading_is_a_heading() -> None:

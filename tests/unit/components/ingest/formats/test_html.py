@@ -116,10 +116,6 @@ def test_a_page_nested_too_deep_is_refused() -> None:
         formats.read("a.html", b"<html><body>" + b"<div>" * (MAX_DEPTH + 1) + b"x")
 
 
-def test_a_page_without_text() -> None:
-    assert formats.read("a.html", b"<!doctype html><p> </p>").text == ""
-
-
 @pytest.mark.parametrize(
     ("sentence", "shown"),
     [

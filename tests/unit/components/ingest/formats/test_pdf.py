@@ -95,18 +95,6 @@ def test_a_ruled_table_is_whole() -> None:
     assert blocks(draw) == ["Коды ошибок", table, "После таблицы"]
 
 
-def test_cells_of_several_lines() -> None:
-    def draw(canvas: Canvas) -> None:
-        canvas.grid([72, 222, 372], [HEIGHT - 200, HEIGHT - 240, HEIGHT - 260])
-        write(canvas, "первая", 76, 214)
-        write(canvas, "строка", 76, 230)
-        write(canvas, "рядом", 226, 214)
-        write(canvas, "b", 76, 254)
-        write(canvas, "c", 226, 254)
-
-    assert blocks(draw) == ["| первая строка | рядом |\n| --- | --- |\n| b | c |"]
-
-
 def test_a_table_without_rules_is_seen_by_its_columns() -> None:
     def draw(canvas: Canvas) -> None:
         for at, (code, meaning) in enumerate([("Код", "Значение"), ("E10", "нет воды"), ("E20", "не сливается")]):
@@ -241,11 +229,6 @@ def test_rotated_pages_are_read_upright(turn: int, x: float, y: float) -> None:
 def test_a_file_with_a_password_is_refused() -> None:
     with pytest.raises(Invalid, match="file_encrypted"):
         formats.read("a.pdf", pdf(lines("x y"), password="secret"))
-
-
-def test_a_file_without_anything_is_refused() -> None:
-    with pytest.raises(Invalid, match="text_missing"):
-        read(lambda canvas: None)
 
 
 def test_too_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:

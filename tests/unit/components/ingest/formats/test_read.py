@@ -48,20 +48,9 @@ def harmless(read: Callable[[], Parsed]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("ending", FILES)
-def test_whole_files_are_read(ending: str) -> None:
-    assert formats.read(f"a.{ending}", FILES[ending]).text.strip()
-
-
 @given(st.sampled_from(list(FORMATS)), st.binary(max_size=200))
 def test_any_bytes(suffix: str, data: bytes) -> None:
     assert harmless(lambda: formats.read(f"a{suffix}", data))
-
-
-@given(st.sampled_from(list(FILES)), st.floats(0, 1))
-def test_files_cut_off(ending: str, share: float) -> None:
-    data = FILES[ending]
-    assert harmless(lambda: formats.read(f"a.{ending}", data[: int(share * len(data))]))
 
 
 @example("xlsx", 1404, 9)
