@@ -4,13 +4,14 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
 import pytest
-import yaml
 
 from components.language.texts import LOCALES, keys
+from components.language.yaml_files import read_yaml
 from settings import ROOT
 
 ROOMS = ("app", "cli", "settings", "pipelines", "components", "tenants", "evaluation", "ui")
@@ -56,6 +57,12 @@ PRODUCT = [path for path in MODULES if path.relative_to(ROOT).parts[0].removesuf
 _SOURCES = {path: path.read_text(encoding="utf-8") for path in MODULES}
 
 
+@cache
+def _parsed(source: str) -> ast.Module:
+    """Parse a module once for all rules."""
+    return ast.parse(source)
+
+
 def _named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -83,7 +90,7 @@ def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list
     """Return the module's imports that break the rules."""
     rule = max((room for room in MAY_IMPORT if _within(module, room)), key=len)
     wrong = []
-    for name in _imported(ast.parse(source), module, is_package=is_package):
+    for name in _imported(_parsed(source), module, is_package=is_package):
         is_own = name.split(".")[0] in ROOMS
         if is_own and not any(_within(name, allowed) for allowed in MAY_IMPORT[rule]):
             wrong.append(f"{module} imports {name}")
@@ -98,7 +105,7 @@ def test_packages_of_tenants_import_only_those_below_them() -> None:
         package, _, rest = _module(path).removeprefix("tenants.").partition(".")
         if rest and package in TENANTS:
             above = TENANTS[TENANTS.index(package) + 1 :]
-            imported = _imported(ast.parse(_SOURCES[path]), _module(path), is_package=path.name == "__init__.py")
+            imported = _imported(_parsed(_SOURCES[path]), _module(path), is_package=path.name == "__init__.py")
             upward += [
                 (_named(path), name) for name in imported if name.split(".")[1:2] and name.split(".")[1] in above
             ]
@@ -142,7 +149,7 @@ def loaded_with(module: str) -> Iterator[tuple[str, str]]:
         at = waiting.pop()
         is_package = files[at].name == "__init__.py"
         outer: list[ast.stmt] = [
-            node for node in ast.parse(_SOURCES[files[at]]).body if isinstance(node, ast.Import | ast.ImportFrom)
+            node for node in _parsed(_SOURCES[files[at]]).body if isinstance(node, ast.Import | ast.ImportFrom)
         ]
         for name in _imported(ast.Module(outer, []), at, is_package=is_package):
             yield name, at
@@ -167,7 +174,7 @@ def test_help_imports_no_command() -> None:
 def unannotated(source: str) -> list[str]:
     """Return the functions with an unannotated parameter or result."""
     results = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             spec = node.args
             every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, [spec.vararg, spec.kwarg])]
@@ -188,7 +195,7 @@ def test_a_missing_annotation_is_seen() -> None:
     ]
 
 
-TESTS = {path: ast.parse(_SOURCES[path]) for path in MODULES if _named(path).startswith("tests/")}
+TESTS = {path: _parsed(_SOURCES[path]) for path in MODULES if _named(path).startswith("tests/")}
 _CHECKS = {"raises", "warns", "fail", "expect", "run_state_machine_as_test"}
 
 
@@ -272,7 +279,7 @@ def _flat(node: object, prefix: str) -> Iterator[tuple[str, str]]:
 def _locale(locale: str) -> dict[str, str]:
     folder = ROOT / "components" / "language" / "locales" / locale
     areas = {
-        ".".join(path.relative_to(folder).with_suffix("").parts): yaml.safe_load(path.read_text(encoding="utf-8"))
+        ".".join(path.relative_to(folder).with_suffix("").parts): read_yaml(path)
         for path in sorted(folder.rglob("*.yaml"))
     }
     return dict(pair for area, node in areas.items() for pair in _flat(node, area))
@@ -292,7 +299,7 @@ def test_all_locales_say_the_same_things() -> None:
 
 def texts_asked_for(source: str) -> set[str]:
     """Return the locale keys that a module uses as literals."""
-    tree = ast.parse(source)
+    tree = _parsed(source)
     if "components.language.texts.text" not in set(_imported(tree, "", is_package=False)):
         return set()
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))

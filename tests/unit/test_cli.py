@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cli
-from components.language.texts import LOCALES, keys, terminal_locale, text
+from components.language.texts import LOCALES, keys, text
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.usecase import Ask
@@ -41,11 +41,6 @@ def test_a_tenant_is_added_and_listed() -> None:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert opora("--version").stdout.strip() == f"opora {version('opora')}"
-
-
-def test_no_tenants_is_an_empty_list_and_a_hint() -> None:
-    assert json.loads(opora("tenant", "list", "--json").stdout) == []
-    assert "opora tenant add" in opora("tenant", "list").stderr
 
 
 def test_a_token_is_printed_alone_and_verifies() -> None:
@@ -141,25 +136,6 @@ def test_a_setting_that_does_not_do_is_named(monkeypatch: pytest.MonkeyPatch) ->
     result = opora("tenant", "list")
     assert result.exit_code == 2
     assert "OPORA_WORKERS" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("message", "spoken"),
-    [("ru_RU.UTF-8", "ru"), ("en_US", "en"), ("de_DE.UTF-8", "en"), ("C.UTF-8", "en"), ("POSIX", "en"), ("", "en")],
-)
-def test_the_terminal_says_the_language(message: str, spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", message)
-    monkeypatch.delenv("LC_MESSAGES", raising=False)
-    monkeypatch.delenv("LANG", raising=False)
-    assert terminal_locale() == spoken
-
-
-def test_both_languages_say_everything() -> None:
-    for key in keys("cli."):
-        texts = {locale: text(key, locale) for locale in LOCALES}
-        assert all(texts.values()), key
-        if any("а" <= letter <= "я" for letter in texts["ru"].lower()):
-            assert texts["ru"] != texts["en"], key
 
 
 def test_help_names_every_command() -> None:

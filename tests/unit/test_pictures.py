@@ -14,8 +14,3 @@ def test_pictures_were_taken_of_the_present_templates() -> None:
 def test_each_picture_exists_in_light_dark_and_phone(locale: str) -> None:
     expected = {f"{name}{look}.png" for name in pictures.NAMES for look in ("", "-dark", "-phone")}
     assert {path.name for path in (pictures.FOLDER / locale).iterdir()} == expected
-
-
-def test_included_templates_count_as_sources() -> None:
-    named = {path.name for path in pictures.sources("reply")}
-    assert {"chat.html", "base.html", "rows.html", "evidence.html", "desk.css"} <= named

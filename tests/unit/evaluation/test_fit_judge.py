@@ -51,7 +51,3 @@ def test_each_vendor_counts_the_same(vendor: Vendor) -> None:
     weights, bias = fit([vendor, twice], "vectors")
     assert np.abs(weights).max() == pytest.approx(0.0, abs=1e-4)
     assert bias == pytest.approx(0.0, abs=1e-4)
-
-
-def test_function_words_have_the_rarity_of_the_passages(vendor: Vendor) -> None:
-    assert vendor.function_words == pytest.approx(dict.fromkeys(("про", "то", "что", "есть"), 0.07), abs=0.01)

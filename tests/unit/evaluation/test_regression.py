@@ -101,8 +101,6 @@ PLANTED = {
     "verifier dropped": _without("verify"),
 }
 HARMLESS = {
-    "more claims checked": _with("verify", max_claims=30),
-    "fewer suggestions": _with("suggest", limit=2),
     "a threshold nearby": _with("evaluate_retrieval", threshold=0.452),
 }
 

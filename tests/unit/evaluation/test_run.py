@@ -21,7 +21,6 @@ from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set, print_targets
 from evaluation.run import Evaluation, Plan, finished
 from evaluation.runs import Runs, SetRun
-from settings import get_settings
 from tenants.core.errors import Invalid, NotFound
 
 ARTICLES = {
@@ -52,32 +51,6 @@ def measured(chosen: QuestionSet = SHOP, concurrency: int = 1) -> SetRun:
     set_run = evaluation.run(chosen)
     evaluation.close()
     return set_run
-
-
-def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> None:
-    progress: list[tuple[str, int, int]] = []
-    evaluation = Evaluation(Plan(), lambda what, done, total: progress.append((what, done, total)))
-    set_run = evaluation.run(SHOP)
-    evaluation.close()
-    result = report(set_run)
-    assert folder.is_relative_to(get_settings().data_dir)
-    assert result.n == 3
-    assert result.figures["hit@1"].value == 1.0
-    assert result.figures["hit@1"].n == 2
-    assert result.figures["gold_span_in_answer"].value == 1.0
-    assert result.figures["citation_precision_entailed"].value == 1.0
-    assert result.figures["claims_verified"].value == 1.0
-    assert result.figures["over_refusal"].value == 0.0
-    assert result.figures["false_answer_rate"].value == 0.0
-    assert result.figures["false_answer_rate"].high > 0.5, "one case proves little"
-    assert result.reference["hit@1"].value == 1.0
-    assert sum(result.outcomes.values()) == 3
-    assert result.curve[-1].over_refusal == 1.0
-    assert result.failures == ()
-    assert set_run.index is not None
-    assert (set_run.index.generation, set_run.index.chunks) == (1, 3)
-    assert set(set_run.records[0].steps) >= {"guard", "retrieve", "verify", "outcome"}
-    assert ("shop", 3, 3) in progress
 
 
 def test_a_question_that_cannot_be_asked_ends_as_a_refused_request(folder: Path) -> None:

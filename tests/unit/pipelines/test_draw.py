@@ -99,44 +99,6 @@ connections:
     )
 
 
-def test_overview_of_a_profile_puts_added_steps_into_the_flow() -> None:
-    text = overview(
-        """
-components:
-  one: {type: components.retrieve.a.A}
-  two: {type: components.judge.b.B}
-  three: {type: components.answer.c.C}
-  added: {type: haystack.components.rankers.meta_field.MetaFieldRanker}
-connections:
-  - {sender: added.documents, receiver: two.documents}
-  - {sender: one.documents, receiver: added.documents}
-  - {sender: two.documents, receiver: three.documents}
-"""
-    )
-    assert '["<b>retrieve</b><br>one, added"]' in text
-    assert text.endswith("  b0 --> b1\n  b1 --> b2\n")
-
-
-def test_a_router_shows_its_conditions_and_outputs() -> None:
-    text = mermaid(
-        """
-components:
-  route:
-    type: haystack.components.routers.conditional_router.ConditionalRouter
-    init_parameters:
-      routes:
-        - {condition: "{{ sure > 0.8 }}", output: "{{ documents }}", output_name: strong, output_type: "list[str]"}
-  join: {type: x.BranchJoiner, init_parameters: {type_: "list[haystack.dataclasses.Document]"}}
-  write: {type: x.y.Writer}
-connections:
-  - {sender: route.strong, receiver: write.documents}
-"""
-    )
-    assert "<br>routes: strong if sure #gt; 0.8" in text
-    assert "<br>type_: list[Document]" in text
-    assert "  route -- strong --> write\n" in text
-
-
 def test_the_command_draws_a_name_or_a_file_and_refuses_others(tmp_path: Path) -> None:
     run = CliRunner().invoke
     out = tmp_path / "ask.mmd"

@@ -54,7 +54,3 @@ def test_a_lost_or_mixed_event_is_a_fault(turn: StreamedTurn) -> None:
 @pytest.mark.parametrize("names", [(), ("token", "token"), ("token", "revise"), ("token", "retract")])
 def test_another_text_than_that_of_the_result_is_a_fault(names: tuple[str, ...]) -> None:
     assert streamed("accepted", *names, "result", "done").faults == ["tokens and result differ"]
-
-
-def test_a_text_that_was_replaced_counts_as_it_was_last() -> None:
-    assert streamed("accepted", "revise", "retract", "token", "result", "done").faults == []

@@ -55,14 +55,6 @@ def test_an_invalid_file_is_refused_with_its_line(
     assert refused.value.params.get("line") == line
 
 
-def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "cases.jsonl"
-    path.write_bytes("ё".encode("cp1251"))
-    with pytest.raises(Invalid) as refused:
-        read_cases(path)
-    assert refused.value.code == "cases_unreadable"
-
-
 @pytest.mark.parametrize(
     ("fields", "answerable"),
     [

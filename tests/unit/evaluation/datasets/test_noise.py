@@ -1,7 +1,7 @@
 import pytest
 
 from components.language.identifiers import codes
-from evaluation.datasets.noise import near_misses, transliterated, typos, wrong_layout
+from evaluation.datasets.noise import near_misses, typos, wrong_layout
 
 QUESTION = "Стиральная машина показывает ошибку E20, что делать?"
 
@@ -18,15 +18,6 @@ def test_typing_errors_are_made_reproducibly_and_leave_codes_alone(count: int) -
 def test_the_wrong_layout_is_a_russian_keyboard_read_as_an_english_one() -> None:
     assert wrong_layout("ошибка Е20?") == "jib,rf T20&"
     assert wrong_layout("как сбросить пароль от Wi-Fi") == "rfr c,hjcbnm gfhjkm jn Wi-Fi"
-
-
-def test_transliteration_keeps_one_spelling_throughout() -> None:
-    spelled = {transliterated("Объявление: ещё щётки", seed) for seed in range(60)}
-    assert "Obyavlenie: esche schetki" in spelled
-    assert len(spelled) > 5
-    assert all(text.isascii() for text in spelled)
-    for text in spelled:
-        assert ("shch" in text) != ("sch" in text.replace("shch", ""))
 
 
 def test_near_misses_are_other_codes_that_look_alike() -> None:

@@ -20,14 +20,13 @@ from haystack_integrations.components.generators.ollama import OllamaChatGenerat
 from rich.console import Console
 
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
-from evaluation.compare import compare
 from evaluation.evaluators.added import AddedEvaluators, read_evaluators
 from evaluation.evaluators.similarity import SemanticSimilarityEvaluator
 from evaluation.metrics.marks import better_direction
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.page import as_page
-from evaluation.report.tables import print_comparison, print_set
+from evaluation.report.tables import print_set
 from evaluation.run import Plan, finished
 from evaluation.runs import Run, Runs, SetRun
 from evaluation.simulator.running import simulator_thread
@@ -119,18 +118,6 @@ def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
     assert better_direction("evaluator_failed") == "lower"
 
 
-def test_one_failure_leaves_other_scores_intact() -> None:
-    def slow(messages: Sequence[ChatMessage]) -> str:
-        if "500 рублей" in (messages[0].text or ""):
-            raise TimeoutError
-        return YES
-
-    right, wrong = judged(replying(slow), SUPPORTED, INVENTED)
-    assert right.judged["faithfulness"] == 1.0
-    assert wrong.judged == {"faithfulness": "timeout", "context_relevance": 1.0}
-    assert report(SetRun("s", "ru", 1.0, records=(right, wrong))).figures["faithfulness"].n == 1
-
-
 def test_an_unavailable_model_is_reported_as_such(nowhere: str) -> None:
     url = f"http://{nowhere}"
     evaluators = added(
@@ -218,30 +205,6 @@ def test_scores_are_stored_shown_and_compared(tmp_path: Path) -> None:
     assert "FaithfulnessEvaluator mock-model" in page
     assert "context_relevance: malformed 1" in page
     assert "Statements supported by the passages" in as_page(before, reported(before), "en")
-
-
-def test_a_comparison_shows_figures_and_evaluators_that_differ() -> None:
-    other = replying('{"statements": ["a"], "statement_scores": [0], "relevant_statements": []}', model="b")
-    willing = replying(YES)
-    before, after = run(judged(willing, SUPPORTED), willing), run(judged(other, SUPPORTED), other)
-    comparison = compare(before, after)
-    assert comparison.parameters[0] == (
-        "--evaluators",
-        "faithfulness",
-        "FaithfulnessEvaluator mock-model",
-        "FaithfulnessEvaluator b",
-    )
-    assert compare(run([SUPPORTED]), run([SUPPORTED])).parameters == ()
-    changes = {one.figure: one.change for one in comparison.differences if one.change}
-    assert changes == {"faithfulness": -1.0, "context_relevance": -1.0}
-    assert not comparison.regressed, "a model's word is shown, it decides nothing"
-    shown = StringIO()
-    print_comparison(Console(file=shown, width=80), comparison, "ru")
-    lines = shown.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert "…" not in shown.getvalue()
-    assert any("-1.000 – -1.000" in line for line in lines)
-    assert all(header in shown.getvalue() for header in ("показатель", "разница", "95%", "вывод"))
 
 
 LLM_EVALUATOR = {

@@ -82,12 +82,6 @@ def test_a_right_answer_needs_a_labelled_page_and_the_facts(record: Record, righ
     assert grade_turn(record, record.case.key).right is right
 
 
-def test_a_key_without_facts_needs_the_page_only() -> None:
-    record = turn("Да.", ("receipt", PART))
-    assert grade_turn(record, key(facts=())).right
-    assert not grade_turn(turn("Да.", ("delivery", OTHER)), key(facts=())).right
-
-
 def test_tiers_and_their_figures() -> None:
     claimed = key_marks(turn(WHOLE, ("returns", WHOLE)))
     assert claimed["answer_precision"] == claimed["answer_precision:howto"] == (1.0, 1.0)

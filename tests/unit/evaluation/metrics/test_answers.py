@@ -23,10 +23,6 @@ def test_a_gold_span_is_found_as_whole_words_in_any_spelling(text: str, spans: l
     assert answers.holds_span(answers.without_citations(text), spans) is held
 
 
-def test_sentences_and_items_are_counted() -> None:
-    assert answers.sentence_count("Первое. [1] Второе. [1]\n\n1. Третье. [2]\n2. Четвёртое. [2]") == 4
-
-
 @pytest.mark.parametrize(
     ("quoted", "claim", "entailed"),
     [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.metrics.intervals import Mark, bootstrapped, many, one, percentile, ratios
+from evaluation.metrics.intervals import Mark, many, one, percentile, ratios
 
 marks = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=30)
 
@@ -46,9 +46,3 @@ def test_nothing_has_no_percentile() -> None:
     result = percentile([1.0, 2.0, 9.0], 50)
     assert result is not None
     assert result.value == 2.0
-
-
-def test_any_statistic_has_an_interval() -> None:
-    figure = bootstrapped(lambda drawn: float(drawn.mean()), 101)
-    assert figure.value == 50
-    assert figure.low < 50 < figure.high

@@ -72,11 +72,6 @@ def test_refusals_are_compared_with_known_answerability() -> None:
     assert figures["refusal_recall"] == 0.5
 
 
-def test_refusal_precision_needs_unanswerable_cases() -> None:
-    yes = Case("1", "?", answerable=True)
-    assert "refusal_precision" not in values([record(yes, "answered"), record(yes, "refused")])
-
-
 def test_outcome_and_demanded_reason_must_both_match() -> None:
     refused = Case("1", "?", outcome="refused", reason="no_relevant_context")
     answered = Case("2", "?", outcome="answered", must_contain=("30 минут",), must_not_contain=("E10",))

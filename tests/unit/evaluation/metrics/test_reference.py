@@ -3,7 +3,7 @@ import math
 import pytest
 
 from evaluation.metrics.reference import Reference, ReferenceChunk
-from evaluation.metrics.targets import Target, check_bench, judge
+from evaluation.metrics.targets import check_bench, judge
 
 TEXTS = {
     "drain": ("Слив", "Насос не сливает воду. Прочистите фильтр насоса."),
@@ -53,15 +53,3 @@ def test_a_number_that_was_not_measured_is_not_judged() -> None:
     assert judge("vkcloud-ru", {"hit@5": 0.9}) == []
     assert judge("unknown", {"hit@5": 0.9}) == []
     assert [judged.target.figure for judged in check_bench({"errors": 1.0})] == ["errors"]
-
-
-@pytest.mark.parametrize(
-    ("target", "demand"),
-    [
-        (Target(figure="x", at_least=0.8), ">= 0.8"),
-        (Target(figure="x", at_most=3), "<= 3"),
-        (Target(figure="x", over_reference=0.03), ">= reference + 0.03"),
-    ],
-)
-def test_a_target_is_formatted_as_a_formula(target: Target, demand: str) -> None:
-    assert target.demand == demand

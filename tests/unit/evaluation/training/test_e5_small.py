@@ -166,14 +166,6 @@ def test_the_onnx_graph_computes_what_the_weights_define(tmp_path: Path, source:
     assert np.dot(vector, by_hand([0, 5, 13, 2])) > 0.999
 
 
-def test_both_weight_formats_make_the_same_model(tmp_path: Path) -> None:
-    for name, source in (("a", from_file), ("b", from_package)):
-        convert(tmp_path / name, (source,))
-    one, other = (embedder(tmp_path / name) for name in "ab")
-    assert one.question("pump насосы") == other.question("pump насосы")
-    assert one.space != other.space
-
-
 @pytest.mark.parametrize("tokens", [1, 12, 512])
 def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
     convert(tmp_path, (from_package,))
@@ -181,13 +173,6 @@ def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path, monkeypatch: pyte
     alone = [embedder(tmp_path).passages([text])[0] for text in texts]
     monkeypatch.setattr(fast, "_TOKENS", tokens)
     assert embedder(tmp_path).passages(texts) == alone
-
-
-def test_threads_compute_the_same_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "_SLICE", 2)
-    convert(tmp_path, (from_package,))
-    texts = ["насос", "pump pump pump pump насос?", "é", "насос pump", "насосы", "pump"]
-    assert embedder(tmp_path).passages(texts) == [embedder(tmp_path).question(text) for text in texts]
 
 
 def test_pieces_of_other_languages_are_left_out() -> None:

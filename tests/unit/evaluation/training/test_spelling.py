@@ -7,7 +7,7 @@ import pytest
 
 from components.language import letters
 from components.language.letters import ALPHABETS
-from evaluation.training.spelling import bloom_filter, count, forms, write_letters
+from evaluation.training.spelling import count, forms, write_letters
 
 
 def test_a_table_is_counted_from_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,3 @@ def test_forms_follow_the_affixes_of_a_dictionary(tmp_path: Path) -> None:
     (tmp_path / "xx.aff").write_text("SFX A Y 2\nSFX A y ies [^aeiou]y\nSFX A 0 s [^y]\nPFX B Y 1\nPFX B 0 re .\n")
     (tmp_path / "xx.dic").write_text("2\ncity/A\nplay/AB\n")
     assert list(forms(tmp_path / "xx.dic")) == ["city", "cities", "play", "replay"]
-
-
-def test_a_filter_takes_ten_bits_for_each_stem() -> None:
-    assert len(bloom_filter(f"stem{number}" for number in range(800))) == 1_000

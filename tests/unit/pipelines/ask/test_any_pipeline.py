@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from haystack.core.errors import PipelineMaxComponentRuns, PipelineRuntimeError
-from haystack.tracing.tracer import NullSpan, Span, Tracer, disable_tracing, enable_tracing, tracer
+from haystack.tracing.tracer import NullSpan, Span, Tracer, disable_tracing, enable_tracing
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
-from pipelines.ask.steps import StepTracer, record_steps, trace_steps
+from pipelines.ask.steps import record_steps, trace_steps
 
 pytestmark = pytest.mark.usefixtures("empty_shop")
 
@@ -148,40 +148,12 @@ def test_haystack_s_own_tracing_shows_the_run(short: AskEngine) -> None:
     assert list(noted.milliseconds) == STEPS
 
 
-def test_a_tracer_enabled_later_sees_everything(short: AskEngine) -> None:
-    trace_steps()
-    with record_steps() as before:
-        short.run(LONG)
-    theirs = Recording()
-    enable_tracing(theirs)
-    with record_steps() as after:
-        short.run(LONG)
-    assert theirs.seen == RUN
-    assert list(after.milliseconds) == list(before.milliseconds) == STEPS
-
-
-def test_our_tracer_stands_there_once() -> None:
-    trace_steps()
-    step_tracer = tracer.actual_tracer
-    with record_steps():
-        trace_steps()
-    assert isinstance(step_tracer, StepTracer)
-    assert tracer.actual_tracer is step_tracer
-    assert not isinstance(step_tracer.wrapped, StepTracer)
-
-
 def test_without_a_recorder_the_wrapped_tracer_still_sees_spans(short: AskEngine) -> None:
     theirs = Recording()
     enable_tracing(theirs)
     trace_steps()
     short.run(LONG)
     assert theirs.seen == RUN
-
-
-def test_haystack_s_own_log_shows_the_run(short: AskEngine, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "haystack"):
-        short.run(LONG)
-    assert "Running component weigh" in caplog.text
 
 
 def test_stock_instrumentation_of_haystack_sees_the_run(short: AskEngine) -> None:

@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -227,15 +225,6 @@ def test_a_stock_generator_is_asked_the_standalone_question_and_counted(
     assert (stock.caller, stock.provider, stock.model) == ("llm", "ollama", OLLAMA)
     assert stock.prompt_tokens > stock.completion_tokens > 0
     assert len(judging) == len(simulator.calls) - 1
-
-
-@pytest.mark.usefixtures("simulator")
-def test_a_stock_generator_serves_turns_at_the_same_time(built: Callable[[str], Ask]) -> None:
-    ask = built(profile("builder"))
-    with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(copy_context().run, ask, question) for question in (PUMP, GIFTS) * 4]
-        turns = [one.result()[0] for one in asked]
-    assert [turn.outcome for turn in turns] == ["answered"] * 8
 
 
 def test_a_chain_of_providers_begins_with_the_first(built: Callable[[str], Ask], simulator: Simulator) -> None:

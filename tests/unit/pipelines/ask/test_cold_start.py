@@ -6,7 +6,6 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-import yaml
 
 from components.embed import dense
 from components.language.encoder_settings import settings_from
@@ -90,15 +89,3 @@ def test_the_embedder_is_loaded_at_the_start(cold: tuple[Ask, Simulator], caplog
     dense.load(dense_settings)
     assert [(call.task, call.outcome) for call in simulator.calls] == [("embed", "ok")]
     assert "cannot be loaded" not in caplog.text
-
-
-def test_the_ollama_profile_allows_for_a_load() -> None:
-    models = yaml.safe_load((ROOT / "pipelines/ask/profiles/ollama.yaml").read_text(encoding="utf-8"))["models"]
-    bounds = models["init_parameters"]
-    writer = yaml.safe_load((ROOT / "pipelines/ingest/profiles/ollama.yaml").read_text(encoding="utf-8"))
-    embedder = writer["components"]["writer"]["init_parameters"]["embedder"]["init_parameters"]
-    callers = [bounds["fast"], bounds["strong"], embedder["passages_by"], embedder["questions_by"]]
-    assert bounds["loading"] >= 60
-    assert all(caller["init_parameters"]["timeout"] >= bounds["loading"] for caller in callers)
-    assert all("keep_alive" in caller["init_parameters"] for caller in callers)
-    assert bounds["failures"] < bounds["concurrent"], "hanging calls would take all seats and open no breaker"

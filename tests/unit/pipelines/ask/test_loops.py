@@ -93,12 +93,6 @@ def test_a_worse_answer_of_a_later_pass_is_not_shown() -> None:
     assert turn.draft.quality == 70
 
 
-def test_the_topics_are_searched_if_no_model_words_the_queries() -> None:
-    turn, retriever = play(NEW_EVERY_TIME, "thorough", models(evaluate=PARTLY, rewrite=DOWN))
-    assert retriever.searched[1] == [QUESTION, "доставка"]
-    assert turn.degraded == ("rewriter",)
-
-
 def test_the_choices_of_a_model_are_put_to_the_visitor_once() -> None:
     unclear = {"covers": "none", "sentences": [], "missing": [], "options": ["Волна", "Бриз"]}
     turn, _ = play([{"a": GOOD}], models=models(answer=unclear))

@@ -15,9 +15,9 @@ from haystack.components.rankers.llm_ranker import LLMRanker
 from haystack.tracing.tracer import disable_tracing
 
 from components.models.calls import Call, collect_calls
-from components.turn import Exchange, Quality, Turn
+from components.turn import Quality, Turn
 from evaluation.simulator.adapted import adapt
-from evaluation.simulator.knobs import Fault, Knobs, Task
+from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
@@ -97,11 +97,6 @@ def test_without_models_the_threshold_of_quotations_decides(deployed: Deployed, 
     assert (turn.draft is not None and turn.draft.quoted) is (outcome == "answered")
 
 
-def test_an_unknown_code_is_refused_without_a_call(deployed: Deployed) -> None:
-    turn, made = ask(deployed, Turn("t", "Что означает ошибка E401 на стиральной машине?"))
-    assert (turn.outcome, made) == ("refused", ())
-
-
 @pytest.mark.parametrize(
     ("quality", "expected"),
     [
@@ -115,78 +110,6 @@ def test_thorough_quality_grades_first_and_asks_the_strong_model(
     turn, made = ask(deployed, Turn("t", PASSWORD.question, quality=quality))
     assert (turn.outcome, steps(made)) == ("answered", expected)
     assert {call.tier for call in made} == {"strong" if quality == "thorough" else "fast"}
-
-
-def test_a_follow_up_takes_one_call_more(deployed: Deployed) -> None:
-    history = (Exchange("Как почистить сливной фильтр?", "answered"),)
-    _, made = ask(deployed, Turn("t", "А как часто его чистить?", history=history))
-    assert steps(made) == ["answer", "claims", "condense", "evaluate"]
-
-
-def test_models_read_the_question_as_it_was_meant(deployed: Deployed) -> None:
-    turn, _ = ask(deployed, Turn("t", "jib,rf t20"))
-    assert turn.outcome == "answered"
-    assert turn.draft is not None
-    cited = {citation.passage.doc_id for citation in turn.draft.citations if citation.origin == "primary"}
-    assert cited == {"errors_e10_e30.md"}
-
-
-def test_without_a_model_the_best_section_is_quoted(deployed: Deployed) -> None:
-    turn, made = ask(deployed, E20, Fault(kind="500"))
-    assert (turn.outcome, turn.degraded) == ("answered", ("answer",))
-    assert {call.step for call in made} == {"answer"}
-    assert turn.draft is not None
-    assert turn.draft.quoted
-    assert {claim.status for claim in turn.draft.claims} == {"supported"}
-
-
-@pytest.mark.parametrize(
-    ("task", "degraded", "step", "outcome"),
-    [
-        ("review", "verifier", "claims", "human_followup"),
-        ("evaluate", "self_evaluator", "evaluate", "low_confidence"),
-    ],
-)
-def test_a_judge_that_fills_in_no_form_is_asked_twice(
-    deployed: Deployed, task: Task, degraded: str, step: str, outcome: str
-) -> None:
-    turn, made = ask(deployed, E20, Fault(kind="wrong_schema", task=task))
-    assert (turn.outcome, turn.degraded) == (outcome, (degraded,))
-    assert steps(made).count(step) == 2
-    assert turn.draft is not None
-    assert turn.draft.text not in turn.reply.text
-
-
-def test_an_answer_to_a_part_is_shown_with_what_is_missing(deployed: Deployed) -> None:
-    turn, _ = ask(deployed, E20, Fault(kind="doubtful", task="evaluate"))
-    assert turn.outcome == "partially_answered"
-    assert turn.draft is not None
-    assert turn.draft.missing
-    assert turn.reply.text == turn.draft.text
-    assert turn.reply.notice is not None
-    assert turn.draft.missing[0] in turn.reply.notice
-
-
-def test_an_invented_sentence_is_dropped_and_the_rest_is_shown(deployed: Deployed) -> None:
-    turn, _ = ask(deployed, E20, Fault(kind="invented", task="answer"))
-    assert "87" in next(call.reply for call in deployed[1].calls if call.task == "answer")
-    assert "87" not in turn.reply.text
-    assert turn.outcome in {"answered", "partially_answered"}
-
-
-def test_three_drafts_that_agree_pass_the_gate_of_agreement(deployed: Deployed, tmp_path: Path) -> None:
-    engine, simulator = deployed
-    described = engine.pipeline.to_dict() | {"metadata": {"exit": "outcome"}}
-    described["components"]["answer"]["init_parameters"]["samples"] = 3
-    path = tmp_path / "ask.yaml"
-    path.write_text(yaml.safe_dump(described), encoding="utf-8")
-    with closing(AskEngine(path)) as again:
-        turn, made = ask((again, simulator), E20)
-    assert turn.outcome == "answered"
-    assert turn.draft is not None
-    assert turn.draft.agreement == 1.0
-    assert "agreement" in {gate.name for gate in turn.verdict.gates}
-    assert steps(made) == ["answer", "answer", "answer", "claims", "evaluate"]
 
 
 def edited(old: str, new: str) -> str:

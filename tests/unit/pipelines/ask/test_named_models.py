@@ -106,18 +106,6 @@ def test_a_test_measures_models_and_checks_their_forms(ollama: Simulator) -> Non
     assert "ingest/profiles/ollama.yaml" in fault
 
 
-@pytest.mark.parametrize(
-    ("model", "dimensions", "declared", "fault"),
-    [
-        ("bge-m3:latest", 1024, 384, "dimensions_misdeclared"),
-        ("bge-m3", 384, 1024, "dimensions_foreign"),
-        ("my-encoder", 384, 1024, "dimensions_differ"),
-    ],
-)
-def test_the_side_with_the_wrong_dimensions_is_named(model: str, dimensions: int, declared: int, fault: str) -> None:
-    assert model_checks._difference(model, dimensions, declared) == fault
-
-
 def test_a_name_without_a_tag_means_the_latest(ollama: Simulator) -> None:
     embedder = next(one for one in named_models.profile("ollama").models if one.kind == "embedder")
     for listed in ("bge-m3", "bge-m3:latest"):

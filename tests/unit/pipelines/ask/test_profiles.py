@@ -39,11 +39,6 @@ def _acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     get_settings.cache_clear()
 
 
-def test_every_profile_has_its_file() -> None:
-    assert {"embedded", "ollama", "openai"} <= set(get_settings().profiles)
-    assert all(profiles.path_of(profile).is_file() for profile in get_settings().profiles)
-
-
 def test_a_file_in_the_folder_is_a_profile_and_nothing_else_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "pipelines"
     shutil.copytree(ROOT / "pipelines" / "ask", own / "ask", ignore=shutil.ignore_patterns("*.py", "__pycache__"))

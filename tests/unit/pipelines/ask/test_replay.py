@@ -106,10 +106,6 @@ def test_the_same_pipeline_changes_nothing(records: tuple[Record, ...]) -> None:
     assert [turn.question for turn in turns if turn.drifted and not turn.masked] == []
 
 
-def test_nothing_has_changed_since_the_record(records: tuple[Record, ...]) -> None:
-    assert [turn.question for turn in run(Trial(), records) if turn.changes and not turn.masked] == []
-
-
 def test_a_policy_is_tried_and_not_stored(records: tuple[Record, ...]) -> None:
     shown = {turn.record.turn_id: turn.after.outcome for turn in run(Trial(), records)}
     handed = {

@@ -1,34 +1,24 @@
 """Search with vectors as the authors' guide sets it up, by YAML alone, over a real index; and every way it can fail."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
-from haystack.core.errors import PipelineRuntimeError
 
 from components.embed import dense
-from components.embed.dense import EmbeddingFailed
-from components.faults import collect_degraded
 from components.ingest.document import SourceDocument
 from components.models import breaker
 from components.retrieve.cache import TenantLruCache
-from components.retrieve.retriever import TenantRetriever
 from components.turn import Turn
-from evaluation.simulator.knobs import Fault, FaultKind, Knobs
-from evaluation.simulator.running import simulator_thread
-from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import AskEngine
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint
 from settings import ROOT
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.index import DENSE, open_collection
-from tenants.knowledge import documents, rejected
+from tenants.index import DENSE
+from tenants.knowledge import rejected
 from tenants.knowledge.rejected import Rejected
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.pages import MODELS, marked
@@ -121,12 +111,6 @@ def test_a_rejected_approach_in_other_words_reaches_the_evidence(shop: Tenant, e
     assert [(one.text, one.coverage) for one in evidence.rejected] == [("Насос", 0.0)]
 
 
-def test_a_question_in_the_words_of_an_article_is_answered(shop: Tenant, engine: AskEngine) -> None:
-    turn = ask_turn(engine, "Насос меняют в мастерской?")
-    assert turn.evidence.passages[0].doc_id == "pump"
-    assert "3 дня" in turn.reply.text
-
-
 def test_an_index_without_vectors_is_searched_by_words(shared_installation: None, engine: AskEngine) -> None:
     Registry().add("plain")
     with acting_as(Tenant("plain", "anna")):
@@ -147,75 +131,3 @@ def test_words_stand_in_for_an_embedder_that_fails(
     assert turn.degraded == ("embedder",)
     assert turn.evidence.passages[0].doc_id == "pump"
     assert "3 дня" in turn.reply.text
-
-
-# An embedder on a server, and every way it can fail.
-
-
-@dataclass(frozen=True)
-class Served:
-    """Tenants whose passages are embedded by a simulated Ollama server: `patient` with it, and `hurried`."""
-
-    simulator: Simulator
-    pipelines: Mapping[str, Ingest]
-
-    @contextmanager
-    def turned(self, kind: FaultKind) -> Iterator[None]:
-        self.simulator.set_knobs(Knobs(faults=(Fault(kind=kind, task="embed"),)))
-        try:
-            yield
-        finally:
-            self.simulator.set_knobs(Knobs())
-
-
-@pytest.fixture(scope="module")
-def served(shared_installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with simulator_thread() as (simulator, url):
-        block = marked(MODELS, "ollama-embedder").replace("http://127.0.0.1:11434", url)
-        block = block.replace("bge-m3", "simulated-embed")
-        pipelines = {}
-        for name, timeout in (("patient", 60), ("hurried", 0.2)):
-            folder = tmp_path_factory.mktemp(name)
-            timed = block.replace("1024", "384").replace("timeout: 3}", f"timeout: {timeout}}}")
-            pipelines[name] = ingest_with(timed, folder)
-            Registry().add(name)
-            with acting_as(Tenant(name, "anna")):
-                pipelines[name].run(ARTICLES)
-        yield Served(simulator, pipelines)
-
-
-def test_a_server_embeds_passages_and_questions(served: Served, engine: AskEngine) -> None:
-    with acting_as(Tenant("patient", "anna")):
-        turn = ask_turn(engine, "Насос меняют в мастерской?")
-    assert turn.evidence.passages[0].scores[DENSE] == 1.0
-    assert "3 дня" in turn.reply.text
-
-
-@pytest.mark.parametrize("later", [False, True], ids=["first", "second"])
-@pytest.mark.parametrize("kind", get_args(FaultKind))
-def test_a_server_that_fails_degrades_the_search_and_no_more(served: Served, kind: FaultKind, later: bool) -> None:
-    question = f"Сколько занимает доставка {kind}?"
-    with acting_as(Tenant("hurried" if kind in {"hang", "slow"} else "patient", "anna")), collect_degraded() as noted:
-        if later:
-            TenantRetriever().run(query=question)
-        with served.turned(kind):
-            found = TenantRetriever().run(query=question, queries=["Когда меняют пароль?"] if later else [])
-    assert list(noted) == ["embedder"]
-    assert {document.meta["doc_id"] for document in found["documents"]} >= {
-        "delivery",
-        *(("password",) if later else ()),
-    }
-
-
-@pytest.mark.parametrize("kind", ["refused", "empty"])
-def test_a_server_that_fails_stores_nothing_and_loses_nothing(served: Served, kind: FaultKind) -> None:
-    ingest = served.pipelines["patient"]
-    new = SourceDocument(kind, "Оплата", f"Оплата картой принимается, кроме {kind}.", f"{kind}.md")
-    with acting_as(Tenant("patient", "anna")):
-        before = open_collection().count()
-        with served.turned(kind), pytest.raises((EmbeddingFailed, PipelineRuntimeError)) as raised:
-            ingest.run([new])
-        assert EmbeddingFailed in {type(raised.value), type(raised.value.__cause__)}
-        assert (open_collection().count(), documents.find([kind])) == (before, {})
-        assert ingest.run([new]).added == 1
-        assert open_collection().count() == before + 1

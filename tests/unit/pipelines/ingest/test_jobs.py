@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event
-from time import monotonic
 
 import pytest
 
@@ -266,18 +265,6 @@ def test_a_tenant_ingested_by_another_process_waits(ingest: Ingest) -> None:
     assert working.step() == 0.0
 
 
-def test_a_new_job_is_started_at_once_and_what_is_left_at_the_end_waits() -> None:
-    with working():
-        Event().wait(0.2)
-        added = monotonic()
-        job = upload("a.md")
-        wait_until(ended(job))
-        assert monotonic() - added < 0.9
-    left = upload("b.md")
-    assert jobs.get(left.job_id).state == "queued"
-    assert ids() == ["a.md"]
-
-
 def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_QUEUED_JOBS", "2")
     get_settings.cache_clear()
@@ -308,15 +295,6 @@ def test_jobs_of_other_tenants_are_invisible(tenant: Tenant) -> None:
         assert jobs.latest() == jobs.open_jobs() == ()
         assert not jobs.is_open(job.job_id)
     assert jobs.get(job.job_id).state == "queued"
-
-
-def test_jobs_are_listed_newest_first() -> None:
-    uploaded = [upload(f"{at}.md") for at in range(4)]
-    cancel(uploaded[1].job_id)
-    newest = [job.job_id for job in reversed(uploaded)]
-    assert [job.job_id for job in jobs.latest(limit=2)] == newest[:2]
-    assert [job.job_id for job in jobs.latest(before=newest[1])] == newest[2:]
-    assert [job.job_id for job in jobs.latest(state="cancelled")] == [uploaded[1].job_id]
 
 
 def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:

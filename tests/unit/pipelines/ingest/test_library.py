@@ -137,14 +137,6 @@ def test_an_invalid_change_changes_nothing(library: Library, ingest: Ingest) -> 
     assert not ingest.run([]).healed
 
 
-def test_many_at_once(library: Library, ingest: Ingest) -> None:
-    ingest.run([article(f"d{at:03}", 1, tags="old" if at % 2 else "new") for at in range(130)])
-    assert library.change_all(Selection(tags=("old",)), {"status": "archived"}) == 65
-    assert library.page(Selection(statuses=("archived",)), limit=500).total == 65
-    assert library.change_all(Selection(tags=()), {"status": "archived"}) == 0
-    check_consistent()
-
-
 def test_an_unknown_document_is_not_found(library: Library, ingest: Ingest) -> None:
     ingest.run([article("a")])
     for attempt in (
@@ -198,12 +190,6 @@ def test_a_restored_version_stays_until_the_source_changes(library: Library, ing
     assert "третья" in library.version("a").text
     assert library.read("a").priority == 4
     assert library.read("a").version == 4
-
-
-def test_restoring_what_is_in_force_makes_no_version(library: Library, ingest: Ingest) -> None:
-    ingest.run([article("a")])
-    assert library.restore("a", 1).version == 1
-    assert len(library.versions("a")) == 1
 
 
 def test_ten_versions_are_kept(library: Library, ingest: Ingest) -> None:

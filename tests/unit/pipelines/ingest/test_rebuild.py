@@ -10,7 +10,6 @@ import pytest
 from qdrant_edge import EdgeConfig, EdgeSparseVectorParams, Modifier, SparseVector, UpdateOperation
 from qdrant_edge import Point as EdgePoint
 
-from components.embed.dense import EmbeddingFailed
 from components.ingest import transfer
 from components.ingest.document import SourceDocument
 from components.ingest.encode import stored_terms
@@ -172,23 +171,6 @@ def test_an_abandoned_rebuild_changes_nothing(tenant: Tenant, ingest: Ingest, ot
     steps.close()
     assert (hits(), states(), encoder()) == (before, [(1, "in_force")], ingest.encoder)
     assert sorted(path.name for path in tmp_path.rglob("*~g*")) == folders
-    assert not ingest.run(ARTICLES).healed
-    check_consistent()
-
-
-def test_a_rebuild_without_vectors_leaves_nothing_to_repair(
-    tenant: Tenant, ingest: Ingest, other: Ingest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ingest.run(ARTICLES)
-    before = hits()
-
-    def failing(*_: object) -> None:
-        raise EmbeddingFailed
-
-    monkeypatch.setattr("pipelines.ingest.rebuild.transfer", failing)
-    with pytest.raises(EmbeddingFailed):
-        other.rebuild().finish()
-    assert (hits(), states()) == (before, [(1, "in_force")])
     assert not ingest.run(ARTICLES).healed
     check_consistent()
 

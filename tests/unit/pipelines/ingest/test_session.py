@@ -15,7 +15,7 @@ from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
 from tenants import index
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy, NotFound, TryAgain
+from tenants.core.errors import Busy, TryAgain
 from tenants.knowledge import lexicon, writing
 from tenants.work import claims
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
@@ -167,12 +167,6 @@ def test_an_index_that_cannot_be_reached_leaves_no_mark(
         with pytest.raises(TryAgain):
             ingest.run([article("a")])
     assert not ingest.run([article("a")]).healed
-
-
-def test_a_mistake_leaves_no_mark(library: Library, ingest: Ingest) -> None:
-    with pytest.raises(NotFound):
-        library.change("missing", {"status": "archived"})
-    assert not lexicon.begin()
 
 
 def test_a_change_is_turned_away_while_another_process_ingests(library: Library, ingest: Ingest) -> None:

@@ -92,14 +92,6 @@ def test_chunks_are_written_with_their_vectors(tenant: Tenant, with_vectors: Ing
     check_consistent()
 
 
-def test_another_title_is_another_vector(tenant: Tenant, with_vectors: Ingest) -> None:
-    with_vectors.run([SourceDocument("a", "Заметка", "Спросите у нас.", "a.md"), *ARTICLES])
-    library = Library(with_vectors.rewrite)
-    library.change("a", {"title": "Оплата"})
-    assert nearest("деньги") == "a"
-    check_consistent()
-
-
 def test_a_rebuild_adds_vectors_and_a_rollback_removes_them(
     tenant: Tenant, ingest: Ingest, with_vectors: Ingest
 ) -> None:

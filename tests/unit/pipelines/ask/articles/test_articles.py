@@ -191,15 +191,6 @@ def test_what_the_ingest_pipeline_would_refuse_changes_nothing(written: Articles
         written.publish(articles.add(Draft("x", "")).article_id, 1)
 
 
-@pytest.mark.parametrize(
-    "draft",
-    [Draft("", "x"), Draft("x" * 301, ""), Draft("x", "\0"), Draft("x", "\ud800"), Draft("x", "", ("y",) * 21)],
-)
-def test_a_draft_that_cannot_be_kept_is_refused(written: Articles, draft: Draft) -> None:
-    with pytest.raises(Invalid, match="article_invalid"):
-        articles.add(draft)
-
-
 def test_a_preview_goes_on_by_itself_one_at_a_time(written: Articles, monkeypatch: pytest.MonkeyPatch) -> None:
     article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
 
@@ -220,13 +211,6 @@ def test_a_preview_goes_on_by_itself_one_at_a_time(written: Articles, monkeypatc
     monkeypatch.setitem(written._running, "acme", 1)
     with pytest.raises(Busy, match="preview_busy"):
         written.begin_preview(article.article_id)
-
-
-def test_a_preview_that_takes_too_long_says_how_far_it_got(written: Articles, shop: Ask) -> None:
-    article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
-    result = preview.run(article, ArticleIngest(Ingest()), shop, seconds=0)
-    assert (result.state, result.asked) == ("late", 0)
-    assert result.total > 0
 
 
 def test_erasing_a_person_leaves_nothing_of_them_in_gaps_and_previews(written: Articles) -> None:

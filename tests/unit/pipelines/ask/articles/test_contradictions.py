@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import cli
 from components.ingest import comparison
-from components.ingest.comparison import compare, compare_some
+from components.ingest.comparison import compare_some
 from components.ingest.document import SourceDocument
 from pipelines.ask.articles import contradictions
 from pipelines.ask.contract import AskRequest
@@ -20,10 +20,8 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.core.errors import NotFound
 from tenants.knowledge import agreements, documents, relations
 from tenants.knowledge import contradictions as stored
 from tenants.knowledge.contradictions import Contradiction
@@ -112,30 +110,11 @@ def test_a_pair_goes_with_the_text_that_made_it(shelf: Ask) -> None:
     assert beside(shelf) == 0
 
 
-def test_a_pair_goes_with_its_document(shelf: Ask) -> None:
-    Library(Ingest().rewrite).delete("old.md")
-    assert contradictions.undecided() == ()
-    assert stored.all() == ()
-
-
-def test_an_unchanged_pair_stays_as_it_is(shelf: Ask) -> None:
-    before, revision = stored.all(), registry.current().relations
-    compare(["old.md", "faq.md"])
-    assert (stored.all(), registry.current().relations) == (before, revision)
-
-
 def test_the_nightly_comparison_finds_what_no_run_has_found(shelf: Ask) -> None:
     stored.replace(["old.md"], [])
     assert contradictions.undecided() == ()
     NightlyCheck(Library(Ingest().rewrite)).check_all(Event())
     assert len(contradictions.undecided()) == 1
-
-
-def test_a_run_compares_a_bounded_number_of_passages(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = counted(monkeypatch)
-    monkeypatch.setattr(comparison, "_BATCH", 1)
-    compare(["old.md", "faq.md", "filler-1.md"], passages=2)
-    assert compared == ["old.md", "faq.md"]
 
 
 def test_each_night_compares_another_part(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,9 +154,3 @@ def test_the_command_line_lists_and_settles_them(shelf: Ask) -> None:
     assert opora("agreement", "remove", *reversed(ids)).exit_code == 0
     unknown = opora("agreement", "remove", *ids)
     assert (unknown.exit_code, "opora agreement list" in unknown.stderr) == (2, True)
-
-
-def test_a_passage_that_is_not_there_is_unknown(shelf: Ask) -> None:
-    for chunk_id in ("x", "00000000-0000-0000-0000-000000000001"):
-        with pytest.raises(NotFound, match="pair_unknown"):
-            contradictions.passage(chunk_id)

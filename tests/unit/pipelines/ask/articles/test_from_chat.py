@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from typer.testing import CliRunner
 
-import cli
 from pipelines.ask.articles import from_chat
 from pipelines.ask.chats.conversations import USER_REQUEST
 from settings import Settings
@@ -97,12 +95,3 @@ def test_an_article_outlives_its_chat() -> None:
     chat_people.prune(datetime.now(UTC) + timedelta(days=2))
     assert articles.get(pruned.article_id).chat_id is None
     assert persons.export(Person(subject="v:1"))["chats"] == []
-
-
-def test_the_command_line_does_the_same() -> None:
-    chat = chatted(("customer", ASKED))
-    saved = CliRunner().invoke(cli.app, ["article", "from-chat", chat.chat_id, "--tenant", "shop"])
-    assert saved.exit_code == 0, saved.output
-    article = articles.of_chat(chat.chat_id)
-    assert article is not None
-    assert article.article_id in saved.stdout

@@ -180,12 +180,6 @@ async def test_nothing_of_the_assistant_appears_once_a_person_has_the_chat() -> 
     assert gaps.all(None) == ()
 
 
-async def test_a_person_in_a_chat_that_nobody_follows_leaves_nothing_behind() -> None:
-    async with talking(refused) as chats:
-        chats.drop(store.start().chat_id)
-        assert not chats._channels
-
-
 async def test_the_assistant_knows_what_the_operator_said_after_hand_back() -> None:
     seen: list[Turn] = []
 

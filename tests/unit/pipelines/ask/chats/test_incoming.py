@@ -51,13 +51,6 @@ def test_html_alone_is_read_without_its_quotation() -> None:
     assert found.references == (Reference("acme", "a" * 24, "b" * 32),)
 
 
-def test_a_long_answer_is_cut() -> None:
-    message = EmailMessage()
-    message["From"], message["In-Reply-To"] = "anna@example.ru", NAMED
-    message.set_content("слово " * 100_000)
-    assert len(read(message.as_bytes(), "help@shop.ru").text) <= 2_000
-
-
 @given(st.binary(max_size=300), st.text(max_size=80))
 def test_no_email_raises(raw: bytes, name: str) -> None:
     headers = f"From: {name}\nIn-Reply-To: {NAMED}\nContent-Type: text/html; charset={name}\n\n"

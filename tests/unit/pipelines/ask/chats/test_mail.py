@@ -1,6 +1,6 @@
 """Replies to customers by e-mail, and their answers back into the chat."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 
@@ -258,6 +258,3 @@ def test_an_email_that_cannot_be_stored_does_not_block_the_rest(
 
 def mail_reply(ticket_id: str) -> BotReply:
     return BotReply(f"Обращение {ticket_id}", {})
-
-
-Looking = Callable[[], int]

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from opentelemetry import trace as global_traces
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
@@ -109,15 +107,6 @@ def test_the_environment_drops_no_spans_and_sets_no_global_provider(
     assert global_traces.get_tracer_provider() is before
 
 
-def test_headers_for_the_collector_come_from_the_environment_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=support")
-    with receiving() as collector:
-        export = SpanExport(collector.url, {}, 10)
-        export.send([trace(Span("ask", 1, 2, {}, parent=None))])
-        export.close()
-        assert collector.next().headers["x-team"] == "support"
-
-
 @pytest.mark.parametrize(
     ("status", "failure"), [(400, Refused), (401, Refused), (408, Unavailable), (429, Unavailable), (500, Unavailable)]
 )
@@ -138,10 +127,3 @@ def test_a_batch_in_many_requests_fails_with_any_of_them() -> None:
         with pytest.raises(Unavailable):
             export.send([trace(*spans)])
         export.close()
-
-
-@given(st.integers(1, 2**128 - 1), st.integers(0, 500), st.integers(0, 500))
-def test_span_ids_are_unique(number: int, one: int, other: int) -> None:
-    ids = span_id(f"{number:032x}", one), span_id(f"{number:032x}", other)
-    assert len(ids[0]) == 16
-    assert (ids[0] == ids[1]) is (one == other)

@@ -134,21 +134,6 @@ def test_a_refused_batch_is_dropped_and_counted(caplog: pytest.LogCaptureFixture
     assert logged(caplog) == ["1 traces are dropped: refused: 401", "traces are sent again, 1 were dropped"]
 
 
-def test_a_batch_that_fails_too_long_is_dropped(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sending, "MAX_ATTEMPTS", 2)
-    monkeypatch.setattr(sending, "BATCH", 1)
-    with receiving([500, 500, 200]) as collector:
-        sender = Sender(Settings(otlp_endpoint=collector.url))
-        sender.take(traced(1))
-        sender.take(traced(2))
-        sender.start()
-        assert [traces_in(collector.next()) for _ in range(3)] == [[1], [1], [2]]
-        sender.close()
-    assert "1 traces are dropped: tried too often" in logged(caplog)
-
-
 def test_a_full_queue_drops_the_oldest_traces(caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
@@ -182,18 +167,6 @@ def test_a_hanging_collector_delays_nobody(
         sender.take(single_trace)
     sender.close()
     assert "traces were not sent" in caplog.text
-
-
-def test_a_server_may_hang_up_between_two_requests(caplog: pytest.LogCaptureFixture) -> None:
-    with receiving() as collector:
-        collector.hangs_up = True
-        sender = Sender(Settings(otlp_endpoint=collector.url))
-        sender.start()
-        for number in (1, 2, 3):
-            sender.take(traced(number))
-            assert traces_in(collector.next()) == [number]
-        sender.close()
-    assert logged(caplog) == []
 
 
 def test_the_key_is_phoenix_s_alone() -> None:

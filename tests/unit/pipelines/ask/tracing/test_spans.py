@@ -114,14 +114,6 @@ def test_documents_come_with_every_component_of_their_score(retried: Trace) -> N
     assert {item["verdict"] for item in graded} == {"YES", "NO"}
 
 
-def test_claims_come_with_their_verdicts(retried: Trace) -> None:
-    answers = output(by_name(spans(retried))["verify #2"])["answers"]
-    assert isinstance(answers, list)
-    (draft,) = answers
-    assert {claim["status"] for claim in draft["claims"]} == {"supported"}
-    assert [claim["text"] for claim in draft["claims"]] == [claim.text for claim in retried.answer.claims]
-
-
 def test_a_trace_belongs_to_its_tenant_and_session(retried: Trace) -> None:
     content_text = spans(retried)[0].attributes
     assert content_text["session.id"] == "opora:shop:s-1"
@@ -177,16 +169,3 @@ def test_a_prompt_is_in_the_trace_if_enabled_without_personal_data(
     steps.calls = (call,)
     (*_, span) = spans(replace(retried, steps=steps, content=content))
     assert span.attributes.get("input.value") == shown
-
-
-def test_a_step_that_raised_is_marked(retried: Trace) -> None:
-    steps = Steps()
-    steps.finished = [*retried.steps.finished[:-1], replace(retried.steps.finished[-1], outputs=None)]
-    all_spans = spans(replace(retried, steps=steps))
-    assert (all_spans[-1].name, all_spans[-1].error) == ("outcome", "raised")
-
-
-def test_a_turn_that_broke_down_at_once_has_a_trace(retried: Trace) -> None:
-    all_spans = spans(replace(retried, steps=Steps()))
-    assert [span.name for span in all_spans] == ["ask"]
-    assert [event.name for event in all_spans[0].events] == ["graph_outcome"]
