@@ -23,35 +23,6 @@ def test_the_overview_in_a_readme_is_that_of_the_file(readme: str) -> None:
     )
 
 
-def test_overview_groups_neighbours_and_leaves_out_implied_arrows() -> None:
-    text = overview(
-        """
-components:
-  one: {type: components.understand.a.A}
-  join: {type: haystack.components.joiners.branch.BranchJoiner}
-  two: {type: components.retrieve.b.B}
-  three: {type: components.retrieve.c.C}
-  four: {type: components.answer.d.D}
-connections:
-  - {sender: one.query, receiver: join.value}
-  - {sender: join.value, receiver: two.query}
-  - {sender: two.documents, receiver: three.documents}
-  - {sender: three.documents, receiver: four.documents}
-  - {sender: one.query, receiver: four.query}
-  - {sender: four.retry, receiver: two.query}
-"""
-    )
-    assert text == (
-        "flowchart TD\n"
-        '  b0["<b>understand</b><br>one, join"]\n'
-        '  b1["<b>retrieve</b><br>two, three"]\n'
-        '  b2["<b>answer</b><br>four"]\n'
-        "  b0 --> b1\n"
-        "  b1 --> b2\n"
-        "  b2 -.-> b1\n"
-    )
-
-
 @pytest.mark.parametrize("name", names())
 def test_every_step_every_number_and_every_connection_is_in_the_picture(name: str) -> None:
     definition = yaml.safe_load(path_of(name).read_text(encoding="utf-8"))
@@ -64,21 +35,6 @@ def test_every_step_every_number_and_every_connection_is_in_the_picture(name: st
     arrows = [line for line in lines if line.endswith(tuple(definition["components"])) and "->" in line]
     joined = {tuple(one[end].split(".")[0] for end in ("sender", "receiver")) for one in definition["connections"]}
     assert len(arrows) == len(joined)
-
-
-def test_both_loops_lead_back_and_a_threshold_says_what_it_is_for() -> None:
-    lines = drawn("ask").splitlines()
-    assert [line.strip() for line in lines if ".->" in line] == [
-        "rewrite -. query .-> search",
-        "rewrite -. queries .-> retrieve",
-        "rewrite -. seen, attempt .-> dedupe",
-        "rewrite -. seen .-> grade",
-        "rewrite -. best .-> retry_router",
-    ]
-    assert {"  evaluate_retrieval -- retry --> again", "  retry_router -- retry --> again"} <= set(lines)
-    assert "  guard -- blocked --> outcome" in lines
-    assert any("least probability" in line for line in lines)
-    assert any(line.startswith("  transform") and "searched beside the query" in line for line in lines)
 
 
 def test_nothing_in_a_file_can_leave_its_box() -> None:

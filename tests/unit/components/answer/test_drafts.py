@@ -1,10 +1,8 @@
 """Drafts: claims and their text, marks, lead-ins, and answers of other components."""
 
-from haystack.dataclasses import GeneratedAnswer
-
-from components.answer.drafts import rendered, to_draft, with_claims
+from components.answer.drafts import rendered, with_claims
 from components.turn import Claim, Draft
-from tests.turns import document, passage
+from tests.turns import passage
 
 SOURCE = passage("Чтобы закрыть шкафчик:\n1. Приложите браслет.\n2. Дождитесь огонька. Ключ не нужен.")
 
@@ -35,12 +33,3 @@ def test_an_excerpt_holds_all_that_is_quoted() -> None:
     (citation,) = draft.citations
     assert citation.excerpt == "Дождитесь огонька. Ключ не нужен."
     assert SOURCE.text[slice(*citation.span)] == citation.excerpt
-
-
-def test_an_answer_of_another_component_is_cut_at_its_marks() -> None:
-    reply = GeneratedAnswer("Приложите браслет. [1] Ключ не нужен. [3]", "question", [document(SOURCE.text)], {})
-    draft = to_draft(reply)
-    assert [(claim.text, claim.citations) for claim in draft.claims] == [
-        ("Приложите браслет.", (1,)),
-        ("Ключ не нужен.", ()),
-    ]

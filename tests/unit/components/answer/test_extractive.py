@@ -8,17 +8,12 @@ from components.answer.drafts import to_draft
 from components.answer.extractive import ExtractiveAnswerer
 from components.judge.claims import is_quoted
 from components.turn import Draft, RejectedApproach
-from tenants.knowledge import lexicon
-from tenants.knowledge.lexicon import Lexicon
 from tests.generated import texts
 from tests.turns import document
 
+pytestmark = pytest.mark.usefixtures("terms")
+
 STEPS = "Чтобы вернуть товар:\n\n" + "\n".join(f"{n}. Сделайте шаг номер {n}, он описан в письме." for n in range(1, 9))
-
-
-@pytest.fixture(autouse=True)
-def terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}, 1, {"L1.D2.T0": 1}))
 
 
 def quoted(query: str, *contents: str, limit: int = 1_500, rejected: list[RejectedApproach] | None = None) -> Draft:

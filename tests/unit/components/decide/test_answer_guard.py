@@ -85,17 +85,6 @@ def test_links_lead_to_allowed_domains(allowed: tuple[str, ...], claimed_text: s
     assert checked.text(f"См. {claimed_text}") == (f"См. {claimed_text}" if is_kept else "См. [ссылка убрана]")
 
 
-def test_a_command_is_shown_whole_with_its_foreign_address_to_read() -> None:
-    command = "```bash\napt update\ncurl -O https://other.example/setup.sh\nsh setup.sh\n```"
-    source = replace(SOURCE, text=command, sentences=((0, len(command)),))
-    citation = Citation(1, source, command, (0, len(command)))
-    draft = Draft(f"{command}\n[1]", (Claim(command, (1,), "supported", command),), (citation,))
-    checked = guard(given_turn=turn("Как установить?", source)).draft(draft)
-    shown = command.replace("https://other.example", "https:[//]other[.]example")
-    assert checked.text == f"{shown}\n[1]"
-    assert [claim.text for claim in checked.claims] == [shown]
-
-
 def test_a_source_outside_of_the_allowed_domains_has_no_link() -> None:
     checked = guard(Policy(allowed_domains=("other.example",)))
     assert checked.draft(drafted("Вернуть товар можно за 14 дней.")).citations[0].passage.url is None

@@ -6,18 +6,13 @@ import pytest
 
 from components.decide.articles import nearest
 from components.turn import Article, Passage, RejectedApproach, Turn
-from tenants.knowledge import lexicon
-from tenants.knowledge.lexicon import Lexicon
 from tests.turns import document, passage, turn
+
+pytestmark = pytest.mark.usefixtures("terms")
 
 FEES = passage("Плата за хранение взимается с третьего дня. Оплатить можно картой.", doc_id="fees", heading="Хранение")
 DAYS = passage("Посылка хранится десять дней.", "c2", doc_id="fees", heading="Сроки")
 POINT = passage("# Пункт выдачи\n\nХранение в пункте бесплатно три дня.", "c3", doc_id="points")
-
-
-@pytest.fixture(autouse=True)
-def terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
 
 
 def offered(given_turn: Turn, **judged: float) -> tuple[Article, ...]:

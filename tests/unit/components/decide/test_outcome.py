@@ -21,7 +21,6 @@ from components.turn import (
     Gate,
     Intent,
     Outcome,
-    Query,
     Reason,
     Risk,
     Route,
@@ -133,12 +132,6 @@ def test_failed_gates_make_a_full_answer_a_partial_one() -> None:
     assert after.outcome == "partially_answered"
 
 
-def test_the_best_earlier_answer_is_shown_if_the_last_pass_brought_none() -> None:
-    best = to_answer(replace(GOOD, answerability="partially"), "гарантия")
-    after = OutcomeComposer().run(question="гарантия", best=best, verdict=Verdict("retry"), exhausted=Verdict("human"))
-    assert after["turn"].outcome == "partially_answered"
-
-
 def test_a_tenant_may_send_weak_answers_to_a_person(rules: dict[str, Policy]) -> None:
     rules["now"] = Policy(low_confidence_to_human=True, handoff_channel="desk")
     after = composed(documents=near(0.4, SOURCE))
@@ -156,11 +149,6 @@ def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
     assert composed(drafted=GOOD).reply.notice is None
     notice = composed(drafted=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
     assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, обратитесь к сотруднику."
-
-
-def test_only_shown_answers_have_suggestions() -> None:
-    assert composed(drafted=GOOD, suggestions=["Возврат"]).reply.suggestions == ("Возврат",)
-    assert composed(suggestions=["Возврат"]).reply.suggestions == ()
 
 
 def test_a_vague_question_is_clarified_with_topics() -> None:
@@ -189,15 +177,6 @@ ASKED_BACK = [Exchange("сроки", "clarify"), Exchange("сроки гаран
 )
 def test_nothing_else_is_clarified(question: str, documents: list[Document], history: list[Exchange]) -> None:
     assert composed(question, documents, history=history).outcome == "low_confidence"
-
-
-@pytest.mark.parametrize("locale", LOCALES)
-def test_an_unknown_code_is_named_in_the_refusal(locale: str) -> None:
-    understood = Query("ошибка E401", codes=("E401",))
-    after = composed("ошибка E401", near(0.5), understood=understood, absent=["E401"], locale=locale)
-    assert (after.outcome, after.reason, after.reply.articles) == ("refused", "no_relevant_context", ())
-    assert after.verdict.reasons == ("code_not_found",)
-    assert "E401" in after.reply.text
 
 
 def test_only_approved_offers_are_made() -> None:

@@ -1,7 +1,5 @@
 """Embedders for stock retrievers: they encode as the index in force does."""
 
-from collections.abc import Iterator
-
 import pytest
 from haystack import Document
 
@@ -10,17 +8,9 @@ from components.embed.text import IndexTextEmbedder
 from components.faults import collect_degraded
 from components.language.encoder import encode_passage, encode_query
 from components.language.encoder_settings import STANDARD, DenseSettings, EncoderSettings
-from settings import Settings
-from tenants.accounts.registry import Registry
-from tenants.core.context import Tenant, acting_as
 from tenants.index import open_collection
 
-
-@pytest.fixture(autouse=True)
-def _acme(installation: Settings) -> Iterator[None]:
-    Registry().add("acme")
-    with acting_as(Tenant("acme", "tests")):
-        yield
+pytestmark = pytest.mark.usefixtures("tenant")
 
 
 def test_a_question_is_encoded_as_the_index() -> None:

@@ -11,10 +11,8 @@ from components.ingest.enrich import ChunkEnricher
 from components.ingest.reconcile import Findings, compare, recount, repair
 from components.ingest.split import DocumentSplitter
 from components.ingest.write import ChunkWriter, remove_documents
-from settings import Settings
 from tenants import index
-from tenants.accounts.registry import Registry
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import Tenant
 from tenants.core.errors import IndexDamaged, TryAgain
 from tenants.index import Hit, Point, open_collection
 from tenants.index.edge import EdgeCollection
@@ -23,13 +21,6 @@ from tenants.storage import files
 from tenants.work import uploads
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"
-
-
-@pytest.fixture
-def tenant(installation: Settings) -> Iterator[Tenant]:
-    Registry().add("acme")
-    with acting_as(Tenant("acme", "tests")) as acme:
-        yield acme
 
 
 def write(revisions: Sequence[Revision]) -> None:
@@ -144,17 +135,6 @@ def test_the_lexicon_of_an_emptied_index_stays(tenant: Tenant) -> None:
         recount()
     assert lexicon.current() == before
     assert index.damage() == "missing"
-
-
-def test_leftover_chunks_are_counted_once_a_record_names_them(tenant: Tenant) -> None:
-    write_document("a")
-    right = lexicon.current()
-    documents.remove("a")
-    lexicon.rebuild(())
-    write_document("a")
-    assert replace(lexicon.current(), revision=0) == replace(right, revision=0)
-    write_document("a")
-    assert replace(lexicon.current(), revision=0) == replace(right, revision=0)
 
 
 def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:

@@ -117,11 +117,6 @@ def test_a_worker_is_replaced_after_many_files() -> None:
     sandbox_of_three.close()
 
 
-def test_a_worker_that_has_grown_is_replaced_silently(misbehaving: Sandbox) -> None:
-    grown = misbehaving.read("keep", b"large").meta["pid"]
-    assert [misbehaving.read("good", b"next").meta["pid"] for _ in range(2)].count(grown) == 0
-
-
 def test_threads_share_workers_and_get_their_own_answers(misbehaving: Sandbox) -> None:
     def read(number: int) -> str:
         if number % 7 == 3:

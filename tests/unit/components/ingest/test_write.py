@@ -1,6 +1,6 @@
 """A document keeps the name that an operator gave it between preparing and writing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +12,12 @@ from components.ingest.encode import Text, encoded
 from components.ingest.enrich import ChunkEnricher
 from components.ingest.split import DocumentSplitter
 from components.ingest.write import ChunkWriter, redescribe
-from settings import Settings
-from tenants.accounts.registry import Registry
-from tenants.core.context import Tenant, acting_as
 from tenants.index import Point
 from tenants.knowledge import documents
 
+pytestmark = pytest.mark.usefixtures("tenant")
+
 SECTIONS = ("слива", "залива", "отжима", "нагрева", "двери")
-
-
-@pytest.fixture(autouse=True)
-def _acme(installation: Settings) -> Iterator[None]:
-    Registry().add("acme")
-    with acting_as(Tenant("acme", "tests")):
-        yield
 
 
 @pytest.fixture
@@ -61,15 +53,6 @@ def test_a_rename_between_preparing_and_writing_is_respected(stored: list[str]) 
     stored.clear()
     writer.run(revisions=[revision()], prepared=prepared)
     assert stored == named("Другое имя", SECTIONS[1:])
-
-
-def test_a_renamed_document_is_stored_under_the_name_it_has(stored: list[str]) -> None:
-    writer = ChunkWriter()
-    writer.run(revisions=[revision(sections=SECTIONS[:4])])
-    rename("Другое имя")
-    stored.clear()
-    writer.run(revisions=[revision()], prepared=writer.prepare([revision()]))
-    assert stored == named("Другое имя", SECTIONS[4:])
 
 
 def rename(title: str) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from components.judge.contradictions import contradictions
-from components.turn import Passage
 from tests.turns import passage
 
 
@@ -65,11 +64,3 @@ def test_titles_about_different_things_are_no_contradiction() -> None:
     assert kinds(one, other, ("Возврат товара", "Частые вопросы")) == ["number"]
     assert kinds(one, other, ("Магазин в Риге", "Магазин в Вене")) == []
     assert kinds(one, other, ("Товар", "Модель 300")) == []
-
-
-def test_the_sentences_are_named_by_their_places() -> None:
-    first: Passage = passage("Сохраните чек. Товар можно вернуть за 14 дней.", "a")
-    second = passage("Товар можно вернуть за 30 дней. Ждём вас.", "b")
-    [(_, span, other_span)] = contradictions(first, second)
-    assert first.text[slice(*span)] == "Товар можно вернуть за 14 дней."
-    assert second.text[slice(*other_span)] == "Товар можно вернуть за 30 дней."

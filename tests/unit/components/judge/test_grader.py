@@ -8,14 +8,9 @@ from haystack import Document
 from components.faults import collect_degraded
 from components.judge.grader import DocGrader
 from components.judge.llm import Grades
-from tenants.knowledge import lexicon
-from tenants.knowledge.lexicon import Lexicon
 from tests.turns import FixedJudge, document
 
-
-@pytest.fixture(autouse=True)
-def terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}, 1, {"L1.D2.T0": 1}))
+pytestmark = pytest.mark.usefixtures("terms")
 
 
 def ranked_by(*relevances: float) -> list[Document]:

@@ -5,14 +5,9 @@ import pytest
 from components.faults import collect_degraded
 from components.judge.self_evaluator import NOT_EVALUATED, SelfEvaluator
 from components.turn import SelfEvaluation
-from tenants.knowledge import lexicon
-from tenants.knowledge.lexicon import Lexicon
 from tests.turns import EVALUATED, FixedJudge, answer, passage
 
-
-@pytest.fixture(autouse=True)
-def terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}, 1, {"L1.D2.T0": 1}))
+pytestmark = pytest.mark.usefixtures("terms")
 
 
 def evaluated(

@@ -41,11 +41,6 @@ def test_an_unsupported_claim_is_dropped_and_the_rest_is_shown() -> None:
     assert draft.text == "Чек предъявлять не нужно. [1]"
 
 
-def test_a_lead_in_goes_with_what_it_announces() -> None:
-    judge = FixedJudge(unsupported=["Возврат бесплатный."])
-    assert verified(judge, Claim("Условия:", ()), Claim("Возврат бесплатный.", (1,))).claims == ()
-
-
 def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
     judge = FixedJudge()
     draft = verified(

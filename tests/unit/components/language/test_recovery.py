@@ -22,21 +22,7 @@ from evaluation.datasets.noise import transliterated, typos, wrong_layout
 from settings import ROOT
 
 _DEMO = ROOT / "evaluation" / "demo"
-_NAMES = [
-    "VPN",
-    "API",
-    "Kubernetes",
-    "PostgreSQL",
-    "TLS",
-    "DNS",
-    "CPU",
-    "IP",
-    "iPhone",
-    "Wi-Fi",
-    "E20",
-    "USB-C",
-    "nginx",
-]
+_NAMES = "VPN API Kubernetes PostgreSQL TLS DNS CPU IP iPhone Wi-Fi E20 USB-C nginx".split()
 _ENGLISH = [
     "how to return my order",
     "The washing machine does not drain",

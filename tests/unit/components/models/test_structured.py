@@ -88,14 +88,6 @@ def test_form_is_strict_without_repair() -> None:
         Judgement.model_validate({**FILLED, "score": "80%"})
 
 
-def test_schema_holds_descriptions_of_fields_only() -> None:
-    schema = json.dumps(Judgement.model_json_schema())
-    assert "how good, in percent" in schema
-    assert "docstring" not in schema
-    assert "Another one" not in schema
-    assert '"additionalProperties": false' in schema
-
-
 def test_schema_is_part_of_the_prompt_version() -> None:
     class Longer(Judgement):
         missing: tuple[str, ...]

@@ -92,17 +92,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collectio
 
 def stored(text: str, number: int) -> Point:
     chunk_id = str(uuid5(NAMESPACE_OID, str(number)))
-    places = ("heading", "source", "updated_at", "title")
-    meta: dict[str, Json] = {
-        "chunk_id": chunk_id,
-        "doc_id": "d",
-        "chunk_index": number,
-        "url": None,
-        "lang": "ru",
-        "trust": "auto",
-        "status": "active",
-    }
-    meta |= {"priority": 0, "sentences": [[0, len(text)]], **dict.fromkeys(places, "")}
+    meta: dict[str, Json] = {"chunk_id": chunk_id, "doc_id": "d"}
     return Point(chunk_id, {"text-sparse": {7: 1.0}}, {"id": chunk_id, "content": text, "meta": meta})
 
 

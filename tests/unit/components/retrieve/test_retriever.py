@@ -8,7 +8,6 @@ import pytest
 
 from components.embed.dense import EmbeddingFailed
 from components.faults import collect_degraded
-from components.language.encoder import encode_query
 from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.passages import to_passage
 from components.retrieve import retriever
@@ -19,22 +18,7 @@ from tenants.knowledge import relations
 
 
 def payload(chunk_id: str) -> dict[str, object]:
-    meta = {
-        "chunk_id": chunk_id,
-        "doc_id": "d",
-        "chunk_index": 0,
-        "title": "",
-        "heading": "",
-        "source": "",
-        "url": None,
-        "lang": "ru",
-        "updated_at": "",
-        "trust": "auto",
-        "status": "active",
-        "priority": 0,
-        "sentences": [[0, 5]],
-    }
-    return {"content": "Текст", "meta": meta}
+    return {"content": "Текст", "meta": {"chunk_id": chunk_id, "doc_id": "d", "sentences": [[0, 5]]}}
 
 
 STORED: Mapping[str, Dense] = {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (-1.0, 0.0), "d": (0.6, 0.8)}
@@ -113,19 +97,6 @@ def test_the_number_of_results_is_limited_by_top_k(shelf: Shelf) -> None:
     assert list(retrieved("фильтр", top_k=1)) == ["a"]
     retrieved("фильтр", candidates=7)
     assert {limit for _, limit, _ in shelf.asked} == {40, 7}
-
-
-def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    used: list[EncoderSettings] = []
-
-    def encoding(text: str, settings: EncoderSettings) -> dict[int, float]:
-        used.append(settings)
-        return encode_query(text, settings)
-
-    monkeypatch.setattr(retriever, "encode_query", encoding)
-    shelf.encoder = EncoderSettings(gram_sizes=(2,)).json_form
-    TenantRetriever().run(query="фильтр")
-    assert used == [EncoderSettings(gram_sizes=(2,))]
 
 
 # Dense vectors.

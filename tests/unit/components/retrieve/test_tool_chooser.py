@@ -9,14 +9,10 @@ from components.faults import collect_degraded
 from components.models.failures import ModelFailed
 from components.retrieve.tool_chooser import LlmToolChooser
 from components.retrieve.tools import STEP, ToolSearch
-from tenants.knowledge import lexicon, tools
-from tenants.knowledge.lexicon import Lexicon
+from tenants.knowledge import tools
 from tests.models import DOWN, Said, ScriptedModels
 
-
-@pytest.fixture(autouse=True)
-def terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
+pytestmark = pytest.mark.usefixtures("terms")
 
 
 NUMBER = {"type": "string", "pattern": r"\d{6}"}

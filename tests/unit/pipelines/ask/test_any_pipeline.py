@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
-from pipelines.ask.steps import record_steps, trace_steps
+from pipelines.ask.steps import record_steps
 
 pytestmark = pytest.mark.usefixtures("empty_shop")
 
@@ -146,14 +146,6 @@ def test_haystack_s_own_tracing_shows_the_run(short: AskEngine) -> None:
     assert theirs.spans[-1][1]["haystack.component.visits"] == 1
     assert isinstance(theirs.parents[1], _Recorded), "components hang below the run"
     assert list(noted.milliseconds) == STEPS
-
-
-def test_without_a_recorder_the_wrapped_tracer_still_sees_spans(short: AskEngine) -> None:
-    theirs = Recording()
-    enable_tracing(theirs)
-    trace_steps()
-    short.run(LONG)
-    assert theirs.seen == RUN
 
 
 def test_stock_instrumentation_of_haystack_sees_the_run(short: AskEngine) -> None:

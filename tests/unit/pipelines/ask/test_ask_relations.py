@@ -109,37 +109,11 @@ def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shel
     assert cited(turn)[0] == "new.md"
 
 
-def test_a_successor_with_two_sections_answers_instead_of_the_old_one(engine: AskEngine, shelf: Tenant) -> None:
-    sections = (
-        ("Сколько дней на возврат", "Посуду можно вернуть в течение 30 дней. Дни считаем со дня получения заказа."),
-        ("Куда нести", "Отнесите посуду в магазин на Речной улице или отдайте курьеру, он выдаст квитанцию."),
-    )
-    padding = " ".join(["Продавец осмотрит вещи при вас и ответит на вопросы в тот же день."] * 5)
-    text = "\n\n".join(f"## {heading}\n\n{said} {padding}" for heading, said in sections)
-    newer = document("newer.md", "Правила обмена", text, updated_at="2026-02-01", supersedes="old.md")
-    ingest(OLD, newer)
-    turn = ask(engine)
-    assert cited(turn)[0] == "newer.md"
-    assert "30 дней" in turn.reply.text or turn.outcome != "answered"
-
-
 def test_a_declared_replacement_applies_unless_an_operator_objects(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, declaring(NEW, supersedes="old.md"))
     assert ranks(ask(engine)) == ["new.md", "old.md"]
     edges.put(Edge("new.md", "supersedes", "old.md", 0.0))
     assert ranks(ask(engine))[0] == "old.md"
-
-
-@pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
-def test_an_outdated_document_is_found_by_filter_and_its_answer_says_so(
-    engine: AskEngine, shelf: Tenant, status: str
-) -> None:
-    ingest(declaring(OLD, status=status), NEW)
-    assert ranks(ask(engine)) == ["new.md", "old.md"]
-    turn = ask(engine, filters=Filters(doc_ids=("old.md",)))
-    assert turn.outcome in {"answered", "low_confidence"}
-    assert cited(turn) == ["old.md"]
-    assert "10.01.2024" in (turn.reply.notice or "")
 
 
 @pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
@@ -157,15 +131,6 @@ def test_a_status_set_by_an_operator_lowers_rank_and_can_be_filtered(
     assert ranks(ask(engine, filters=Filters(statuses=()))) == []
     library.change("old.md", {"status": None})
     assert ranks(ask(engine))[0] == "old.md"
-
-
-def test_an_outdated_answer_names_the_document_that_replaces_it(engine: AskEngine, shelf: Tenant) -> None:
-    successor = document("other.md", "Новые правила", "Теперь всё решает продавец.", updated_at="2026-02-01")
-    ingest(OLD, declaring(successor, supersedes="old.md"))
-    turn = ask(engine)
-    assert cited(turn) == ["old.md"]
-    assert cited(turn, "related") == ["other.md"]
-    assert "заменён документом «Новые правила» от 01.02.2026" in (turn.reply.notice or "")
 
 
 def test_related_passages_reach_the_answering_step_and_are_not_quoted(engine: AskEngine, shelf: Tenant) -> None:

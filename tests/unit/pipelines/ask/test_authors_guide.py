@@ -254,13 +254,3 @@ def test_the_log_says_why_no_question_can_be_answered(
     assert turn.outcome == "failed"
     assert "OPENAI_API_KEY" in caplog.text
     assert simulator.calls == []
-
-
-def test_a_mistake_in_a_chain_of_providers_is_found(tmp_path: Path) -> None:
-    ((_, _, old, new),) = edits(PIPELINES)
-    path = tmp_path / "ask" / "profiles" / "new.yaml"
-    path.parent.mkdir(parents=True)
-    (tmp_path / "ask" / "ask.yaml").write_bytes(ASK)
-    path.write_text(profile("builder").replace(f"{old}\n", new.replace("max_retries", "max_retry")), encoding="utf-8")
-    (finding,) = lint_file(path)
-    assert (finding.code, finding.where) == ("unknown_parameter", "components.llm.chat_generators.1")

@@ -104,12 +104,6 @@ def test_a_profile_removes_components_and_connections() -> None:
     assert (list(without["components"]), without["connections"]) == (["a", "join"], BASE["connections"][1:])
 
 
-def test_a_reranker_is_laid_over_its_profile_on_demand() -> None:
-    profile = {"reranker": {"components": {"rerank": {"type": "x.R"}}}}
-    assert "rerank" not in definition.with_overlay(BASE, profile)["components"]
-    assert "rerank" in definition.with_overlay(BASE, profile, rerank=True)["components"]
-
-
 def test_an_installation_whose_profile_is_unknown_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_PROFILE", "olama")
     get_settings.cache_clear()

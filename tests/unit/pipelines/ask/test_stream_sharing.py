@@ -138,23 +138,6 @@ async def test_a_stream_that_its_process_cannot_write_on_ends(replica: Replica) 
     assert engine.calls == 0
 
 
-async def test_replicas_write_all_their_streams_in_one_place(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[StreamLog] = []
-
-    class Slow(StreamLog):
-        def __init__(self, settings: Settings) -> None:
-            Signal().wait(0.02)  # long enough for another thread to begin one, too
-            super().__init__(settings)
-            made.append(self)
-
-    monkeypatch.setattr(runner_module, "StreamLog", Slow)
-    here, _ = replica()
-    streams = await asyncio.gather(*(here.stream(QUESTION, grace=GRACE_SECONDS) for _ in range(4)))
-    for stream in streams:
-        await read(stream)
-    assert len(made) == 1
-
-
 def test_a_failed_stream_write_ends_that_stream_only(monkeypatch: pytest.MonkeyPatch) -> None:
     append, refused = stream_log.append, Signal()
 

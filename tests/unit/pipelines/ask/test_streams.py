@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.models import calls
-from components.models.calls import Calls
 from components.turn import SHOWN, Citation, Claim, Draft, Exchange, Outcome, Reason, Reply, Turn
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
@@ -246,28 +244,6 @@ async def test_who_leaves_before_it_began_is_not_answered() -> None:
     assert (await events(first))[-1].name == "done"
     assert [(event.name, event.data.get("retryable")) for event in await events(second)][-1] == ("error", True)
     assert engine.calls == 1
-    runner.close()
-
-
-@pytest.mark.usefixtures("_acme")
-async def test_a_turn_hears_that_its_reader_has_left_and_how_much_time_it_has() -> None:
-    begun, over = Signal(), Signal()
-    known: list[Calls] = []
-
-    def stall(given: Turn) -> Turn:
-        known.append(calls.current())
-        begun.set()
-        assert known[0].stop.wait(30)
-        over.set()
-        return answered(given)
-
-    runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30)
-    reading = (await runner.stream(AskRequest(question="q"))).read()
-    await anext(reading)
-    assert await asyncio.to_thread(begun.wait, 30)
-    assert 0 < known[0].remaining() < 30
-    await reading.aclose()
-    assert await asyncio.to_thread(over.wait, 30)
     runner.close()
 
 

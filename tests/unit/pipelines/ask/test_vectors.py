@@ -109,25 +109,3 @@ def test_a_rejected_approach_in_other_words_reaches_the_evidence(shop: Tenant, e
         for approach in approaches:
             rejected.remove(approach.rejected_id)
     assert [(one.text, one.coverage) for one in evidence.rejected] == [("Насос", 0.0)]
-
-
-def test_an_index_without_vectors_is_searched_by_words(shared_installation: None, engine: AskEngine) -> None:
-    Registry().add("plain")
-    with acting_as(Tenant("plain", "anna")):
-        Ingest().run(ARTICLES)
-        turn = ask_turn(engine, "Насос меняют в мастерской?")
-    assert (turn.evidence.passages[0].doc_id, turn.degraded) == ("pump", ())
-    assert DENSE not in turn.evidence.passages[0].scores
-
-
-def test_words_stand_in_for_an_embedder_that_fails(
-    shop: Tenant, engine: AskEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(*_: object, **__: object) -> None:
-        raise OSError
-
-    monkeypatch.setattr("components.embed.fast.FastEmbedder.question", failing)
-    turn = ask_turn(engine, "Насос меняют в мастерской за 3 дня?")
-    assert turn.degraded == ("embedder",)
-    assert turn.evidence.passages[0].doc_id == "pump"
-    assert "3 дня" in turn.reply.text

@@ -25,7 +25,6 @@ from tenants.core.json import Json
 from tenants.index import Point
 from tenants.knowledge import documents, versions
 from tenants.knowledge.catalogue import Selection
-from tests.searches import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 
@@ -85,29 +84,6 @@ def test_set_properties_survive_ingesting_again(library: Library, ingest: Ingest
     assert (library.read("a").status, library.read("a").title) == ("superseded", "Статья a")
     assert library.read("a").overrides == {}
     check_consistent()
-
-
-def test_a_title_is_found_by(library: Library, ingest: Ingest, encoded: list[str]) -> None:
-    ingest.run([article("a")])
-    encoded.clear()
-    library.change("a", {"title": "Холодильник", "priority": 3})
-    assert encoded == ["Холодильник"] * 3
-    assert len(found_by_headings("холодильник")) == 3
-    library.change("a", {"title": None})
-    assert not found_by_headings("холодильник")
-    check_consistent()
-
-
-def test_repeating_a_change_changes_nothing(
-    library: Library, ingest: Ingest, encoded: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ingest.run([article("a")])
-    library.change("a", SET)
-    before = library.read("a").ingested_at
-    encoded.clear()
-    monkeypatch.setattr(documents, "put", lambda *records: None if not records else pytest.fail("written"))
-    assert library.change("a", SET) == library.read("a")
-    assert (library.read("a").ingested_at, encoded) == (before, [])
 
 
 WRONG: list[tuple[dict[str, Json], str]] = [
@@ -192,12 +168,13 @@ def test_a_restored_version_stays_until_the_source_changes(library: Library, ing
     assert library.read("a").version == 4
 
 
-def test_ten_versions_are_kept(library: Library, ingest: Ingest) -> None:
-    for at in range(13):
+def test_only_the_newest_versions_are_kept(library: Library, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "MAX_VERSIONS", 3)
+    for at in range(5):
         ingest.run([article("a", edit=f"правка {at}")])
-    assert [version.version for version in library.versions("a")] == list(range(13, 3, -1))
+    assert [version.version for version in library.versions("a")] == [5, 4, 3]
     with pytest.raises(NotFound, match="version_unknown"):
-        library.restore("a", 3)
+        library.restore("a", 2)
     library.delete("a")
     ingest.run([article("a")])
     assert [version.version for version in library.versions("a")] == [1]

@@ -247,10 +247,3 @@ def test_a_job_that_was_cut_off_after_the_switch_is_not_done_twice(
     before = states()
     Context().run(worked_off, ingest)
     assert (jobs.get(job).state, states()) == ("done", before)
-
-
-def test_rebuilding_an_empty_tenant_does_nothing(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
-    assert other.rebuild().finish().chunks == 0
-    ingest.run(ARTICLES)
-    assert encoder() == other.encoder
-    check_consistent()

@@ -68,17 +68,6 @@ def test_an_edited_document_writes_only_its_changed_chunks(tenant: Tenant, inges
     check_consistent()
 
 
-def test_a_section_put_first_moves_the_others_without_encoding_them(
-    tenant: Tenant, ingest: Ingest, encoded: list[str]
-) -> None:
-    old = article("a")
-    ingest.run([old])
-    encoded.clear()
-    report = ingest.run([SourceDocument("a", old.title, f"{article('z', 1).text}\n\n{old.text}", old.source)])
-    assert (report.chunks_written, report.chunks_kept, len(encoded)) == (1, 3, 1)
-    check_consistent()
-
-
 def test_metadata_alone_is_rewritten_without_encoding(tenant: Tenant, ingest: Ingest, encoded: list[str]) -> None:
     ingest.run([article("a", trust="raw")])
     encoded.clear()

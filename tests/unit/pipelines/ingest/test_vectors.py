@@ -22,7 +22,7 @@ from components.models import breaker
 from components.retrieve.cache import TenantLruCache
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from settings import ROOT, get_settings
+from settings import ROOT
 from tenants.core.context import Tenant
 from tenants.index import DENSE, Dense, access, open_collection
 from tenants.knowledge import documents, generations
@@ -126,18 +126,6 @@ def test_a_missing_model_means_lexical_search_and_a_later_rebuild(
     later.rebuild().finish()
     assert not later.rebuild_due()
     assert nearest("Как отдать?") == "refund"
-
-
-def test_a_profile_with_models_embeds_by_its_server(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Ingest().encoder.dense is None
-    monkeypatch.setenv("OPORA_PROFILE", "ollama")
-    get_settings.cache_clear()
-    try:
-        dense_settings = Ingest().encoder.dense
-    finally:
-        get_settings.cache_clear()
-    assert dense_settings is not None
-    assert (dense_settings.space, dense_settings.dimensions) == ("bge-m3", 1024)
 
 
 def test_a_model_of_another_revision_is_not_asked(tenant: Tenant, with_vectors: Ingest, models: Path) -> None:

@@ -15,12 +15,6 @@ def test_russian_is_read_in_every_encoding(encoding: str) -> None:
     assert decoded(text.upper().encode(encoding)) == text.upper()
 
 
-@pytest.mark.parametrize("word", ["Гарантия", "ремонт", "Возврат", "Наложенный платёж"])
-def test_a_single_word_is_enough(word: str) -> None:
-    assert decoded(word.encode("cp1251")) == word
-    assert decoded(word.encode("koi8-r")) == word
-
-
 @pytest.mark.parametrize(
     "data",
     [

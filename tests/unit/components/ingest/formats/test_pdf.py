@@ -65,13 +65,6 @@ def test_a_paragraph_continues_over_the_page() -> None:
     assert parsed.text == f"<!-- page 1 -->\n\n{joined}\n\n<!-- page 2 -->\n\n{joined}"
 
 
-def test_properties() -> None:
-    parsed = read(lines("a b"), title="Инструкция к машине")
-    assert (parsed.title, parsed.pages, parsed.flags) == ("Инструкция к машине", 1, ())
-    assert len(str(parsed.meta["updated_at"])) == len("2026-01-31")
-    assert read(lines("a b"), title="инструкция_v3.docx").title == ""
-
-
 def ruled(rows: Sequence[Sequence[str]], top: float = 200, x: float = 72) -> Callable[[Canvas], None]:
     """Return a page with a ruled table, 150 points a column and 20 a row."""
 

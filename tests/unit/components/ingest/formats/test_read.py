@@ -85,11 +85,6 @@ def test_unknown_formats(name: str, data: bytes) -> None:
         formats.read(name, data)
 
 
-def test_an_address_is_a_page() -> None:
-    assert formats.read("https://acme.ru/help?x=1", b"<p>a</p>").text == "a"
-    assert formats.read("https://acme.ru/a.pdf", FILES["pdf"]).pages == 1
-
-
 PARSER = ArticleParser()
 
 

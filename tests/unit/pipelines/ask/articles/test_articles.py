@@ -7,7 +7,7 @@ import pytest
 from components.language.words import stems
 from evaluation.datasets.fixture import DEMO
 from pipelines.ask.answering import answer_of
-from pipelines.ask.articles import closing, gap_meanings, preview
+from pipelines.ask.articles import gap_meanings, preview
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ask.contract import AskRequest
@@ -106,14 +106,6 @@ def test_gap_stays_open_if_the_article_does_not_answer(written: Articles) -> Non
     closing = written.close_gaps([parrot.gap_id, crypto.gap_id])
     assert [gap.gap_id for gap in closing.unanswered] == [parrot.gap_id]
     assert [gap.gap_id for gap in closing.closed] == [crypto.gap_id]
-
-
-def test_gap_stays_open_if_time_runs_out(written: Articles, shop: Ask) -> None:
-    article = articles.add(DRAFT)
-    written.publish(article.article_id, 1)
-    gap_id = gap_of(QUESTION).gap_id
-    assert closing.close([gap_id], shop, seconds=0).closed == ()
-    assert [gap.gap_id for gap in closing.close([gap_id], shop).closed] == [gap_id]
 
 
 def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask) -> None:

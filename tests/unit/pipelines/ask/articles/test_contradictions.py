@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, tzinfo
 from threading import Event
 from typing import NoReturn
 
@@ -22,25 +21,13 @@ from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.knowledge import agreements, documents, relations
+from tenants.knowledge import agreements, relations
 from tenants.knowledge import contradictions as stored
-from tenants.knowledge.contradictions import Contradiction
-from tenants.knowledge.documents import DocumentRecord
 from tests.unit.pipelines.ask.test_ask_relations import FILLERS, OLD, QUESTION
 
 FAQ = SourceDocument(
     "faq.md", "Частые вопросы", "Посуду можно вернуть в течение 30 дней.", meta={"updated_at": "2026-02-01"}
 )
-
-
-class Calendar:
-    """A clock with an adjustable day."""
-
-    day = 0
-
-    @classmethod
-    def now(cls, zone: tzinfo) -> datetime:
-        return datetime(2026, 1, 1 + cls.day, tzinfo=zone)
 
 
 @pytest.fixture
@@ -57,18 +44,6 @@ def shelf(installation: Settings) -> Iterator[Ask]:
 def beside(ask: Ask) -> int:
     """Return how many contradictions an answer shows."""
     return len(ask.turn(AskRequest(question=QUESTION)).evidence.conflicts)
-
-
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Compare no documents; return the ids of those that would have been compared, as they come."""
-    compared: list[str] = []
-
-    def pairs(record: DocumentRecord) -> tuple[Contradiction, ...]:
-        compared.append(record.doc_id)
-        return ()
-
-    monkeypatch.setattr(comparison, "_pairs", pairs)
-    return compared
 
 
 def test_a_pair_is_listed_with_both_passages(shelf: Ask) -> None:
@@ -115,19 +90,6 @@ def test_the_nightly_comparison_finds_what_no_run_has_found(shelf: Ask) -> None:
     assert contradictions.undecided() == ()
     NightlyCheck(Library(Ingest().rewrite)).check_all(Event())
     assert len(contradictions.undecided()) == 1
-
-
-def test_each_night_compares_another_part(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = counted(monkeypatch)
-    monkeypatch.setattr(comparison, "datetime", Calendar)
-    nights, seen = [], set[str]()
-    for Calendar.day in range(5):
-        compared.clear()
-        compare_some(2)
-        nights.append(len(compared))
-        seen.update(compared)
-    assert nights == [2] * 5
-    assert seen == {record.doc_id for record in documents.all()}
 
 
 def test_a_failed_comparison_fails_no_run(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,14 +213,6 @@ async def test_an_unanswered_message_is_answered_after_a_restart() -> None:
     assert lines(chat) == ["customer: Где мой заказ?", "bot: Ответ."]
 
 
-async def test_messages_in_a_row_are_answered_one_after_the_other() -> None:
-    chat = store.start()
-    async with talking(lambda turn: replace(answered(turn), reply=Reply(text=turn.question))) as chats:
-        for question in ("Раз?", "Два?", "Три?"):
-            await chats.post(chat.chat_id, question)
-    assert [line for line in lines(chat) if line.startswith("bot")] == ["bot: Раз?", "bot: Два?", "bot: Три?"]
-
-
 async def test_an_answer_that_is_stopped_does_not_come_later() -> None:
     chat, begun, stopped = store.start(), Event(), Event()
 
