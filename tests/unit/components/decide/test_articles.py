@@ -30,14 +30,6 @@ def offered_of(given_turn: Turn, most: int, **judged: float) -> tuple[Article, .
     return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1, most)
 
 
-def test_sections_for_another_reading_follow_the_first() -> None:
-    evidence = replace(turn("хранение").evidence, passages=(FEES, DAYS), relevance_by_chunk={"c1": 0.2, "c2": 0.11})
-    asked = replace(turn("хранение"), evidence=evidence)
-    beside = [document(POINT.text, "c3", doc_id="points", relevance=0.8), document("Даль.", "c4", relevance=0.19)]
-    found = nearest(asked, 0.1, beside=beside)
-    assert [(one.passage.chunk_id, one.score) for one in found] == [("c1", 0.2), ("c3", 0.4), ("c2", 0.11)]
-
-
 @pytest.mark.parametrize(
     ("standalone", "order"), [("", ["c1", "c2", "c3"]), ("хранение (посылка)", ["c1", "c3", "c2"])]
 )

@@ -65,13 +65,6 @@ def test_a_conflict_between_sentences_that_are_not_stated_is_not_mentioned() -> 
     assert list(source_notices(draft, given_turn)) == []
 
 
-def test_a_side_stated_in_other_words_is_contradicted() -> None:
-    draft = quoting(NEW)
-    written = replace(draft, claims=(Claim("Да, вернуть товар можно за 30 дней.", (1,)),))
-    cited = with_context_citations(written, beside(conflicts=(CONFLICT,))).citations
-    assert [one.passage.doc_id for one in cited] == ["new.md", "old.md"]
-
-
 @pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
 @pytest.mark.parametrize("locale", LOCALES)
 def test_an_outdated_source_is_announced(status: DocumentStatus, locale: str) -> None:

@@ -31,13 +31,6 @@ def test_a_question_without_content_words_is_empty() -> None:
     assert not encode_query("и как?", STANDARD)
 
 
-def test_a_word_repeated_weighs_more_but_less_than_twice() -> None:
-    once, twice = (encode_passage("", "", text, STANDARD) for text in ("слив насос", "слив слив насос"))
-    shared = encode_query("слив", STANDARD).keys() & once.keys()
-    assert shared
-    assert all(once[dimension] < twice[dimension] < 2 * once[dimension] for dimension in shared)
-
-
 def score(question: str, title: str, heading: str, text: str, settings: EncoderSettings = STANDARD) -> float:
     passage = encode_passage(title, heading, text, settings)
     return sum(weight * passage.get(dimension, 0.0) for dimension, weight in encode_query(question, settings).items())

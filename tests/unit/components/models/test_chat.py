@@ -7,7 +7,6 @@ from contextlib import ExitStack, closing
 from contextvars import copy_context
 from functools import cache
 from pathlib import Path
-from threading import Event
 from time import monotonic
 
 import pytest
@@ -215,24 +214,6 @@ def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: S
     busiest = max(sum(a.started <= b.started < a.ended for a in simulator.calls) for b in simulator.calls)
     assert busiest <= 2
     assert outcomes(calls) == ["ok"] * 6
-
-
-def test_a_call_ends_when_its_client_leaves(make: Make, simulator: Simulator) -> None:
-    simulator.set_knobs(Knobs(faults=(Fault(kind="slow"),)))
-    stop, heard = Event(), Event()
-
-    def hear(piece: str) -> None:
-        assert not heard.is_set(), "told of more after the stop"
-        heard.set()
-        stop.set()
-
-    with collect_calls(stop=stop) as calls:
-        with pytest.raises(ModelFailed):
-            ask(ChatModels(make(), timeout=30), on_text=hear)
-        with pytest.raises(ModelFailed):
-            ask(ChatModels(make()))
-    assert outcomes(calls) == ["stopped", "stopped"]
-    assert len(simulator.calls) == 1
 
 
 def test_a_turn_without_time_left_calls_no_model(make: Make, simulator: Simulator) -> None:

@@ -88,18 +88,6 @@ def test_form_is_strict_without_repair() -> None:
         Judgement.model_validate({**FILLED, "score": "80%"})
 
 
-def test_schema_is_part_of_the_prompt_version() -> None:
-    class Longer(Judgement):
-        missing: tuple[str, ...]
-
-    models = ScriptedModels(judge=FILLED | {"missing": []})
-    filled(models)
-    fill(Longer, models, PROMPT, values={"question": "?"}, step="judge", tier="fast")
-    labels = {*models.prompts_used, PROMPT.label}
-    assert len(labels) == 3
-    assert all(label.startswith("judge.en@") for label in labels)
-
-
 @pytest.mark.parametrize(
     ("replies", "streamed"),
     [([FILLED], [FILLED]), (["{", FILLED], ["{"])],

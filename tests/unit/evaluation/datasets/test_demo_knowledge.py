@@ -77,30 +77,6 @@ def test_every_code_has_its_section_with_steps(locale: str) -> None:
         assert len(re.findall(r"^\d\. ", section, flags=re.MULTILINE)) >= 5
 
 
-# A fact that several articles state: what introduces it, and what must follow wherever it does.
-SHARED = [
-    (r"телефон поддержки — ", "8 800 000-41-17"),
-    (r"сервисного центра — |сервисный центр по телефону |сервисный центр: ", "8 800 000-41-18"),
-    (r"от мастера стоит|выезд мастера и диагностика стоят |диагностика вместе с выездом стоит ", "900 ₽"),
-    (r"речн\w+ улиц\w+, ", "14"),
-    (r"на высот[уе] от ", "60 до 100 см"),
-    (r"чистк\w+ (?:сливного фильтра мастером|фильтров и сифона)[^.]*?(?:стоит|за) ", "1 200 ₽"),
-    (r"грузовом лифте (?:стоит )?", r"(?:300 ₽|или)"),
-    (r"ссылка для сброса пароля действует ", "30 минут"),
-]
-
-
-@pytest.mark.parametrize(("lead", "fact"), SHARED)
-def test_shared_facts_agree(lead: str, fact: str) -> None:
-    statements = [
-        (name, fold(text)[match.end() :][:20])
-        for name, text in ARTICLES["ru"].items()
-        for match in re.finditer(lead, fold(text))
-    ]
-    assert statements
-    assert not [(name, after) for name, after in statements if not re.match(fold(fact), after)]
-
-
 @pytest.mark.parametrize(("locale", "reference"), [("ru", "стать[еию] «([^»]+)»"), ("en", "article “([^”]+)”")])
 def test_references_name_articles(locale: str, reference: str) -> None:
     titles = {text.splitlines()[0].removeprefix("# ") for text in ARTICLES[locale].values()}

@@ -181,14 +181,6 @@ def test_a_rejected_approach_is_withheld_with_its_reason(engine: AskEngine, shel
     assert turn.reply.notice == f"Способ «{BUTTON}» отклонён 05.05.2025. Причина: стирается калибровка."
 
 
-def test_without_alternatives_only_the_rejection_reason_is_shown(engine: AskEngine, shelf: Tenant) -> None:
-    ingest(document("only.md", BOARD.title, BOARD.text.split(". ")[0] + ".", rejected=[BUTTON]))
-    turn = ask(engine, "Как сбросить плату управления?")
-    assert turn.outcome == "cannot_answer"
-    assert "кнопку питания" not in turn.reply.text
-    assert BUTTON in (turn.reply.notice or "")
-
-
 def test_a_refused_question_about_a_rejected_approach_says_so(engine: AskEngine, shelf: Tenant) -> None:
     ingest(PACKING)
     rejected.put(Rejected("Мыть стаканы ацетоном", "мутнеет стекло", "2025-05-05"))

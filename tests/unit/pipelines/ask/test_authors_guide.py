@@ -25,7 +25,6 @@ from pipelines.lint import lint_file
 from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.knowledge import relations
 from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
 from tests.pages import PIPELINES, edits, profile
 
@@ -177,17 +176,6 @@ def test_a_stock_retriever_searches_by_words_without_vectors(built: Callable[[st
     turn, _ = built(profile("hybrid"))(PUMP)
     assert (turn.outcome, cited(turn), turn.degraded) == ("answered", ["pump"], ())
     assert "cosine" not in turn.evidence.passages[0].scores
-
-
-def test_a_stock_retriever_returns_superseded_status(
-    built: Callable[[str], Ask], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = relations.Relations(successors={"pump": "pump-new"})
-    monkeypatch.setattr(relations, "current", lambda: known)
-    turn, _ = built(profile("hybrid"))(PUMP)
-    statuses = {passage.doc_id: passage.status for passage in turn.evidence.passages}
-    assert statuses["pump"] == "superseded"
-    assert statuses["gifts"] == "active"
 
 
 @pytest.mark.usefixtures("simulator")

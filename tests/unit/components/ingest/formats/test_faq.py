@@ -96,13 +96,6 @@ def test_an_answer_cannot_open_a_section() -> None:
     assert [(chunk.heading, chunk.text) for chunk in chunks(parsed)] == [("How?", "# Big\n\nThen small"), ("Why?", "x")]
 
 
-def test_a_long_answer_keeps_its_question() -> None:
-    answer = " ".join(f"Шаг {at}: проверьте шланг и фильтр, затем включите машину." for at in range(100))
-    result = chunks(read("faq.json", json.dumps([{"question": "Как?", "answer": answer}])))
-    assert len(result) > 2
-    assert {chunk.heading for chunk in result} == {"Как?"}
-
-
 @pytest.mark.parametrize("text", ["Q: one\nA: only", "Intro.\n\nQ: a\nA: b\n\nQ: c\nA: d", "Вопросы: 5\nОтветы: 6"])
 def test_a_text_that_only_resembles_an_faq_stays_an_article(text: str) -> None:
     assert read("a.md", text).markup == "markdown"

@@ -5,15 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from threading import Event
-from time import monotonic
 
 import pytest
 from sqlalchemy import func, select
 
 from components.turn import Turn
-from pipelines.ask.evaluation import questions, report, usecase
+from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.questions import QuestionForm
-from pipelines.ask.evaluation.usecase import Evaluation, last_due
+from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from tenants.access import spending
@@ -206,21 +205,6 @@ def test_a_night_is_run_once_at_the_hour_of_the_tenant(scripted: tuple[Evaluatio
     assert len(evaluation_results.latest()) == 1
 
 
-@pytest.mark.parametrize(
-    ("hour", "now", "due"),
-    [
-        (3, "2026-11-24T03:00:00", "2026-11-24T03:00:00"),
-        (3, "2026-11-24T02:59:00", "2026-11-23T03:00:00"),
-        (None, "2026-11-24T03:00:00", None),
-    ],
-)
-def test_the_hour_comes_once_a_day(shop: Tenant, hour: int | None, now: str, due: str | None) -> None:
-    rules = policy.current().model_copy(update={"evaluation_hour": hour})
-    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
-    expected = datetime.fromisoformat(due).replace(tzinfo=UTC) if due else None
-    assert last_due(rules, moment) == expected
-
-
 def test_a_run_of_the_service_takes_its_seat(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
     _, engine = scripted
     ask = Ask(engine)
@@ -250,24 +234,6 @@ def test_a_slow_question_is_missed_and_the_run_goes_on(scripted: tuple[Evaluatio
     runner.close()
     assert [one.question for one in shown.failing] == ["Вопрос 0?"]
     assert (shown.failing[0].mark, shown.failing[0].outcome) == ("missed", "failed")
-
-
-def test_customers_questions_go_first(
-    scripted: tuple[Evaluation, ScriptedEngine], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, engine = scripted
-    ask = Ask(engine)
-    runner = Runner(ask, workers=1, budget=5)
-    evaluation = Evaluation(ask, runner)
-    with monkeypatch.context() as patch, runner._queue_slot():
-        patch.setattr(usecase, "PATIENCE_SECONDS", 0.2)
-        begun = monotonic()
-        evaluation._let_customers_first()
-        assert monotonic() - begun >= 0.2
-    begun = monotonic()
-    evaluation._let_customers_first()
-    assert monotonic() - begun < 1
-    runner.close()
 
 
 def test_an_interrupted_run_gives_way(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
