@@ -18,6 +18,7 @@ from components.turn import (
     Draft,
     Exchange,
     FactualityStatus,
+    Gate,
     Intent,
     Outcome,
     Reason,
@@ -122,6 +123,19 @@ def test_each_situation_without_a_draft_has_its_outcome(
     after = composed(documents=documents, failed=failed)
     assert (after.outcome, after.reason) == (outcome, reason)
     assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in documents]
+
+
+def test_failed_gates_make_a_full_answer_a_partial_one() -> None:
+    verdict = Verdict("auto", ("quality",), (Gate("quality", False, 40, 60),))
+    answers = [to_answer(GOOD, "гарантия")]
+    after = OutcomeComposer().run(question="гарантия", answers=answers, verdict=verdict)["turn"]
+    assert after.outcome == "partially_answered"
+
+
+def test_the_best_earlier_answer_is_shown_if_the_last_pass_brought_none() -> None:
+    best = to_answer(replace(GOOD, answerability="partially"), "гарантия")
+    after = OutcomeComposer().run(question="гарантия", best=best, verdict=Verdict("retry"), exhausted=Verdict("human"))
+    assert after["turn"].outcome == "partially_answered"
 
 
 def test_a_tenant_may_send_weak_answers_to_a_person(rules: dict[str, Policy]) -> None:

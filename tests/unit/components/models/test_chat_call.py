@@ -4,6 +4,7 @@ import gc
 import json
 from collections.abc import Callable, Iterator
 from threading import Event
+from time import monotonic
 
 import httpx
 import httpx2
@@ -11,7 +12,7 @@ import ollama
 import openai
 import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.utils import Secret
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
@@ -109,3 +110,43 @@ def test_a_model_that_streams_only_reasoning_is_cancelled_too() -> None:
     assert tokens.closed.wait(20)
     assert not isinstance(raised.value, Interrupted)
     assert pieces == []
+
+
+class Loading:
+    """A generator that loads its model on the first call, so its first token takes `seconds`."""
+
+    model = "m"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def run(
+        self,
+        messages: list[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], None] | None = None,
+        generation_kwargs: dict[str, object] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        if Event().wait(self.seconds):
+            raise AssertionError
+        if streaming_callback is not None:
+            streaming_callback(StreamingChunk("так"))
+        return {"replies": [ChatMessage.from_assistant("так", meta={"finish_reason": "stop"})]}
+
+
+@pytest.mark.parametrize("on_text", [None, lambda _: None], ids=["whole", "streamed"])
+def test_a_first_call_that_loads_the_model_may_take_longer(on_text: OnText | None) -> None:
+    models = ChatModels(Loading(0.6), timeout=0.2, loading=30, failures=1)
+    assert asked(models, on_text) == "так"
+    with pytest.raises(ModelFailed, match="timeout"):
+        asked(models, on_text)
+    assert models.upstream(models.fast).breaker.is_open
+
+
+def test_a_model_that_is_still_loading_is_not_blamed() -> None:
+    models = ChatModels(Loading(5), timeout=0.1, loading=0.3, failures=1)
+    started_at = monotonic()
+    with pytest.raises(ModelFailed, match="timeout"):
+        asked(models)
+    assert monotonic() - started_at < 5
+    assert not models.upstream(models.fast).breaker.is_open

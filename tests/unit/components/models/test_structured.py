@@ -88,6 +88,26 @@ def test_form_is_strict_without_repair() -> None:
         Judgement.model_validate({**FILLED, "score": "80%"})
 
 
+def test_schema_holds_descriptions_of_fields_only() -> None:
+    schema = json.dumps(Judgement.model_json_schema())
+    assert "how good, in percent" in schema
+    assert "docstring" not in schema
+    assert "Another one" not in schema
+    assert '"additionalProperties": false' in schema
+
+
+def test_schema_is_part_of_the_prompt_version() -> None:
+    class Longer(Judgement):
+        missing: tuple[str, ...]
+
+    models = ScriptedModels(judge=FILLED | {"missing": []})
+    filled(models)
+    fill(Longer, models, PROMPT, values={"question": "?"}, step="judge", tier="fast")
+    labels = {*models.prompts_used, PROMPT.label}
+    assert len(labels) == 3
+    assert all(label.startswith("judge.en@") for label in labels)
+
+
 @pytest.mark.parametrize(
     ("replies", "streamed"),
     [([FILLED], [FILLED]), (["{", FILLED], ["{"])],

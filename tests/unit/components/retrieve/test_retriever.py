@@ -8,6 +8,7 @@ import pytest
 
 from components.embed.dense import EmbeddingFailed
 from components.faults import collect_degraded
+from components.language.encoder import encode_query
 from components.language.encoder_settings import DenseSettings, EncoderSettings
 from components.passages import to_passage
 from components.retrieve import retriever
@@ -97,6 +98,19 @@ def test_the_number_of_results_is_limited_by_top_k(shelf: Shelf) -> None:
     assert list(retrieved("фильтр", top_k=1)) == ["a"]
     retrieved("фильтр", candidates=7)
     assert {limit for _, limit, _ in shelf.asked} == {40, 7}
+
+
+def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[EncoderSettings] = []
+
+    def encoding(text: str, settings: EncoderSettings) -> dict[int, float]:
+        used.append(settings)
+        return encode_query(text, settings)
+
+    monkeypatch.setattr(retriever, "encode_query", encoding)
+    shelf.encoder = EncoderSettings(gram_sizes=(2,)).json_form
+    TenantRetriever().run(query="фильтр")
+    assert used == [EncoderSettings(gram_sizes=(2,))]
 
 
 # Dense vectors.

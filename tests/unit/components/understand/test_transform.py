@@ -233,6 +233,12 @@ def test_the_knowledge_base_tells_whether_a_short_question_is_a_new_topic(
     assert bool(outputs["standalone"]) == bool(topic)
 
 
+def test_each_question_of_several_is_searched_too() -> None:
+    assert {"сколько стоит доставка", "можно ли вернуть товар"} <= set(
+        transformed("сколько стоит доставка и можно ли вернуть товар")["variants"]
+    )
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts)
 def test_any_text_is_searched_or_absent(question: str) -> None:

@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from threading import Event
+from time import monotonic
 
 import pytest
 from sqlalchemy import func, select
 
 from components.turn import Turn
-from pipelines.ask.evaluation import questions, report
+from pipelines.ask.evaluation import questions, report, usecase
 from pipelines.ask.evaluation.questions import QuestionForm
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
@@ -234,6 +235,24 @@ def test_a_slow_question_is_missed_and_the_run_goes_on(scripted: tuple[Evaluatio
     runner.close()
     assert [one.question for one in shown.failing] == ["Вопрос 0?"]
     assert (shown.failing[0].mark, shown.failing[0].outcome) == ("missed", "failed")
+
+
+def test_customers_questions_go_first(
+    scripted: tuple[Evaluation, ScriptedEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, engine = scripted
+    ask = Ask(engine)
+    runner = Runner(ask, workers=1, budget=5)
+    evaluation = Evaluation(ask, runner)
+    with monkeypatch.context() as patch, runner._queue_slot():
+        patch.setattr(usecase, "PATIENCE_SECONDS", 0.2)
+        begun = monotonic()
+        evaluation._let_customers_first()
+        assert monotonic() - begun >= 0.2
+    begun = monotonic()
+    evaluation._let_customers_first()
+    assert monotonic() - begun < 1
+    runner.close()
 
 
 def test_an_interrupted_run_gives_way(scripted: tuple[Evaluation, ScriptedEngine]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import pytest
+from opentelemetry import trace as global_traces
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
@@ -85,6 +86,15 @@ def test_each_tenant_has_its_own_resource_whatever_order_they_come_in(collector:
     for project in ("acme", "globex"):
         expected = {one for one, of in zip(ids, projects, strict=True) if of == project}
         assert {span.trace_id.hex() for scope in exported[project].scope_spans for span in scope.spans} == expected
+
+
+def test_the_environment_drops_no_spans_and_sets_no_global_provider(
+    collector: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    before = global_traces.get_tracer_provider()
+    assert received(export_traces(collector, trace(Span("ask", 1, 2, {}, parent=None)))["acme"])
+    assert global_traces.get_tracer_provider() is before
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,21 @@ def test_a_refused_batch_is_dropped_and_counted(caplog: pytest.LogCaptureFixture
     assert logged(caplog) == ["1 traces are dropped: refused: 401", "traces are sent again, 1 were dropped"]
 
 
+def test_a_batch_that_fails_too_long_is_dropped(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(sending, "BATCH", 1)
+    with receiving([500, 500, 200]) as collector:
+        sender = Sender(Settings(otlp_endpoint=collector.url))
+        sender.take(traced(1))
+        sender.take(traced(2))
+        sender.start()
+        assert [traces_in(collector.next()) for _ in range(3)] == [[1], [1], [2]]
+        sender.close()
+    assert "1 traces are dropped: tried too often" in logged(caplog)
+
+
 def test_a_full_queue_drops_the_oldest_traces(caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
