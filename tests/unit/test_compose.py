@@ -42,7 +42,7 @@ def test_the_file_follows_the_schema() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_service_is_pinned_comes_back_and_is_open_to_this_machine_alone(name: str) -> None:
+def test_every_service_is_pinned_comes_back_and_listens_locally(name: str) -> None:
     service = SERVICES[name]
     asked = {"healthcheck"} if name not in ("opora", "worker") else set()  # our image says itself how it is asked
     assert asked | {"networks", "restart"} <= service.keys()

@@ -137,3 +137,11 @@ def test_the_draft_that_most_others_bear_out_is_kept(replies: list[Reply], kept:
     assert bool(draft.claims) == bool(kept)
     assert models.asked == ["answer"] * len(replies)
     assert list(noted) == (["agreement"] if DOWN in replies else [])
+
+
+def test_without_any_draft_the_section_is_quoted() -> None:
+    answerer = GenerativeAnswerer(ScriptedModels(answer=DOWN), ExtractiveAnswerer(), samples=3)
+    answers = answerer.run(question=QUESTION, query=QUESTION, documents=[DOCUMENT])["answers"]
+    assert to_draft(answers[0]).quoted
+    with pytest.raises(ValueError, match="samples"):
+        GenerativeAnswerer(ScriptedModels(), samples=6)

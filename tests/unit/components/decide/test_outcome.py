@@ -157,6 +157,12 @@ def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
     assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, обратитесь к сотруднику."
 
 
+def test_a_truncated_list_is_announced() -> None:
+    assert composed(drafted=replace(GOOD, truncated=True)).reply.notice == (
+        "Показана часть раздела, остальное — в источнике."
+    )
+
+
 def test_a_vague_question_is_clarified_with_topics() -> None:
     after = composed("условия", near(0.4))
     assert (after.outcome, after.reason) == ("clarify", None)

@@ -108,6 +108,11 @@ def test_vectors_that_no_index_could_hold_are_a_failure(vector: list[float]) -> 
             embed_question("a", stock(vector, vector))
 
 
+def test_a_missing_vector_is_a_failure() -> None:
+    with pytest.raises(ValueError, match="vectors for 2 texts"):
+        dense._checked([[1.0, 0.0]], 2, stock([1.0, 0.0], [1.0, 0.0]))
+
+
 def test_missing_files_are_a_failure_that_the_log_explains(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     missing = settings_of(FastEmbedder("nobody/has-it", 8, file=FILE, cache_dir=str(tmp_path)))
     with caplog.at_level(logging.ERROR, "opora"), pytest.raises(EmbeddingFailed):

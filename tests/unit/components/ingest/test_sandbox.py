@@ -79,6 +79,10 @@ def test_every_failure_is_a_typed_error_and_reading_continues(misbehaving: Sandb
     assert misbehaving.read("good", b"next").text == "next"
 
 
+def test_unencodable_text_is_repaired(misbehaving: Sandbox) -> None:
+    assert misbehaving.read("half", b"").text == "a?b"
+
+
 def test_the_log_names_where_a_reader_failed_without_file_content(
     misbehaving: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:

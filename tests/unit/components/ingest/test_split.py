@@ -157,6 +157,12 @@ def test_a_code_entry_is_never_cut(before: int, sentences: int) -> None:
     assert all(any(one in chunk for chunk in texts) for one in entries)
 
 
+def test_a_code_entry_keeps_its_list_of_steps() -> None:
+    steps = "\n".join(f"{at}. {SENTENCE}" for at in range(1, 9))
+    texts = [chunk.text for chunk in split(f"{paragraph(6)}\n\n**E20 — вода не сливается.**\n\n{steps}")]
+    assert any("E20" in text and "8. " in text for text in texts)
+
+
 def test_a_code_entry_over_the_limit_repeats_its_code() -> None:
     texts = [chunk.text for chunk in split(f"E20 — вода не сливается. {SENTENCE * 40}")]
     assert len(texts) > 1

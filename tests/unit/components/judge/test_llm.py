@@ -89,6 +89,11 @@ def test_only_cited_passages_are_sent() -> None:
     assert "Оплата картой" not in (models.messages[0][-1].text or "")
 
 
+def test_a_check_that_omits_a_claim_is_invalid() -> None:
+    with pytest.raises(Malformed):
+        checked(fact(1))
+
+
 def test_proposals_name_claims_and_approaches_that_exist() -> None:
     rejected = [RejectedApproach("r", "Стучать по корпусу", "", ""), RejectedApproach("s", "Вернуть наличными", "", "")]
     valid = {"proposals": [{"number": 2, "approach": 1}]}

@@ -208,3 +208,8 @@ def test_dates_filter_by_range(ends: tuple[str | None, str | None]) -> None:
 def test_a_filter_that_cannot_be_kept_is_refused(filters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="filters"):
         to_conditions(filters)
+
+
+def test_filters_are_combined() -> None:
+    conditions = to_conditions(haystack_filters(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01")))
+    assert conditions == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})

@@ -267,6 +267,11 @@ def test_a_turn_without_time_left_calls_no_tool(far: Line) -> None:
     assert far.sent == []
 
 
+def test_an_irrelevant_tool_answer_is_no_evidence(far: Line) -> None:
+    far.answer, far.kind = "Погода хорошая.", "text/plain"
+    assert consulted(min_relevance=1.1).documents == []
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         number = json.loads(self.rfile.read(int(self.headers["content-length"])))["number"]

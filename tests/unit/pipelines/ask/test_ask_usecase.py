@@ -205,6 +205,10 @@ def test_what_may_pass_later_is_not_an_outcome() -> None:
         Ask(FakeEngine(busy)).answer(REQUEST)
 
 
+def test_a_pipeline_that_ends_nowhere_is_a_fault() -> None:
+    assert Ask(FakeEngine(lambda turn: turn)).answer(REQUEST).outcome == "failed"
+
+
 def test_high_stakes_open_a_ticket_and_hide_the_draft() -> None:
     answer = Ask(FakeEngine(stakes)).answer(REQUEST)
     assert answer.handoff is not None
@@ -322,3 +326,11 @@ def test_the_start_rehearses_with_each_tenant_and_survives_a_busy_one(serve: Cal
 
     serve(FakeEngine(meet)).warm_up()
     assert met == ["acme", "beta"]
+
+
+async def test_a_service_without_its_index_says_so(serve: Callable[..., PipelineWrapper]) -> None:
+    def index_in_use(turn: Turn) -> Turn:
+        raise RuntimeError from Busy("data_in_use")
+
+    response = await serve(FakeEngine(index_in_use)).run_api_async("q")
+    assert (response.status_code, json.loads(bytes(response.body))["code"]) == (503, "data_in_use")

@@ -15,6 +15,7 @@ from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
 from pipelines.ask.record import entry, misses, redacted
 from pipelines.ask.usecase import Ask
+from settings import get_settings
 from tenants.accounts import policy
 from tenants.audit import search
 from tenants.audit.entry import Entry
@@ -219,6 +220,14 @@ def test_a_recorder_that_fails_costs_nobody_an_answer(
     assert answer.outcome == "answered"
     assert f"turn {answer.turn_id} is not recorded" in caplog.text
     assert "E20" not in caplog.text
+
+
+def test_evaluation_leaves_no_records(ask: Ask) -> None:
+    before = len(search.find(TurnQuery(), limit=1_000))
+    ask.turn(AskRequest(question=E20))
+    ask.recorder.close()
+    assert len(search.find(TurnQuery(), limit=1_000)) == before
+    assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
 
 
 def test_a_turn_given_up_is_recorded_and_its_late_end_is_not(ask: Ask) -> None:

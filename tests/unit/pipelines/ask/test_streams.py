@@ -16,7 +16,7 @@ from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import Event, NamedEvent, Narrator
-from pipelines.ask.runner import Runner
+from pipelines.ask.runner import Runner, for_models
 from pipelines.ask.steps import Outputs, Step
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
@@ -321,6 +321,14 @@ async def test_only_questions_spend_the_quota(installation: Settings) -> None:
         await runner.stream(AskRequest(question="q"))
     assert (engine.calls, runner.waiting) == (2, 0)
     runner.close()
+
+
+@given(st.floats(0.01, 600))
+def test_a_turn_has_time_left_when_models_were_waited_for_in_vain(budget: float) -> None:
+    left = budget - for_models(budget)
+    assert left >= 0.049 * budget
+    assert left >= 0.49 or left >= 0.249 * budget
+    assert for_models(budget) >= 0.74 * budget
 
 
 @pytest.mark.usefixtures("_acme")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ingest.folder import Changes, FolderScanner
+from pipelines.ingest.folder import Changes, FolderChange, FolderScanner
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from pipelines.ingest.watch import Watcher
@@ -138,6 +138,13 @@ def test_a_file_that_cannot_be_read_keeps_its_documents(tenant: Tenant, ingest: 
     write(folder / "l.jsonl", '{"doc_id": "l1", "text": "один"}\n', 3)
     work_off(ingest, folder)
     assert ids() == ["l1"]
+
+
+def test_an_interrupted_run_keeps_its_documents(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+    write(folder / "a.md", "# A\n\nСтатья.")
+    change = FolderChange(folder, Changes(("a.md",)), {"a.md": WatchedFile(0, 0, ("old",))})
+    never_begun = change.run(ingest)
+    assert change.updated_files(never_begun, completed=False)["a.md"].doc_ids == ("old",)
 
 
 def test_folders_of_unknown_tenants_and_escaping_names_are_ignored(tenant: Tenant, folder: Path) -> None:

@@ -106,3 +106,8 @@ def test_question_from_outside_stays_queued_and_goes_with_its_person() -> None:
     assert handoffs.get(chat.ticket_id or "") is None
     assert chat_people.prune(datetime.now(UTC) + timedelta(days=100)) == 0
     assert chat_people.prune(datetime.now(UTC) + timedelta(days=400)) == 1
+
+
+def test_contact_of_an_anonymous_caller_is_refused() -> None:
+    with pytest.raises(ValueError, match="contact_of_nobody"):
+        AskRequest(question=ASKED, anonymous=True, contact="anna@shop.example")

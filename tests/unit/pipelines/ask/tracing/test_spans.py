@@ -160,3 +160,9 @@ def test_a_prompt_is_in_the_trace_if_enabled_without_personal_data(
     steps.calls = (call,)
     (*_, span) = spans(replace(retried, steps=steps, content=content))
     assert span.attributes.get("input.value") == shown
+
+
+def test_a_turn_that_broke_down_at_once_has_a_trace(retried: Trace) -> None:
+    all_spans = spans(replace(retried, steps=Steps()))
+    assert [span.name for span in all_spans] == ["ask"]
+    assert [event.name for event in all_spans[0].events] == ["graph_outcome"]
