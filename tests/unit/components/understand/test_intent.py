@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import get_args
 
+import numpy as np
 import pytest
 import yaml
 
@@ -322,6 +323,15 @@ def test_a_word_is_not_gibberish(text: str) -> None:
 
 def test_the_stored_model_matches_the_utterances() -> None:
     assert IntentModel().digest == digest(), "run python -m components.understand.train_intent"
+
+
+def test_training_again_gives_the_same_answers() -> None:
+    from components.understand.train_intent import train
+
+    few = [u for u in utterances() if u.label in ("answerable", "wants_human")][::40]
+    first, second = train(few), train(few)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert set(first["labels"].tolist()) == {"answerable", "wants_human"}
 
 
 def test_the_model_is_small_and_needs_no_scikit_learn() -> None:

@@ -40,6 +40,15 @@ def data(tmp_path: Path) -> Path:
         ],
     )
     (squad / "dev" / "abstain_withhold_doc_ids.json").write_text('["q"]')
+    notes = tmp_path / "techqa"
+    write(notes / "corpus" / "corpus.jsonl", [{"doc_id": "n", "text": "Title: How to \n\nText:\nDo it."}])
+    write(
+        notes / "dev" / "questions.jsonl",
+        [
+            {"id": "1", "question": " Why? " + "x" * 3000, "answerable": True, "gold_doc_ids": ["n"]},
+            {"id": "2", "question": "When?", "answerable": False, "gold_doc_ids": ["n"]},
+        ],
+    )
     return tmp_path
 
 
@@ -58,6 +67,14 @@ def test_a_withheld_article_leaves_its_questions_without_an_answer(data: Path) -
         (True, ("p",), ("x",)),
         (False, (), ()),
     ]
+
+
+def test_a_technote_has_its_title_apart_and_a_question_its_limit(data: Path) -> None:
+    (result,) = public.techqa(data)
+    (note,) = result.corpus.documents()
+    assert (note.title, note.text) == ("How to", "Do it.")
+    assert len(result.cases[0].question) == 2000
+    assert [(case.answerable, case.gold_docs) for case in result.cases] == [(True, ("n",)), (False, ())]
 
 
 def test_missing_sets_are_skipped(data: Path) -> None:
