@@ -20,6 +20,7 @@ from evaluation.metrics.marks import GATED, better_direction
 from evaluation.metrics.results import marks, missed
 from evaluation.run import timeless
 from evaluation.runs import Run, SetRun
+from tenants.core.errors import Invalid
 
 DROP = 0.03
 """Smallest loss that fails a comparison: three points."""
@@ -84,9 +85,14 @@ class Comparison:
 
 
 def compare(before: Run, after: Run) -> Comparison:
-    """Compare the sets that both runs have, over the cases that both have."""
+    """Compare the sets that both runs have, over the cases that both have.
+
+    :raises Invalid: `runs_unrelated`, if they have none in common.
+    """
     old, new = before.by_name(), after.by_name()
     shared = [name for name in old if name in new]
+    if all(set(marks_ids(old[name])).isdisjoint(marks_ids(new[name])) for name in shared):
+        raise Invalid("runs_unrelated", before=before.run_id, after=after.run_id)
     differences = [one for name in shared for one in _differences(old[name], new[name], old, new)]
     broken = {name: tuple(_broken(old[name], new[name])) for name in shared}
     return Comparison(
@@ -228,7 +234,7 @@ def marks_ids(set_run: SetRun) -> list[str]:
 
 
 def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str, str]]:
-    old, new = ({**run.state.parameters, "--evaluators": run.state.evaluators} for run in (before, after))
+    old, new = ({**run.state.parameters, "evaluators": run.state.evaluators} for run in (before, after))
     for node in dict.fromkeys((*old, *new)):
         if node not in old or node not in new:
             yield node, "", str(node in old), str(node in new)
@@ -236,4 +242,4 @@ def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str
         for name in dict.fromkeys((*old[node], *new[node])):
             old_value, new_value = old[node].get(name), new[node].get(name)
             if old_value != new_value:
-                yield node, name, str(old_value), str(new_value)
+                yield node, name, *("–" if value is None else str(value) for value in (old_value, new_value))

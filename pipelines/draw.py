@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 import networkx
 import yaml
@@ -18,6 +19,8 @@ _COMMENT = re.compile(r"^ {6,}(?P<name>[\w-]+):.*?\s# (?P<text>.+)$")
 _STEP = re.compile(r"^ {2}(?P<name>[\w-]+):\s*(?:#.*)?$")
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 _JINJA = re.compile(r"\{\{-?\s*(?P<expression>.*?)\s*-?\}\}", re.DOTALL)
+_LONGEST = 120
+"""Characters of a parameter's value, on one line."""
 _ROUTERS = "haystack.components.routers."
 _ESCAPED = {"&": "#amp;", "<": "#lt;", ">": "#gt;", '"': "#quot;", "#": "#35;"}
 _KEYWORDS = frozenset(
@@ -128,7 +131,7 @@ def _formatted(name: str, value: object) -> str:
         return "; ".join(_formatted(name, inner) for inner in value)
     if name == "type_":
         return _MODULES.sub("", str(value))
-    return _JINJA.sub(r"\g<expression>", str(value))
+    return shorten(_JINJA.sub(r"\g<expression>", str(value)), _LONGEST, placeholder="…")
 
 
 def _class(path: object) -> str:

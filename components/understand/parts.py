@@ -43,11 +43,13 @@ _COMPARISONS = tuple(
 
 
 @lru_cache(maxsize=1_000)
-def parts_of(question: str) -> tuple[str, ...]:
+def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]:
     """Return the questions of a message in order, or the two sides of a comparison; empty if there is only one.
 
     Each part names something: "and how long does it take?" stays with the question before it. A statement
     stays with the question beside it.
+
+    :param with_references: a later question that names nothing is a part, too.
 
     ```python
     parts_of("How much is delivery and can I return a kettle?")  # ("How much is delivery", "can I return a kettle?")
@@ -66,7 +68,8 @@ def parts_of(question: str) -> tuple[str, ...]:
         clause = f"{waiting} {piece}".strip()
         waiting = ""
         goes_on = bool(questions) and fold(words(clause)[0].text) in _JOINING
-        if not named(clause) or not (goes_on or _asks(clause)):
+        refers = with_references and bool(questions) and _asks(clause)
+        if not (named(clause) or refers) or not (goes_on or _asks(clause)):
             if questions and not named(clause):
                 questions[-1] = f"{questions[-1]} {clause}"
             else:

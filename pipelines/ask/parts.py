@@ -17,13 +17,16 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     """Return the turn with each question of the message answered, or named as missing.
 
     A part is covered if what is shown cites the section that fits the part best. If no part is answered, the
-    articles nearest to each of them are offered.
+    articles nearest to each of them are offered. A question that refers to the one before it is a part only if the
+    whole message has no answer.
 
     :param initial: the turn as it began.
     :param whole: the same, finished: the answer to the message as one question.
     :param run: takes a turn from question to outcome.
     """
     questions = parts_of(initial.question)
+    if not questions and whole.outcome not in SHOWN:
+        questions = parts_of(initial.question, with_references=True)
     searched = whole.outcome in _SEARCHED or whole.reason == "low_confidence"
     if not questions or not searched or not whole.evidence.passages:
         return whole

@@ -66,5 +66,9 @@ class ProfileEngines:
     def _engine(self, profile: str) -> AskEngine:
         with self._loading:
             if profile not in self._engines:
-                self._engines[profile] = AskEngine(path_of(profile))
+                try:
+                    self._engines[profile] = AskEngine(path_of(profile))
+                except Exception:
+                    check_file(profile)  # its error names the line and the mistake
+                    raise
             return self._engines[profile]

@@ -42,6 +42,8 @@ DEFAULT_TENANT = "default"
 """Default tenant."""
 SUBJECT = "cli"
 _FAULT = 2
+_UNFOLDED = 10_000
+"""Columns of a file or a pipe."""
 _ID = re.compile(r"(?:[a-z]{1,10}[-_])?[0-9a-f-]{8,20}")
 """A short id. A longer one would leave too little of 80 columns for the rest of its row."""
 
@@ -379,7 +381,7 @@ def print_result(result: R, show: Callable[[R], object], *, as_json: bool) -> No
 
 def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows of cells under headers. Cells are folded, never truncated; ids are copied into the next command, so a
-    column of short ids stays on one line.
+    column of short ids stays on one line, and so does every row that is not printed to a terminal.
     """
     from rich.markup import escape
     from rich.table import Table
@@ -393,7 +395,8 @@ def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> Non
         table.add_column(header, overflow="fold", no_wrap=are_ids, min_width=longest if are_ids else None)
     for row in cells:
         table.add_row(*map(escape, row))
-    terminal_console().print(table)
+    console = terminal_console()
+    console.print(table, width=None if console.is_terminal else _UNFOLDED)
 
 
 def write_lines(lines: Iterable[str], out: Path | None) -> None:

@@ -10,6 +10,7 @@ import pytest
 from evaluation.cases import Case, Record
 from evaluation.compare import DROP, compare
 from evaluation.runs import Run, SetRun, State
+from tenants.core.errors import Invalid
 
 CASES = tuple(Case(str(n), "?", answerable=n % 4 != 0, gold_docs=("a",) if n % 4 else ()) for n in range(600))
 PROMISE = replace(CASES[1], outcome="answered")
@@ -83,6 +84,12 @@ def test_noise_is_not_reported(seed: int) -> None:
     rng = random.Random(seed)
     one, two = ([rng.random() < 0.85 for _ in CASES] for _ in range(2))
     assert not compare(run(records_of(one)), run(records_of(two))).regressed
+
+
+def test_runs_without_a_common_case_are_refused() -> None:
+    records = records_of([True] * 600)
+    with pytest.raises(Invalid, match="runs_unrelated"):
+        compare(run(records[:300]), run(records[300:]))
 
 
 def test_cases_of_one_run_alone_do_not_count() -> None:
