@@ -35,6 +35,9 @@ _PAUSE_SECONDS = 0.25
 _RELOAD_SECONDS = 1.5
 """Pause between two loads of a busy page of the desk, as in `ui/src/desk/live.ts`."""
 
+_CHANGE_SECONDS, _CHANGING = 0.5, 12
+"""Two new chats a second, by as many visitors as may make so many."""
+
 _SIGN_IN_SECONDS = 1.0
 """Between two passwords of a client: twelve of them try twice as many as once delayed questions by seconds."""
 
@@ -72,11 +75,12 @@ class Target:
         """Return a client without a token, from a separate address."""
         return client_from(self.url, f"127.0.{1 + number // 250}.{1 + number % 250}")
 
-    def visitor(self, number: int) -> httpx.Client:
-        """Return a client of a new visitor of the attacker's site, from a separate address."""
-        client = self.stranger(number)
-        become_visitor(client, SITE)
-        return client
+    @contextmanager
+    def visitor(self, number: int) -> Iterator[httpx.Client]:
+        """Yield a client of a new visitor of the attacker's site, from a separate address."""
+        with self.stranger(number) as client:
+            become_visitor(client, SITE)
+            yield client
 
 
 Attack = Callable[[Target], AbstractContextManager[None]]
@@ -134,9 +138,12 @@ def _repeating(
     act: Callable[[httpx.Client, int], object],
     clients: int = _ASKERS,
     pause: float = 0.0,
-    client_of: Callable[[int], httpx.Client] | None = None,
+    client_of: Callable[[int], AbstractContextManager[httpx.Client]] | None = None,
 ) -> Iterator[None]:
-    """Repeat an action with several clients; the responses are ignored."""
+    """Repeat an action with several clients; the responses are ignored.
+
+    :raises Exception: a client could not begin, or failed other than by HTTP.
+    """
     stop = Event()
 
     def work(first: int) -> None:
@@ -149,12 +156,13 @@ def _repeating(
                 stop.wait(pause)
 
     with ThreadPoolExecutor(clients, "attack") as pool:
-        for first in range(clients):
-            pool.submit(work, first)
+        working = [pool.submit(work, first) for first in range(clients)]
         try:
             yield
         finally:
             stop.set()
+        for one in working:
+            one.result()
 
 
 def _tool(target: Target, name: str, url: str, pattern: str) -> None:
@@ -188,8 +196,8 @@ def patterns(target: Target) -> Iterator[None]:
 
 
 @contextmanager
-def _hanging_tool(target: Target) -> Iterator[str]:
-    """Yield the name of a tool that does not answer."""
+def _hanging_tool(target: Target) -> Iterator[Event]:
+    """Run a tool that does not answer until the event is set."""
     go = Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -204,8 +212,7 @@ def _hanging_tool(target: Target) -> Iterator[str]:
         listening = Thread(target=far.serve_forever, daemon=True)
         listening.start()
         _tool(target, "slow", f"http://127.0.0.1:{far.server_port}/", r"\b\d{7}\b")
-        yield "slow"
-        go.set()
+        yield go
         _without_tool(target, "slow")
         far.shutdown()
         listening.join()
@@ -218,8 +225,9 @@ def slow_tools(target: Target) -> Iterator[None]:
     def ask(client: httpx.Client, number: int) -> None:
         _ask(client, f"Где накладная {1_000_000 + number}?")
 
-    with _hanging_tool(target), _repeating(target, ask, 8):
+    with _hanging_tool(target) as go, _repeating(target, ask, 8):
         yield
+        go.set()
 
 
 @contextmanager
@@ -229,8 +237,9 @@ def tool_tests(target: Target) -> Iterator[None]:
     def test(client: httpx.Client, number: int) -> None:
         client.post("/tools/slow/test", json={"question": f"Где накладная {1_000_000 + number}?"})
 
-    with _hanging_tool(target), _repeating(target, test, _TOOL_TESTS, _PATIENCE_SECONDS):
+    with _hanging_tool(target) as go, _repeating(target, test, _TOOL_TESTS, _PATIENCE_SECONDS):
         yield
+        go.set()
 
 
 @contextmanager
@@ -263,18 +272,20 @@ def sign_ins(target: Target) -> Iterator[None]:
 def desk_tabs(target: Target) -> Iterator[None]:
     """Attack with tabs of the desk that follow events, and load the inbox at each of two changes a second."""
 
-    def change(client: httpx.Client, _: int) -> None:
-        client.post("/chats", json={})
-
     with ExitStack() as stack:
-        browser = stack.enter_context(target.stranger())
-        form = {"login": LOGIN, "password": PASSWORD}
-        browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+        cookie = _session_of_the_desk(target)
         for _ in range(_TABS):
-            stack.enter_context(browser.stream("GET", "/desk/live"))
-        stack.enter_context(_repeating(target, change, 2, 1.0, target.visitor))
+            stack.enter_context(
+                stack.enter_context(_tab(target, cookie)).stream("GET", "/desk/live")
+            ).raise_for_status()
+        visitors = [stack.enter_context(target.visitor(number)) for number in range(_CHANGING)]
+
+        def change(_: httpx.Client, number: int) -> None:
+            visitors[number % _CHANGING].post("/chats", json={}).raise_for_status()
+
+        stack.enter_context(_repeating(target, change, 1, _CHANGE_SECONDS))
         reload = _repeating(
-            target, lambda client, _: client.get("/desk"), _TABS, _RELOAD_SECONDS, lambda _: _signed_in(target, browser)
+            target, lambda tab, _: tab.get("/desk"), _TABS, _RELOAD_SECONDS, lambda _: _tab(target, cookie)
         )
         stack.enter_context(reload)
         yield
@@ -288,7 +299,7 @@ def streams(target: Target) -> Iterator[None]:
             visitor = stack.enter_context(target.visitor(number))
             chat = visitor.post("/chats", json={}).raise_for_status().json()["chat_id"]
             for _ in range(_STREAMS_OF_A_VISITOR):
-                stack.enter_context(visitor.stream("GET", f"/chats/{chat}/events"))
+                stack.enter_context(visitor.stream("GET", f"/chats/{chat}/events")).raise_for_status()
         yield
 
 
@@ -384,10 +395,18 @@ def _connected(target: Target) -> socket.socket:
     return socket.create_connection(("127.0.0.1", target.port), 10)
 
 
-def _signed_in(target: Target, browser: httpx.Client) -> httpx.Client:
-    """A browser tab of a signed-in user."""
+def _session_of_the_desk(target: Target) -> str:
+    """Sign in as the operator; return the cookie, which a client would only send over HTTPS."""
+    with target.stranger(_SIGN_INS) as browser:
+        form = {"login": LOGIN, "password": PASSWORD}
+        browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+        return f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
+
+
+def _tab(target: Target, cookie: str) -> httpx.Client:
+    """Return a browser tab of a signed-in user."""
     tab = target.stranger()
-    tab.headers["Cookie"] = f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
+    tab.headers["Cookie"] = cookie
     return tab
 
 

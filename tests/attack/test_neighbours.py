@@ -1,16 +1,14 @@
-"""Effect of each high-severity attack on a neighbour's questions, in the small form of the benchmark."""
+"""Effect of each attack of the benchmark on a neighbour's questions, in its small form."""
 
 import pytest
 
-from evaluation.benchmarks.attacks import ATTACKS, Target
+from evaluation.benchmarks.attacks import ATTACKS, Target, prepare
 from evaluation.benchmarks.neighbours import NEIGHBOUR, measured
+from evaluation.benchmarks.server import free_port
 from settings import Settings
 from tenants.access.tokens import issue
 from tests.attack.attacking import ATTACKER, VICTIM
-from tests.service.serving import ALL_SCOPES, Server
-
-HELD_FOR_LONG = ("patterns", "slow tools", "costly ingest", "connections", "full disk", "personal data")
-"""The other attacks are tested separately in this folder."""
+from tests.service.serving import ALL_SCOPES, Server, in_force
 
 SECONDS = 1.0
 MOST_MILLISECONDS = 10_000.0
@@ -18,16 +16,23 @@ MOST_MILLISECONDS = 10_000.0
 how many times the idle value it is now, `python -m evaluation.benchmarks.neighbours` says."""
 
 
+@pytest.fixture(scope="module")
+def target(server: Server, installation: Settings) -> Target:
+    token = issue(installation, ATTACKER, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
+    provider_port = free_port()
+    with in_force(installation):
+        prepare(provider_port)
+    return Target(server.port, {"Authorization": f"Bearer {token}"}, provider_port)
+
+
 @pytest.mark.usefixtures("attacker", "victim")
-@pytest.mark.parametrize("attack", HELD_FOR_LONG)
-def test_a_neighbour_is_answered_under_attack(server: Server, installation: Settings, attack: str) -> None:
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_neighbour_is_answered_under_attack(
+    server: Server, installation: Settings, target: Target, attack: str
+) -> None:
     assert NEIGHBOUR == VICTIM
-    tokens = [
-        issue(installation, tenant, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
-        for tenant in (ATTACKER, NEIGHBOUR)
-    ]
-    target = Target(server.port, {"Authorization": f"Bearer {tokens[0]}"}, provider_port=0)
+    token = issue(installation, NEIGHBOUR, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
     with ATTACKS[attack](target):
-        spent, failed = measured(server.port, tokens[1], SECONDS, least=10)
+        spent, failed = measured(server.port, token, SECONDS, least=10)
     assert failed == 0
     assert max(spent) < MOST_MILLISECONDS
