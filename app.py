@@ -47,6 +47,7 @@ from tenants.access.tokens import TokenVerifier
 from tenants.accounts import registry
 from tenants.chats import sites
 from tenants.chats.visitors import Visitors
+from tenants.core import fairness
 from tenants.core.errors import Busy, NotFound, TryAgain, trail
 from tenants.storage import bus, database
 from tenants.work import claims
@@ -361,7 +362,8 @@ def _add_lifespan(
             gc.set_threshold(*gc.get_threshold()[:2], _BETWEEN_FULL_COLLECTIONS)
             log.info("ready on http://%s:%d", settings.host, settings.port)
             try:
-                yield
+                with fairness.interruptible():
+                    yield
             finally:
                 for resident in residents:
                     await to_thread(resident.close)

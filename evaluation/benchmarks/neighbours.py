@@ -1,8 +1,8 @@
-"""`python -m evaluation.benchmarks.neighbours [ATTACK ...]`: effect of one tenant's attack on another tenant's questions.
+"""`python -m evaluation.benchmarks.neighbours [ATTACK ...]`: effect of one tenant's attack on another one's questions.
 
 A real service with two tenants. One asks, first alone, then under each attack of `evaluation.benchmarks.attacks` by the
-other. A line for each goes to standard error, the same as JSON to standard output; the exit code is 1 when the 95th percentile
-of a neighbour is more than twice its idle value.
+other. A line for each goes to standard error, all as JSON to standard output; exit code 1: the 95th percentile of the
+neighbour is more than twice its idle value, or a question failed.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Measurement:
     ratio: float
 
     @property
-    def kept(self) -> bool:
+    def is_tolerable(self) -> bool:
         """Whether the neighbour got all answers in time."""
         return self.ratio <= MOST and not self.failed
 
@@ -162,13 +162,13 @@ def main() -> int:
         results = []
         for one in compare(running.port, provider_port, given.seconds, attacks):
             results.append(one)
-            note = "" if one.kept else "  <-"
+            note = "" if one.is_tolerable else "  <-"
             sys.stderr.write(
                 f"{one.attack:22}{one.questions:5} questions {one.failed:4} failed"
                 f"  p50 {one.p50:7.1f} ms  p95 {one.p95:7.1f} ms  {one.ratio:6.2f} of idle{note}\n"
             )
     sys.stdout.write(json.dumps({"schema": SCHEMA, "results": [asdict(one) for one in results]}, indent=2) + "\n")
-    return 1 if any(not one.kept for one in results) else 0
+    return 1 if any(not one.is_tolerable for one in results) else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.run import Run
 from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
-from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, TryAgain, own_error, trail
 from tenants.knowledge import generations
@@ -40,8 +39,7 @@ class TenantJobs:
     def step(self) -> float | None:
         """Do one batch. None: there is more to do; otherwise the seconds to wait before starting again."""
         try:
-            with fairness.interruptible():
-                self._context.run(next, self._work)
+            self._context.run(next, self._work)
         except StopIteration:
             return 0.0
         except TryAgain:

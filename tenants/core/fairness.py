@@ -57,6 +57,10 @@ class QuestionPriority:
                 self._changed.wait_for(lambda: not self._active_questions, PATIENCE_SECONDS)
             self._slice.end = perf_counter() + SLICE_SECONDS
 
+    def has_questions(self) -> bool:
+        """Whether a question is in work."""
+        return self._active_questions > 0
+
     def is_idle(self) -> bool:
         """Whether no question has arrived for a while, so that work which blocks for a second may run."""
         return not self._active_questions and perf_counter() - self._last > IDLE_SECONDS
@@ -66,8 +70,8 @@ class QuestionPriority:
 def interruptible() -> Iterator[None]:
     """Let other threads in after a millisecond instead of five while the block runs.
 
-    Before a question is registered, its request is read by a thread that waits for the interpreter several times.
-    Under a bulk load this made the median question 14% faster, the slowest 15%. For one background thread at a time.
+    A question waits for the interpreter several times: when its request is read, and after each query. Under a bulk
+    load a millisecond made the median question 14% faster; under 40 tabs of the desk it halved the 95th percentile.
     """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_INTERRUPTION_SECONDS)
@@ -80,4 +84,5 @@ def interruptible() -> Iterator[None]:
 _PROCESS = QuestionPriority()
 question = _PROCESS.question
 yield_to_questions = _PROCESS.yield_to_questions
+has_questions = _PROCESS.has_questions
 is_idle = _PROCESS.is_idle

@@ -4,10 +4,12 @@ import asyncio
 from asyncio import Event, Semaphore, wait_for
 
 import httpx
+import pytest
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines.reads import MOST_READS
+from tenants.core import fairness
 from tests.unit.pipelines.test_gate import gate_of
 
 PATH = "/things/exact"
@@ -37,6 +39,26 @@ async def test_reads_of_one_tenant_take_turns() -> None:
         assert computing == MOST_READS + 1
         go.set()
         assert {response.status_code for response in await asyncio.gather(*reads, other)} == {200}
+
+
+async def test_several_reads_of_one_tenant_let_questions_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
+    begun = Semaphore(0)
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.release()
+        await asyncio.sleep(0.02)
+        await PlainTextResponse("")(scope, receive, send)
+
+    gate = gate_of(slow)
+    async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
+        with fairness.question():
+            reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(10)]
+            await wait_for(begun.acquire(), 5)
+            assert (await wait_for(victim.get(PATH), 5)).status_code == 200, "a single read does not wait"
+            await wait_for(begun.acquire(), 5)
+            assert sum(one.done() for one in reads) <= 1
+        assert {response.status_code for response in await wait_for(asyncio.gather(*reads), 5)} == {200}
 
 
 async def test_a_client_that_takes_nothing_holds_no_turn() -> None:
