@@ -1,5 +1,6 @@
 """Bodies that cost more to read than to send."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from time import perf_counter
@@ -7,10 +8,12 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from pydantic_core import from_json
 from starlette import requests
 from starlette.testclient import TestClient
 
 import app
+from pipelines import bodies
 from settings import Settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
@@ -83,19 +86,25 @@ def test_refused_bodies_count(limited: tuple[Server, Settings]) -> None:
         assert is_answered(victim)
 
 
-def test_a_large_body_is_parsed_once(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_body_is_parsed_once_in_a_thread(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
-    loads = json.loads
+    on_loop: list[bool] = []
 
     def counted(text: bytes) -> object:
         parsed.append(len(text))
-        return loads(text)
+        return json.loads(text)
+
+    def read(body: bytes) -> object:
+        on_loop.append(asyncio._get_running_loop() is not None)
+        return from_json(body)
 
     monkeypatch.setattr(requests, "json", SimpleNamespace(loads=counted))
+    monkeypatch.setattr(bodies, "from_json", read)
     token = issue(installation, ATTACKER, scopes=ALL_SCOPES, subject="anna", ttl_seconds=600)
     documents = [{"doc_id": f"once-{number}", "text": "Возврат занимает 14 дней. " * 500} for number in range(10)]
     with in_force(installation), TestClient(app.create_app(installation)) as client:
         client.headers["Authorization"] = f"Bearer {token}"
         client.post("/ingest/run", json={"documents": documents})
+        assert on_loop == [False]
         assert client.post("/ask/run", json={"question": "Сколько занимает возврат?"}).status_code in (200, 503)
     assert parsed == []

@@ -1,15 +1,20 @@
 """Limits of one visitor, and of all visitors of an address."""
 
+from functools import partial
 from uuid import uuid4
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
+import app
+from evaluation.benchmarks.attacks import become_visitor
+from pipelines.gate import Shares
 from settings import Settings
 from tenants.access.tokens import issue
 from tests.attack.attacking import VICTIM
 from tests.attack.visiting import add_site, visitor_of
-from tests.service.serving import ALL_SCOPES, Server, problem
+from tests.service.serving import ALL_SCOPES, Server, in_force, problem
 
 TRIES = 40
 
@@ -45,6 +50,20 @@ def test_new_visitors_of_one_address_share_a_limit(server: Server, installation:
     assert accepted == 100
     with visitor_of(server, "site_crowd", "127.0.0.78") as neighbour:
         assert neighbour.post("/chats", json={}).is_success
+
+
+def test_visitors_of_one_site_share_a_limit(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "Shares", partial(Shares, site=2))
+    for site in ("site_shared", "site_apart"):
+        add_site(installation, VICTIM, site)
+    with in_force(installation), TestClient(app.create_app(installation)) as client:
+        accepted = 0
+        for _ in range(3):
+            become_visitor(client, "site_shared")
+            accepted += sum(client.post("/chats", json={}).is_success for _ in range(10))
+        assert accepted == 20
+        become_visitor(client, "site_apart")
+        assert client.post("/chats", json={}).is_success
 
 
 def test_a_visitor_has_one_open_ticket(server: Server, installation: Settings) -> None:
