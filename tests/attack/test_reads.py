@@ -43,11 +43,13 @@ async def test_reads_of_one_tenant_take_turns() -> None:
 
 async def test_several_reads_of_one_tenant_let_questions_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
-    begun = Semaphore(0)
+    begun, go, computed = Semaphore(0), Event(), 0
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal computed
+        computed += 1
         begun.release()
-        await asyncio.sleep(0.02)
+        await go.wait()
         await PlainTextResponse("")(scope, receive, send)
 
     gate = gate_of(slow)
@@ -55,9 +57,11 @@ async def test_several_reads_of_one_tenant_let_questions_go_first(monkeypatch: p
         with fairness.question():
             reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(10)]
             await wait_for(begun.acquire(), 5)
-            assert (await wait_for(victim.get(PATH), 5)).status_code == 200, "a single read does not wait"
+            single = asyncio.create_task(victim.get(PATH))
             await wait_for(begun.acquire(), 5)
-            assert sum(one.done() for one in reads) <= 1
+            go.set()
+            assert {one.status_code for one in await wait_for(asyncio.gather(reads[0], single), 5)} == {200}
+            assert computed == 2
         assert {response.status_code for response in await wait_for(asyncio.gather(*reads), 5)} == {200}
 
 
