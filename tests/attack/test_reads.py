@@ -60,7 +60,8 @@ async def test_several_reads_of_one_tenant_let_questions_go_first(monkeypatch: p
             single = asyncio.create_task(victim.get(PATH))
             await wait_for(begun.acquire(), 5)
             go.set()
-            assert {one.status_code for one in await wait_for(asyncio.gather(reads[0], single), 5)} == {200}
+            assert (await wait_for(single, 5)).status_code == 200
+            await wait_for(asyncio.wait(reads, return_when=asyncio.FIRST_COMPLETED), 5)
             assert computed == 2
         assert {response.status_code for response in await wait_for(asyncio.gather(*reads), 5)} == {200}
 
