@@ -48,7 +48,13 @@ class Read:
         self._has_turn = False
 
     async def begin(self) -> None:
-        """Wait for a turn."""
+        """Wait for a turn; if the tenant has several reads, also for a moment without a question."""
+        await self._take_turn()
+        if self._turns.reads > 1:
+            async with self._turns.next:
+                await _let_questions_go_first()
+
+    async def _take_turn(self) -> None:
         self._turns.reads += 1
         try:
             await self._turns.free.acquire()
@@ -56,9 +62,6 @@ class Read:
             self._turns.reads -= 1
             raise
         self._has_turn = True
-        if self._turns.reads > 1:
-            async with self._turns.next:
-                await _let_questions_go_first()
 
     def end(self) -> None:
         """Give the turn to another read."""
@@ -74,7 +77,7 @@ class Read:
         self.end()
         await send(message)
         if goes_on:
-            await self.begin()
+            await self._take_turn()
 
 
 async def _let_questions_go_first() -> None:
