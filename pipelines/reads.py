@@ -49,10 +49,10 @@ class Read:
 
     async def begin(self) -> None:
         """Wait for a turn; if the tenant has several reads, also for a moment without a question."""
-        await self._take_turn()
-        if self._turns.reads > 1:
+        if self._turns.reads:
             async with self._turns.next:
                 await _let_questions_go_first()
+        await self._take_turn()
 
     async def _take_turn(self) -> None:
         self._turns.reads += 1
