@@ -297,9 +297,10 @@ class _GatedRequest:
             receive = self._bounded(route.limit)
         if route.method == "GET" and self.caller is not _ANYBODY and self.caller.scopes != {VISIT}:
             self.read = self.gate.reads.read_of(self.caller.tenant_id)
-            await self.read.begin()
         fault: Exception | None = None
         try:
+            if self.read is not None:
+                await self.read.begin()
             await self.gate.app(self.scope, receive, self._send_response)
         except ExceptionGroup as group:
             fault = _cause(group)

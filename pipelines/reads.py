@@ -1,7 +1,8 @@
 """Turns of reads: few requests of one tenant's staff compute at once, the others wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
-exports, of one tenant would have nearly all of them. A tenant with several reads at once also lets questions go first.
+exports, of one tenant would have nearly all of them. While questions are in work, several reads of a tenant compute
+one after the other, with pauses.
 """
 
 import asyncio
@@ -19,13 +20,16 @@ MOST_READS = 4
 _GAP_SECONDS = 0.005
 """Time between two looks for a moment without a question."""
 
+_PAUSE_SHARE, _MOST_PAUSE_SECONDS = 3.0, 0.2
+"""Pause behind a read that lets questions go first, as a multiple of its own time, and its limit."""
+
 
 @dataclass(slots=True, weakref_slot=True)
 class _Turns:
     """The turns of one tenant. `reads`: how many wait or compute."""
 
     free: Semaphore = field(default_factory=lambda: Semaphore(MOST_READS))
-    next: Lock = field(default_factory=Lock)
+    single: Lock = field(default_factory=Lock)
     reads: int = 0
 
 
@@ -45,39 +49,52 @@ class Read:
 
     def __init__(self, turns: _Turns) -> None:
         self._turns = turns
-        self._has_turn = False
+        self._held: Semaphore | Lock | None = None
+        self._began = 0.0
+        self._start: Message | None = None
 
     async def begin(self) -> None:
-        """Wait for a turn; if the tenant has several reads, also for a moment without a question."""
-        if self._turns.reads:
-            async with self._turns.next:
-                await _let_questions_go_first()
-        await self._take_turn()
-
-    async def _take_turn(self) -> None:
+        """Wait for a turn; beside other reads of the tenant, also for a moment without a question."""
         self._turns.reads += 1
+        turn: Semaphore | Lock = self._turns.free
+        if self._turns.reads > 1 and fairness.has_questions():
+            turn = self._turns.single
         try:
-            await self._turns.free.acquire()
+            await turn.acquire()
         except asyncio.CancelledError:
             self._turns.reads -= 1
             raise
-        self._has_turn = True
+        self._held = turn
+        if turn is self._turns.single:
+            await _let_questions_go_first()
+        self._began = asyncio.get_running_loop().time()
 
     def end(self) -> None:
         """Give the turn to another read."""
-        if self._has_turn:
-            self._has_turn = False
-            self._turns.reads -= 1
-            self._turns.free.release()
+        if self._held is None:
+            return
+        self._turns.reads -= 1
+        if self._held is self._turns.single:
+            loop = asyncio.get_running_loop()
+            pause = _PAUSE_SHARE * (loop.time() - self._began) if self._began else 0.0
+            loop.call_later(min(pause, _MOST_PAUSE_SECONDS), self._held.release)
+        else:
+            self._held.release()
+        self._held = None
 
     async def send(self, send: Send, message: Message) -> None:
-        """Send a part of the response; the next part is computed in another turn."""
-        is_last = message["type"] == "http.response.body" and not message.get("more_body", False)
-        goes_on = self._has_turn and not is_last
+        """Send a part of the response, the start with the first part of the body. The next part has another turn."""
+        if message["type"] == "http.response.start" and self._held is not None:
+            self._start = message
+            return
+        goes_on = self._held is not None and message.get("more_body", False)
         self.end()
+        if self._start is not None:
+            await send(self._start)
+            self._start = None
         await send(message)
         if goes_on:
-            await self._take_turn()
+            await self.begin()
 
 
 async def _let_questions_go_first() -> None:
