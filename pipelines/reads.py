@@ -21,7 +21,7 @@ _GAP_SECONDS = 0.005
 """Time between two looks for a moment without a question."""
 
 _PAUSE_SHARE, _MOST_PAUSE_SECONDS = 3.0, 0.2
-"""Pause behind a read that lets questions go first, as a multiple of its own time, and its limit."""
+"""Pause after a read that lets questions go first: a multiple of the time it took, and the limit."""
 
 
 @dataclass(slots=True, weakref_slot=True)
