@@ -242,4 +242,8 @@ def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str
         for name in dict.fromkeys((*old[node], *new[node])):
             old_value, new_value = old[node].get(name), new[node].get(name)
             if old_value != new_value:
-                yield node, name, *("–" if value is None else str(value) for value in (old_value, new_value))
+                yield node, name, _shown(old_value), _shown(new_value)
+
+
+def _shown(value: object) -> str:
+    return "–" if value is None else str(value)
