@@ -132,7 +132,7 @@ def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
     (tmp_path / "ask" / "ask.yaml").write_text("components: {guard: {type: os.system}}\nconnections: []\n")
     monkeypatch.setenv("OPORA_PIPELINES_DIR", str(tmp_path))
     get_settings.cache_clear()
-    with pytest.raises(Exception, match="os"):
+    with pytest.raises(Invalid, match="pipeline_faulty"):
         ProfileEngines()
 
 
