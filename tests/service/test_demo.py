@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -172,7 +173,7 @@ def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Serv
     page.keyboard.press("Enter")
     expect(page.locator(".status")).to_have_text("Ожидаем ответа сотрудника")
     with httpx.Client(base_url=shop.url, timeout=60, headers=_staff(demo)) as desk:
-        [chat] = [one for one in desk.get("/desk/chats").json() if one["channel"] == "widget"]
+        [chat] = _handed_over(desk)
         body = {"text": "Здравствуйте! Пришлю мастера.", "seen": chat["last_seq"], "name": "Анна"}
         assert desk.post(f"/desk/chats/{chat['chat_id']}/reply", json=body).is_success
         expect(page.locator(".message.operator")).to_contain_text("Пришлю мастера")
@@ -181,7 +182,7 @@ def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Serv
         page.keyboard.press("Enter")
         expect(page.locator(".message.customer")).to_have_count(2)
         expect(page.locator(".unsent")).to_have_count(0)
-        [chat] = [one for one in desk.get("/desk/chats").json() if one["channel"] == "widget"]
+        [chat] = _handed_over(desk)
         ended = desk.post(f"/desk/chats/{chat['chat_id']}/resolve", json={"version": chat["version"]})
         assert ended.is_success, ended.text
 
@@ -195,6 +196,12 @@ def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Serv
     page.keyboard.press("Enter")
     expect(page.locator(".panel")).to_be_hidden()
     expect(page.locator(".launcher")).to_be_focused()
+
+
+def _handed_over(desk: httpx.Client) -> list[dict[str, Any]]:
+    """Return the chats of the page that a person was called to."""
+    chats = desk.get("/desk/chats").json()
+    return [chat for chat in chats if chat["channel"] == "widget" and chat["ticket_id"]]
 
 
 def _staff(settings: Settings) -> dict[str, str]:
