@@ -396,7 +396,9 @@ def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> Non
     for row in cells:
         table.add_row(*map(escape, row))
     console = terminal_console()
-    console.print(table, width=None if console.is_terminal else _UNFOLDED)
+    if not console.is_terminal:
+        console.width = _UNFOLDED
+    console.print(table)
 
 
 def write_lines(lines: Iterable[str], out: Path | None) -> None:

@@ -49,6 +49,13 @@ def test_documents_are_listed_and_paged() -> None:
     assert (rest["total"], rest["next"]) == (2, None)
 
 
+def test_an_id_stays_whole_where_no_terminal_is(shop: Path) -> None:
+    name = f"{'long_name_' * 12}.md"
+    (shop / name).write_text("# Доставка\n\nДоставка стоит 490 рублей.")
+    assert opora("ingest", str(shop)).exit_code == 0
+    assert name in opora("document", "list").stdout
+
+
 def test_a_person_sees_what_was_understood() -> None:
     shown = opora("document", "show", "pump.md", "--chunks", "--text").stdout
     for part in ("Насос", "E20 — нет слива", "found by:", "e20 (1)", "tokens", "status: active", "[x]", PUMP.strip()):
