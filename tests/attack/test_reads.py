@@ -20,49 +20,46 @@ def client_of(app: ASGIApp, tenant_id: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gate", headers=headers)
 
 
-async def test_reads_of_one_tenant_take_turns() -> None:
-    go, begun, computing = Event(), Semaphore(0), 0
+class Slow:
+    """An application whose requests compute until `go` is set."""
 
-    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal computing
-        computing += 1
-        begun.release()
-        await go.wait()
+    def __init__(self) -> None:
+        self.go, self.begun, self.computed = Event(), Semaphore(0), 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.computed += 1
+        self.begun.release()
+        await self.go.wait()
         await PlainTextResponse("")(scope, receive, send)
 
+
+async def test_reads_of_one_tenant_take_turns() -> None:
+    slow = Slow()
     gate = gate_of(slow)
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(40)]
         other = asyncio.create_task(victim.get(PATH))
         for _ in range(MOST_READS + 1):
-            await wait_for(begun.acquire(), 5)
-        assert computing == MOST_READS + 1
-        go.set()
+            await wait_for(slow.begun.acquire(), 5)
+        assert slow.computed == MOST_READS + 1
+        slow.go.set()
         assert {response.status_code for response in await asyncio.gather(*reads, other)} == {200}
 
 
 async def test_several_reads_of_one_tenant_let_questions_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
-    begun, go, computed = Semaphore(0), Event(), 0
-
-    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal computed
-        computed += 1
-        begun.release()
-        await go.wait()
-        await PlainTextResponse("")(scope, receive, send)
-
+    slow = Slow()
     gate = gate_of(slow)
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         with fairness.question():
             reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(10)]
-            await wait_for(begun.acquire(), 5)
+            await wait_for(slow.begun.acquire(), 5)
             single = asyncio.create_task(victim.get(PATH))
-            await wait_for(begun.acquire(), 5)
-            go.set()
+            await wait_for(slow.begun.acquire(), 5)
+            slow.go.set()
             assert (await wait_for(single, 5)).status_code == 200
             await wait_for(asyncio.wait(reads, return_when=asyncio.FIRST_COMPLETED), 5)
-            assert computed == 2
+            assert slow.computed == 2
         assert {response.status_code for response in await wait_for(asyncio.gather(*reads), 5)} == {200}
 
 
