@@ -70,6 +70,10 @@ def test_everyday_conversations_are_answered(engine: AskEngine) -> None:
     assert half.draft.missing == ("продаёте ли вы телефоны",)
     assert half.reply.notice is not None
 
+    (referring,) = talk(engine, "en", ["How much does delivery cost? How long does it take?"])
+    assert referring.outcome in SHOWN
+    assert sources(referring) == {"delivery.md"}
+
     (weather,) = talk(engine, "ru", ["какая погода завтра"])
     assert (weather.outcome, weather.reply.articles) == ("irrelevant", ())
 

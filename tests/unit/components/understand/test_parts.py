@@ -40,3 +40,8 @@ def test_several_questions_are_cut_into_parts(message: str, parts: tuple[str, ..
 )
 def test_one_question_is_left_whole(message: str) -> None:
     assert parts_of(message) == ()
+
+
+def test_a_question_that_refers_to_another_is_cut_off_on_request() -> None:
+    message = "how much is the installation and how long does it take"
+    assert parts_of(message, with_references=True) == ("how much is the installation", "how long does it take")
