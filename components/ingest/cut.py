@@ -125,15 +125,22 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
     ids = [chunk.chunk_id for chunk in chunks]
     return tuple(
         replace(
-            chunk, meta={**chunk.meta, "around": _around(ids, chunk.index, part.bounds)} if len(ids) > 1 else chunk.meta
+            chunk, meta={**chunk.meta, "around": _around(ids, chunk.index, part)} if len(ids) > 1 else chunk.meta
         )
         for chunk, part in zip(chunks, parts, strict=True)
     )
 
 
-def _around(ids: list[str], at: int, bounds: tuple[int, int]) -> "dict[str, Json]":
-    """Return the chunks to read with a chunk, so that a question needs no other record to find them."""
-    first, last = bounds if len(ids) > _SHORT_DOCUMENT else (0, len(ids) - 1)
+def _around(ids: list[str], at: int, part: Part) -> "dict[str, Json]":
+    """Return the chunks to read with a chunk, so that a question needs no other record to find them.
+
+    These are its section, after the opening of a document the chunk that follows, or a short document.
+    """
+    first, last = part.bounds
+    if len(ids) <= _SHORT_DOCUMENT:
+        first, last = 0, len(ids) - 1
+    elif not part.path:
+        last = min(last + 1, len(ids) - 1)
     first, last = max(first, at - _AROUND), min(last, at + _AROUND)
     return {"first": first, "total": len(ids), "ids": [*ids[first : last + 1]]}
 

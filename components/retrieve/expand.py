@@ -38,6 +38,8 @@ class SectionExpander:
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param whole_sections: number of sections that may have as much; all by default.
     :param excerpt_tokens: tokens of each section after those.
+    :param opening_tokens: tokens of an article's opening up to which the chunk after it is read with it: a short opening
+        says what the first section is about.
     :param top_k: sections returned at most.
 
     ```python
@@ -54,6 +56,7 @@ class SectionExpander:
         top_k: int = 12,
         whole_sections: int | None = None,
         excerpt_tokens: int = 300,
+        opening_tokens: int = 100,
     ) -> None:
         self.budget = budget
         self.section_tokens = section_tokens
@@ -62,6 +65,7 @@ class SectionExpander:
         self.top_k = top_k
         self.whole_sections = whole_sections
         self.excerpt_tokens = excerpt_tokens
+        self.opening_tokens = opening_tokens
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
@@ -114,6 +118,8 @@ class SectionExpander:
         first, last = passage.section or (at, at)
         if around["total"] <= self.document_chunks:
             first, last = 0, around["total"] - 1
+        elif not passage.heading and count_tokens(passage.text) <= self.opening_tokens:
+            last += 1
         return [chunk_id for place, chunk_id in enumerate(around["ids"], around["first"]) if first <= place <= last]
 
 

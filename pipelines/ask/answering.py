@@ -81,7 +81,7 @@ def answer_of(
         claims=draft.claims if draft else (),
         scores=_scores(turn, draft),
         routing=turn,
-        articles=tuple(_article(article, links) for article in turn.reply.articles),
+        articles=tuple(_article(article, turn.query.search, links) for article in turn.reply.articles),
         suggested_questions=turn.reply.suggestions,
         clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
         handoff=handoff,
@@ -116,7 +116,7 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None, links: HelpLi
     )
 
 
-def _article(article: turns.Article, links: HelpLinks | None) -> ArticlePart:
+def _article(article: turns.Article, query: str, links: HelpLinks | None) -> ArticlePart:
     passage = article.passage
     return ArticlePart(
         doc_id=passage.doc_id,
@@ -126,6 +126,7 @@ def _article(article: turns.Article, links: HelpLinks | None) -> ArticlePart:
         snippet=article.snippet,
         score=article.score,
         text=passage.text[:_CARD_LENGTH],
+        sections=links.sections(article, query) if links else (),
     )
 
 

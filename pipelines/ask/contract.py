@@ -187,10 +187,16 @@ class CitationPart(_Part):
     updated_at: str
 
 
+class SectionPart(_Part):
+    heading: str
+    url: str
+
+
 class ArticlePart(_Part):
     """A section to read when there is no answer.
 
-    `snippet` is its sentence closest to the question, `text` all of it, as far as a card shows it.
+    `snippet` is its sentence closest to the question, `text` all of it, as far as a card shows it. `sections` are up to
+    six other sections of the same article, where a help centre shows it.
     """
 
     doc_id: str
@@ -201,6 +207,7 @@ class ArticlePart(_Part):
     score: Rounded
     # Answers recorded before have none.
     text: str = ""
+    sections: tuple[SectionPart, ...] = ()
 
 
 class SourcePart(_Part):

@@ -1,21 +1,18 @@
 """The help centre of a site: the tenant's published documents as visitors list, search, read and rate them."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.decide.articles import article as offered
-from components.ingest.reading import Section, read
-from components.ingest.records import source_document
 from components.judge.relevance import judge
 from components.judge.terms import read_query
 from components.passages import to_passage
-from components.retrieve.cache import TenantLruCache
 from components.retrieve.retriever import TenantRetriever, haystack_filters
 from components.turn import Article, Filters, Passage, Turn
-from pipelines.ask.help_links import anchor, article_key
+from pipelines.ask.help_links import article_key
+from pipelines.ask.outlines import AnchoredSection, anchor, sections_of
 from tenants.core.errors import NotFound
-from tenants.knowledge import published, versions, votes
+from tenants.knowledge import published, votes
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.published import Listed
 
@@ -27,24 +24,12 @@ _NEAR = 0.015
 "loan" finds the instalment plan with 0.016.
 """
 
-_READ_CACHE = 200
-"""Articles kept in memory, of all tenants together."""
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """The articles of one tag or folder; `name` is empty for those that have neither."""
 
     name: str
     articles: tuple[Listed, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnchoredSection:
-    """A section of an article and the id of its place on the page."""
-
-    anchor: str
-    section: Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +56,6 @@ class HelpCentre:
 
     def __init__(self) -> None:
         self._retriever = TenantRetriever()
-        self._read: TenantLruCache[tuple[AnchoredSection, ...]] = TenantLruCache(_READ_CACHE)
 
     def groups(self) -> tuple[Group, ...]:
         """Group all articles by their first tag, else by their folder; sort by name, articles without either last."""
@@ -84,7 +68,7 @@ class HelpCentre:
     def article(self, key: str) -> HelpArticle:
         """Return the article with this key of a path. Raises `NotFound` with the code `document_unknown`."""
         record = _record_of(key)
-        return HelpArticle(record, self._sections(record))
+        return HelpArticle(record, sections_of(record))
 
     def search(self, words: str) -> tuple[Found, ...]:
         """Find articles, each by its best section, best first."""
@@ -102,17 +86,6 @@ class HelpCentre:
         """Count a reader's vote on an article. Raises `NotFound`."""
         record = _record_of(key)
         votes.add(record.doc_id, record.version, helpful=helpful)
-
-    def _sections(self, record: DocumentRecord) -> tuple[AnchoredSection, ...]:
-        cached = self._read.key(record.doc_id, record.version, record.content_hash)
-        sections = self._read.get(cached)
-        if sections is None:
-            stored = versions.get(record.doc_id, record.version)
-            if stored is None:
-                raise NotFound("document_unknown")
-            sections = _anchored(read(source_document(stored)))
-            self._read.put(cached, sections)
-        return sections
 
 
 def _found(article: Article) -> Found:
@@ -139,15 +112,3 @@ def _group_of(document: Listed) -> str:
 
 def _by_title(document: Listed) -> tuple[str, str]:
     return document.title.casefold(), document.doc_id
-
-
-def _anchored(sections: Iterator[Section]) -> tuple[AnchoredSection, ...]:
-    """Sections with their anchors; the second of two with the same headings gets a number."""
-    taken: defaultdict[str, int] = defaultdict(int)
-    anchored = []
-    for section in sections:
-        place = anchor(section.heading)
-        taken[place] += 1
-        number = taken[place]
-        anchored.append(AnchoredSection(f"{place}-{number}" if number > 1 and place else place, section))
-    return tuple(anchored)

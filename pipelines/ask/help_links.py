@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import quote
 
-from components.turn import Passage
+from components.judge.terms import read_query
+from components.language.words import stems
+from components.turn import Article, Passage
+from pipelines.ask.outlines import anchor, sections_of
 from settings import get_settings
 from tenants.chats import sites
 from tenants.core import context
@@ -16,10 +19,21 @@ from tenants.knowledge import published
 log = logging.getLogger("opora.ask")
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-_WORDS = re.compile(r"\w+")
 _HEADING = re.compile(r"(?:#{1,6}\s+)?(\w[^\n|]{0,120}[^\n|.:;,])")
-_MAX_ANCHOR = 120
 _DIGEST = 20
+
+
+_MAX_SECTIONS = 6
+_MAX_CHUNKS = 100
+"""Chunks of an article whose sections are listed: reading a longer one takes too long beside an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionLink:
+    """Another section of an offered article."""
+
+    heading: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,31 @@ class HelpLinks:
             return None
         place = anchor(passage.heading or _heading_above(quoted, passage.text))
         return f"{self.base}/{article_key(passage.doc_id)}" + (f"#{quote(place)}" if place else "")
+
+
+    def sections(self, article: Article, query: str) -> tuple[SectionLink, ...]:
+        """Return the other sections of an offered article, in their order; none if it is not published.
+
+        Of a long article those whose headings share most with the query.
+        """
+        try:
+            record = published.get(article.passage.doc_id)
+            if record is None or len(record.chunk_ids) > _MAX_CHUNKS:
+                return ()
+            sections = sections_of(record)
+        except OporaError as error:
+            log.warning("no sections of an offered article: %s", trail(error))
+            return ()
+        shown = anchor(article.passage.heading)
+        others = [one for one in sections if one.section.title and one.anchor != shown]
+        weights = read_query(query).weights
+
+        def shared(at: int) -> float:
+            return sum(weights.get(stem, 0.0) for stem in set(stems(others[at].section.title)))
+
+        nearest = sorted(sorted(range(len(others)), key=shared, reverse=True)[:_MAX_SECTIONS])
+        page = f"{self.base}/{article_key(record.doc_id)}"
+        return tuple(SectionLink(others[at].section.title, f"{page}#{quote(others[at].anchor)}") for at in nearest)
 
 
 def of_caller() -> HelpLinks | None:
@@ -85,8 +124,3 @@ def article_key(doc_id: str) -> str:
     if _PLAIN.fullmatch(doc_id):
         return doc_id
     return f"~{sha256(doc_id.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGEST]}"
-
-
-def anchor(heading: str) -> str:
-    """Return the id of a section on its article's page, which stays as long as its headings do."""
-    return "-".join(_WORDS.findall(heading.casefold()))[:_MAX_ANCHOR]

@@ -1,5 +1,7 @@
 """Articles near a question that open, and cards on the sources of an answer that is being written."""
 
+from urllib.parse import unquote
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -21,6 +23,16 @@ def _article(title: str, url: str | None) -> Json:
         "score": 0.4,
         "text": SECTION,
     }
+
+
+def test_other_sections_of_an_article_are_one_click_away(opened: Page, service: FakeService) -> None:
+    page_of = f"/help/{SITE}/returns.md"
+    listed = [{"heading": heading, "url": f"{page_of}#{heading.casefold()}"} for heading in ("Условия", "Деньги")]
+    service.answers = [turn("refused", "Не нашёл.", articles=[_article("Возврат", page_of) | {"sections": listed}])]
+    ask(opened, "Вопрос")
+    links = opened.get_by_role("group", name="Ещё в этой статье").get_by_role("link")
+    expect(links).to_have_text(["Условия", "Деньги"])
+    assert unquote(links.last.get_attribute("href") or "") == f"{service.url}{page_of}#деньги"
 
 
 @pytest.mark.parametrize("outcome", ["refused", "partially_answered"])

@@ -87,6 +87,9 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
         link = f" — {article.url}" if article.url else ""
         console.print(f"  • {escape(path + link)}", highlight=False)
         console.print(f"    [dim]{escape(article.snippet)}[/]", highlight=False)
+        if article.sections:
+            listed = say("turn.sections", headings=" · ".join(section.heading for section in article.sections))
+            console.print(f"    [dim]{escape(listed)}[/]", highlight=False)
     for citation in answer.citations:
         path = " › ".join(filter(None, (citation.title, citation.heading)))
         if citation.origin == "related" and not citation.cited:

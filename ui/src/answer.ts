@@ -184,10 +184,19 @@ function articles(list: readonly Article[], actions: AnswerActions): TemplateRes
         (one) => html`<li .card=${{ title: one.title, heading: one.heading, text: one.text || one.snippet }}>
           <p class="title" dir="auto">${articleTitle(one, actions)}</p>
           ${one.heading && one.heading !== one.title ? html`<p class="under" dir="auto">${one.heading}</p>` : nothing}
-          ${one.snippet ? html`<p class="snippet" dir="auto">${one.snippet}</p>` : nothing}
+          ${one.snippet ? html`<p class="snippet" dir="auto">${one.snippet}</p>` : nothing} ${sections(one, actions)}
         </li>`,
       )}
     </ul>
+  </div>`;
+}
+
+function sections({ sections: others = [] }: Article, { service, texts }: AnswerActions): TemplateResult | typeof nothing {
+  const linked = others.map(({ heading, url }) => ({ heading, address: documentLink(url, service) }));
+  if (!linked.length) return nothing;
+  return html`<div class="sections" role="group" aria-label=${texts.say('sections')}>
+    <span aria-hidden="true">${texts.say('sections')}:</span>
+    ${linked.map(({ heading, address }) => (address ? outside(address, heading) : nothing))}
   </div>`;
 }
 

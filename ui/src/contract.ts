@@ -49,6 +49,8 @@ export interface Article {
   readonly snippet: string;
   /** Full section; older answers have none. */
   readonly text?: string;
+  /** Other sections of the same article; older answers have none. */
+  readonly sections?: readonly { readonly heading: string; readonly url: string }[];
 }
 
 export interface Turn {

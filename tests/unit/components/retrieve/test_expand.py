@@ -95,6 +95,17 @@ def test_short_document_is_taken_whole_if_its_pipeline_wants_that(index: Index) 
     assert first.content != second.content
 
 
+def test_short_opening_brings_the_chunk_that_follows(index: Index) -> None:
+    opening = " ".join(["Если машина прыгает, проверьте причины ниже по порядку."] * 5)
+    chunks = index(f"{opening}\n\n" + "\n\n".join(f"## {name}\n\n{'Проверьте ножки. ' * 60}" for name in "АБВГД"))
+    (section,) = SectionExpander().run([chunks[0]])["documents"]
+    assert (section.content or "").startswith(opening)
+    assert "## А" in (section.content or "")
+    assert "## Б" not in (section.content or "")
+    (alone,) = SectionExpander(opening_tokens=10).run([chunks[0]])["documents"]
+    assert alone.content == opening
+
+
 def test_only_the_best_sections_are_taken_whole(index: Index) -> None:
     chunks = index(procedure(20))
     first, second = index("## Оплата\n\n" + "Счёт приходит в начале месяца на почту владельца. " * 60)[-2:]

@@ -7,9 +7,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from components.turn import DocumentStatus, Passage
+from components.ingest.document import SourceDocument
+from components.turn import Article, DocumentStatus, Passage
 from pipelines.ask import help_links
-from pipelines.ask.help_links import anchor, article_key
+from pipelines.ask.help_links import article_key
+from pipelines.ask.outlines import anchor
+from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
@@ -39,6 +42,20 @@ def _links(site: str = "") -> help_links.HelpLinks:
         links = help_links.of_caller()
     assert links is not None
     return links
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_offered_article_lists_its_other_sections() -> None:
+    headings = ["Сроки", "Условия", "Деньги", "Обмен", "Стоимость", "Гарантия", "Этапы", "Адреса", "Как вернуть технику"]
+    text = "# Возврат\n\n" + "\n\n".join(f"## {one}\n\nПодробности о том, что сказано выше." for one in headings)
+    with acting_as(Tenant("acme", "anna")):
+        Ingest().run([SourceDocument("returns.md", "Возврат", text, "returns.md")])
+        offered = Article(passage("returns.md", "Сроки"), "", 0.3)
+        links = _links().sections(offered, "вернуть технику")
+        of_unknown = _links().sections(Article(passage("unknown.md"), "", 0.3), "вернуть")
+    assert [one.heading for one in links] == ["Условия", "Деньги", "Обмен", "Стоимость", "Гарантия", "Как вернуть технику"]
+    assert unquote(links[-1].url) == f"{PUBLIC}/help/site-on/returns.md#как-вернуть-технику"
+    assert of_unknown == ()
 
 
 @pytest.mark.usefixtures("shop")
