@@ -124,9 +124,7 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
         chunks.append(Chunk(text, heading, index, chunk_id(doc_id, digest, occurrence), allowed, meta))
     ids = [chunk.chunk_id for chunk in chunks]
     return tuple(
-        replace(
-            chunk, meta={**chunk.meta, "around": _around(ids, chunk.index, part)} if len(ids) > 1 else chunk.meta
-        )
+        replace(chunk, meta={**chunk.meta, "around": _around(ids, chunk.index, part)} if len(ids) > 1 else chunk.meta)
         for chunk, part in zip(chunks, parts, strict=True)
     )
 

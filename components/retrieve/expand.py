@@ -38,8 +38,8 @@ class SectionExpander:
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param whole_sections: number of sections that may have as much; all by default.
     :param excerpt_tokens: tokens of each section after those.
-    :param opening_tokens: tokens of an article's opening up to which the chunk after it is read with it: a short opening
-        says what the first section is about.
+    :param opening_tokens: tokens of an opening up to which the chunk after it is read with it: it says what
+        the first section is about.
     :param top_k: sections returned at most.
 
     ```python

@@ -24,6 +24,7 @@ _NEAR = 0.015
 "loan" finds the instalment plan with 0.016.
 """
 
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The articles of one tag or folder; `name` is empty for those that have neither."""

@@ -55,7 +55,6 @@ class HelpLinks:
         place = anchor(passage.heading or _heading_above(quoted, passage.text))
         return f"{self.base}/{article_key(passage.doc_id)}" + (f"#{quote(place)}" if place else "")
 
-
     def sections(self, article: Article, query: str) -> tuple[SectionLink, ...]:
         """Return the other sections of an offered article, in their order; none if it is not published.
 

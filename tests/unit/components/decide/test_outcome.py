@@ -286,9 +286,9 @@ def test_a_request_for_a_call_asks_for_the_number(locale: str) -> None:
 
 def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
     doubt = Reading("irrelevant", 0.5, kind="irrelevant")
-    refused = composed("?", near(0.05, SOURCE), doubt=doubt, refused=Verdict("human"))
+    refused = composed("?", near(0.04, SOURCE), doubt=doubt, refused=Verdict("human"))
     assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
-    assert composed("?", near(0.34, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "low_confidence"
+    assert composed("?", near(0.06, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "refused"
 
 
 drafts = st.builds(

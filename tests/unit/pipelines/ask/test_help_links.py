@@ -46,14 +46,31 @@ def _links(site: str = "") -> help_links.HelpLinks:
 
 @pytest.mark.usefixtures("shop")
 def test_an_offered_article_lists_its_other_sections() -> None:
-    headings = ["Сроки", "Условия", "Деньги", "Обмен", "Стоимость", "Гарантия", "Этапы", "Адреса", "Как вернуть технику"]
+    headings = [
+        "Сроки",
+        "Условия",
+        "Деньги",
+        "Обмен",
+        "Стоимость",
+        "Гарантия",
+        "Этапы",
+        "Адреса",
+        "Как вернуть технику",
+    ]
     text = "# Возврат\n\n" + "\n\n".join(f"## {one}\n\nПодробности о том, что сказано выше." for one in headings)
     with acting_as(Tenant("acme", "anna")):
         Ingest().run([SourceDocument("returns.md", "Возврат", text, "returns.md")])
         offered = Article(passage("returns.md", "Сроки"), "", 0.3)
         links = _links().sections(offered, "вернуть технику")
         of_unknown = _links().sections(Article(passage("unknown.md"), "", 0.3), "вернуть")
-    assert [one.heading for one in links] == ["Условия", "Деньги", "Обмен", "Стоимость", "Гарантия", "Как вернуть технику"]
+    assert [one.heading for one in links] == [
+        "Условия",
+        "Деньги",
+        "Обмен",
+        "Стоимость",
+        "Гарантия",
+        "Как вернуть технику",
+    ]
     assert unquote(links[-1].url) == f"{PUBLIC}/help/site-on/returns.md#как-вернуть-технику"
     assert of_unknown == ()
 
