@@ -181,23 +181,26 @@ function articles(list: readonly Article[], actions: AnswerActions): TemplateRes
   return html`<div class="articles">
     <ul aria-label=${actions.texts.say('articles')}>
       ${list.map(
-        (one) => html`<li .card=${{ title: one.title, heading: one.heading, text: one.text || one.snippet }}>
+        (one, place) => html`<li .card=${{ title: one.title, heading: one.heading, text: one.text || one.snippet }}>
           <p class="title" dir="auto">${articleTitle(one, actions)}</p>
           ${one.heading && one.heading !== one.title ? html`<p class="under" dir="auto">${one.heading}</p>` : nothing}
-          ${one.snippet ? html`<p class="snippet" dir="auto">${one.snippet}</p>` : nothing} ${sections(one, actions)}
+          ${one.snippet ? html`<p class="snippet" dir="auto">${one.snippet}</p>` : nothing} ${sections(one, actions, place === 0)}
         </li>`,
       )}
     </ul>
   </div>`;
 }
 
-function sections({ sections: others = [] }: Article, { service, texts }: AnswerActions): TemplateResult | typeof nothing {
-  const linked = others.map(({ heading, url }) => ({ heading, address: documentLink(url, service) }));
-  if (!linked.length) return nothing;
-  return html`<div class="sections" role="group" aria-label=${texts.say('sections')}>
-    <span aria-hidden="true">${texts.say('sections')}:</span>
-    ${linked.map(({ heading, address }) => (address ? outside(address, heading) : nothing))}
-  </div>`;
+function sections(article: Article, { service, texts }: AnswerActions, open: boolean): TemplateResult | typeof nothing {
+  const links = (article.sections ?? []).map(({ heading, url }) => {
+    const address = documentLink(url, service);
+    return address ? outside(address, heading) : nothing;
+  });
+  if (!links.length) return nothing;
+  return html`<details class="sections" ?open=${open}>
+    <summary>${texts.say('sections')}</summary>
+    <div>${links}</div>
+  </details>`;
 }
 
 /** The article's page; without one, the section itself opens beside its title. */
