@@ -157,12 +157,12 @@ def test_customer_opens_a_suggested_article_from_the_chat(browser: Browser, serv
         chat.locator("textarea").fill("Можно ли уксусом убрать накипь?")
         chat.keyboard.press("Enter")
         # The archived one of the three has no page; its text opens in the chat.
-        expect(chat.locator(".articles a")).to_have_count(2)
+        expect(chat.locator(".articles .title a")).to_have_count(2)
         chat.get_by_role("button", name="Старый чайник").click()
         expect(chat.locator(".passage .quote")).to_contain_text("Накипь убирают уксусом")
         chat.keyboard.press("Escape")
         with context.expect_page() as opened:
-            chat.locator(".articles a").last.click()
+            chat.locator(".articles .title a").last.click()
         page = opened.value
         expect(page.locator("h1")).to_have_text("Накипь в чайнике")
         expect(page.locator("section:target")).to_contain_text("Сода")

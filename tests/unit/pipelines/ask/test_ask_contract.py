@@ -93,7 +93,7 @@ def test_articles_are_read_back_and_no_proof() -> None:
     answer = answer_of(replace(TURN, outcome="low_confidence", reply=reply))
     assert [article.model_dump() for article in answer.articles] == [
         {"doc_id": "errors.md", "title": "Ошибки", "heading": "E20", "url": None, "snippet": "Проверьте фильтр.",
-         "score": 0.4124, "text": PASSAGE.text}
+         "score": 0.4124, "text": PASSAGE.text, "sections": ()}
     ]  # fmt: skip
     assert (answer.citations, answer.sources, answer.claims) == ((), (), ())
     assert TurnAnswer.model_validate_json(answer.model_dump_json()) == answer
