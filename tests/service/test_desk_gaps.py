@@ -51,6 +51,14 @@ def test_selected_gaps_close_only_if_they_are_answered(editor: Browser, acme: ht
     assert acme.delete("/documents/тайфун.md").is_success
 
 
+def test_a_question_within_filters_is_no_gap(editor: Browser, acme: httpx.Client, asked: None) -> None:
+    within, anywhere = "Есть ли у чайника «Бриз» подсветка?", "Есть ли у чайника «Бриз» свисток?"
+    acme.post("/ask/run", json={"question": within, "filters": {"tags": ["пылесосы"]}})
+    acme.post("/ask/run", json={"question": anywhere})
+    wait_until(lambda: anywhere in rows(editor))
+    assert within not in rows(editor)
+
+
 def test_selected_gaps_begin_an_article_or_are_added_to_one(editor: Browser, asked: None) -> None:
     chosen = {question: rows(editor)[question] for question in (ENGRAVING,)}
     begun = editor.post("/desk/gaps/assign", {"gap": chosen[ENGRAVING], "article": ""})
