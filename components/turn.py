@@ -286,7 +286,8 @@ class Draft(Frozen):
 
     `missing` are open parts of the question, `options` the things to choose from when the question fits several.
     `truncated` means that a list continues in the source; `withheld` lists omitted rejected approaches. `quoted` means
-    that the text is copied from the sources. `agreement` (0..1) is that with other drafts, None without any.
+    that the text is copied from the sources. `agreement` (0..1) is that with other drafts, None without any. `model` is
+    the model in the metadata of an answer that a stock component wrote.
     The scores are those of `SelfEvaluation`, set once the draft has been evaluated.
     """
 
@@ -305,6 +306,7 @@ class Draft(Frozen):
     truncated: bool = False
     agreement: float | None = None
     withheld: tuple[RejectedApproach, ...] = ()
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

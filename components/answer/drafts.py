@@ -34,7 +34,7 @@ def to_draft(answer: GeneratedAnswer) -> Draft:
         int(document.meta.get("source_index", place)): to_passage(document)
         for place, document in enumerate(answer.documents, 1)
     }
-    return draft_of_text(str(answer.data), numbered)
+    return replace(draft_of_text(str(answer.data), numbered), model=str(answer.meta.get("model", "")))
 
 
 def draft_of_text(text: str, numbered: Mapping[int, Passage]) -> Draft:

@@ -197,6 +197,8 @@ def _writer(turn: turns.Turn, completed: Sequence[Call]) -> Call | None:
     """Return the call that wrote the answer; None for a quoted answer and for a turn without an answer."""
     if turn.outcome not in SHOWN or turn.draft is None or turn.draft.quoted:
         return None
+    if named := turn.draft.model:
+        return next((call for call in completed if not call.prompt and call.model == named), None)
     return next((call for call in reversed(completed) if call.step == WRITING), None)
 
 
