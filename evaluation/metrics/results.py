@@ -65,6 +65,15 @@ class SetReport:
     unjudged: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[ClaimPoint, ...] = ()
 
+    def scoreless(self) -> dict[str, str]:
+        """Return the added evaluators without any score, by figure: the kinds of their failures, most frequent first."""
+        kinds: dict[str, list[str]] = {}
+        for failure in self.unjudged:
+            name, _, kind = failure.rpartition(": ")
+            if not any(figure.partition(":")[0] == name for figure in self.figures):
+                kinds.setdefault(name, []).append(kind)
+        return {name: ", ".join(found) for name, found in kinds.items()}
+
     def targets(self) -> list[TargetResult]:
         """Compare the measured figures with the targets of this set."""
         return judge(

@@ -312,6 +312,10 @@ class _Writer:
         for name, figure in report.figures.items():
             group = group_of.get(name.partition(":")[0], "other")
             groups.setdefault(group, []).append(self._cell(name, figure, report.reference.get(name)))
+        for name, kinds in report.scoreless().items():
+            value = _message("table", self.locale, "scoreless", kinds=kinds)
+            cell = _FigureCell(figure_name(name, self.locale), value, "", 0, "", Markup(""), "")
+            groups.setdefault("other", []).append(cell)
         return [
             _Group(text(f"evaluation.group.{name}", self.locale), tuple(figures)) for name, figures in groups.items()
         ]

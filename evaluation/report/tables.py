@@ -25,7 +25,8 @@ _LINE = 160
 
 def print_set(console: Console, report: SetReport, locale: str) -> None:
     """The figures of one set as a table, then its outcomes and its curve."""
-    table = Table(title=f"{report.name}  n={report.n}  {report.seconds:.1f} s", title_justify="left")
+    title = text("evaluation.table.title", locale, name=report.name, n=report.n, seconds=f"{report.seconds:.1f}")
+    table = Table(title=escape(title), title_justify="left")
     for column in ("figure", "value", "interval", "n", "reference"):
         _add_column(table, column, locale, justify="left" if column == "figure" else "right")
     for name, figure in report.figures.items():
@@ -39,6 +40,10 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
             interval,
             str(figure.n),
             formatted(name, reference.value) if reference else "",
+        )
+    for name, kinds in report.scoreless().items():
+        table.add_row(
+            escape(figure_name(name, locale)), text("evaluation.table.scoreless", locale, kinds=kinds), "", "0", ""
         )
     console.print(table)
     if report.outcomes:

@@ -115,6 +115,7 @@ def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
     assert result.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
     assert result.figures["evaluator_failed"].value == 1.0
     assert not {"faithfulness", "context_relevance"} & result.figures.keys(), "a failure is no score"
+    assert result.scoreless() == {"context_relevance": "malformed", "faithfulness": "malformed"}
     assert better_direction("evaluator_failed") == "lower"
 
 
