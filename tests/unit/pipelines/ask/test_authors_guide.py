@@ -16,6 +16,7 @@ from components.turn import Exchange, Turn
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
+from pipelines.ask.answering import answer_of
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.steps import record_steps
 from pipelines.ask.usecase import Ask as AskUseCase
@@ -26,7 +27,7 @@ from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
-from tests.pages import PIPELINES, edits, profile
+from tests.pages import PIPELINES, blocks, edits, profile
 
 Asked: TypeAlias = tuple[Turn, list[str]]
 """A finished turn and the steps that it took, in order."""
@@ -192,6 +193,17 @@ def test_a_router_chooses_the_answerer_by_adequacy(built: Callable[[str], Ask]) 
     assert not weak.draft.quoted
 
 
+def test_the_notebook_example_answers(
+    shop: Tenant, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (example,) = blocks(PIPELINES, "python")
+    exec(example.replace("How do I return a product?", PUMP), {})  # noqa: S102 - the page's own example
+    outcome, cited_titles = capsys.readouterr().out.splitlines()
+    assert outcome.startswith("answered Насос")
+    assert cited_titles == "['Насос']"
+
+
 def test_a_stock_prompt_and_generator_answer(built: Callable[[str], Ask], simulator: Simulator) -> None:
     ask = built(profile("builder"))
     turn, steps = ask(PUMP)
@@ -213,6 +225,8 @@ def test_a_stock_generator_is_asked_the_standalone_question_and_counted(
     assert (stock.caller, stock.provider, stock.model) == ("llm", "ollama", OLLAMA)
     assert stock.prompt_tokens > stock.completion_tokens > 0
     assert len(judging) == len(simulator.calls) - 1
+    meta = answer_of(finished, steps=steps).meta
+    assert (meta.provider, meta.model) == ("ollama", OLLAMA)
 
 
 def test_a_chain_of_providers_begins_with_the_first(built: Callable[[str], Ask], simulator: Simulator) -> None:
