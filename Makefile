@@ -27,7 +27,7 @@ $(BIN)/uv: requirements/bootstrap.txt
 
 # Adds and takes nothing away, so that it may follow a `make test`.
 $(RUN): $(RUNTIME) pyproject.toml $(BIN)/uv
-	$(INSTALL) --compile-bytecode --require-hashes -r $(RUNTIME)
+	$(INSTALL) --require-hashes -r $(RUNTIME)
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -198,7 +198,7 @@ def test_the_notebook_example_answers(
 ) -> None:
     monkeypatch.chdir(ROOT)
     (example,) = blocks(PIPELINES, "python")
-    exec(example.replace("How do I return a product?", PUMP), {})  # noqa: S102 - the page's own example
+    exec(example.replace("How do I return a product?", PUMP), {})
     outcome, cited_titles = capsys.readouterr().out.splitlines()
     assert outcome.startswith("answered Насос")
     assert cited_titles == "['Насос']"
