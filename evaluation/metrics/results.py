@@ -66,7 +66,7 @@ class SetReport:
     claims: tuple[ClaimPoint, ...] = ()
 
     def scoreless(self) -> dict[str, str]:
-        """Return the added evaluators without any score, by figure: the kinds of their failures, most frequent first."""
+        """Return the added evaluators without any score, by figure: the kinds of failure, most frequent first."""
         kinds: dict[str, list[str]] = {}
         for failure in self.unjudged:
             name, _, kind = failure.rpartition(": ")
