@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,11 +29,9 @@ from tenants.knowledge.lexicon import ChunkTerms, Lexicon
 from tenants.privacy import retention
 from tenants.storage import database
 from tenants.storage.tables import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
-from tenants.tables import Base
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION
 from tests.chats import handed_over
-from tests.schemas import of_every_database
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("other", "anna")
@@ -48,15 +44,6 @@ def acme(records: Settings) -> Iterator[Tenant]:
         Registry(records).add(tenant_id)
     with acting_as(ANNA):
         yield ANNA
-
-
-def test_the_schema_matches_the_models(records: Settings) -> None:
-    database.migrate(records)
-    database.migrate(records)
-    with database.engine(records).connect() as connection:
-        context = MigrationContext.configure(connection, opts={"include_name": of_every_database})
-        assert context.get_current_revision() == database.HEAD
-        assert compare_metadata(context, Base.metadata) == []
 
 
 def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None:

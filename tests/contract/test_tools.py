@@ -1,7 +1,10 @@
 """A tenant's tools: validation, ownership and secrecy of headers."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
@@ -18,6 +21,13 @@ ORDERS: dict[str, object] = {
     "parameters": {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]},
     "headers": {"Authorization": "Bearer secret-of-acme"},
 }
+
+
+@pytest.fixture
+def tenant(records: Settings) -> Iterator[Tenant]:
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "anna")) as tenant:
+        yield tenant
 
 
 def test_a_stored_tool_hides_its_secrets(tenant: Tenant) -> None:

@@ -225,20 +225,6 @@ def test_a_site_that_requires_identity_refuses_anonymous_visitors(
     problem(response, 401, "identity_required")
 
 
-def test_no_visitor_reaches_another_ones_chat(anybody: httpx.Client, ivan: Visitor, shops: dict[str, Site]) -> None:
-    chat_id = begun(ivan)
-    maria = visitor(anybody, shops["acme"])
-    stranger = visitor(anybody, shops["globex"], GLOBEX)
-    for other in (maria, stranger):
-        assert other.send("GET", "/chats").json() == []
-        for path in ("", "/events", "/transcript"):
-            problem(other.send("GET", f"/chats/{chat_id}{path}"), 404, "chat_unknown")
-        problem(other.say(chat_id, "Привет"), 404, "chat_unknown")
-        problem(other.send("POST", f"/chats/{chat_id}/person"), 404, "chat_unknown")
-        problem(other.send("POST", f"/chats/{chat_id}/rating", csat=1), 404, "chat_unknown")
-    assert ivan.send("GET", f"/chats/{chat_id}").json()["messages"] == []
-
-
 PICTURE = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
@@ -474,12 +460,3 @@ def test_who_is_there_is_shown_both_ways_and_gone_when_the_connection_is(
             until(everywhere, "presence", active=False, chat_id=chat_id, **customer)
             operator.post(f"{desk}/note", json={"text": "постоянный клиент"})
             assert until(seen_by_olga, "message")["kind"] == "note"
-
-
-def test_a_stream_of_the_desk_is_for_operators_of_the_tenant(
-    ivan: Visitor, operator: httpx.Client, token: Callable[..., str]
-) -> None:
-    chat_id = begun(ivan)
-    problem(ivan.send("GET", f"/desk/chats/{chat_id}/events"), 403, "scope_missing")
-    foreign = {"Authorization": f"Bearer {token('globex', 'operate')}"}
-    problem(operator.get(f"/desk/chats/{chat_id}/events", headers=foreign), 404, "chat_unknown")

@@ -80,11 +80,6 @@ def test_a_new_tenants_first_admin_signs_in_by_a_one_time_link(
     assert root.act("invite", {"id": "daisy"}).status_code == 409
 
 
-def test_no_invitation_is_created_for_a_tenant_in_use(root: Root) -> None:
-    refused = root.act("invite", {"id": "acme"})
-    assert (refused.status_code, "invitation-link" in refused.text) == (409, False)
-
-
 def test_a_suspended_tenant_is_let_in_nowhere_until_it_is_resumed(
     root: Root, added: Callable[..., httpx.Response]
 ) -> None:

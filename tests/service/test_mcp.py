@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx
-import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
@@ -72,29 +71,27 @@ async def test_concurrent_tenants_are_not_mixed(
         assert answer.locale == ("ru" if session is ours else "en")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "code"),
-    [
-        ("ask", {"question": " "}, "question_empty"),
-        ("ask", {}, "field_missing"),
-        ("ask", {"question": "q", "tenant_id": "globex"}, "unknown_field"),
-        ("ask", {"question": "q", "headers": {"authorization": "Bearer x"}}, "unknown_field"),
-        ("ask", {"question": "q", "filters": {"collection": "globex"}}, "unknown_filter"),
-        ("ingest", {"documents": []}, "not_found"),
-        ("get_all_pipeline_statuses", {}, "not_found"),
-        ("deploy_pipeline", {"name": "x", "files": []}, "not_found"),
-    ],
-)
-async def test_an_invalid_tool_call_returns_a_problem(
-    acme: httpx.Client, token: Callable[..., str], tool: str, arguments: dict[str, object], code: str
-) -> None:
+INVALID: list[tuple[str, dict[str, object], str]] = [
+    ("ask", {"question": " "}, "question_empty"),
+    ("ask", {}, "field_missing"),
+    ("ask", {"question": "q", "tenant_id": "globex"}, "unknown_field"),
+    ("ask", {"question": "q", "headers": {"authorization": "Bearer x"}}, "unknown_field"),
+    ("ask", {"question": "q", "filters": {"collection": "globex"}}, "unknown_filter"),
+    ("ingest", {"documents": []}, "not_found"),
+    ("get_all_pipeline_statuses", {}, "not_found"),
+    ("deploy_pipeline", {"name": "x", "files": []}, "not_found"),
+]
+
+
+async def test_an_invalid_tool_call_returns_a_problem(acme: httpx.Client, token: Callable[..., str]) -> None:
     async with connected(acme.base_url, token(), language="en") as session:
-        result = await session.call_tool(tool, arguments)
-    assert result.isError
-    assert result.structuredContent is not None
-    assert result.structuredContent["code"] == code
-    assert text_of(result) == result.structuredContent["detail"]
-    assert "Error" not in text_of(result)
+        for tool, arguments, code in INVALID:
+            result = await session.call_tool(tool, arguments)
+            assert result.isError
+            assert result.structuredContent is not None
+            assert result.structuredContent["code"] == code, (tool, arguments)
+            assert text_of(result) == result.structuredContent["detail"]
+            assert "Error" not in text_of(result)
 
 
 async def test_calls_of_the_tool_spend_the_quota(acme: httpx.Client, token: Callable[..., str]) -> None:
