@@ -28,36 +28,6 @@ def demo_site(installation: Settings) -> str:
     return DEMO_SITES["ru"]
 
 
-def test_a_customer_asks_and_a_person_takes_over(
-    browser: Browser, acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
-) -> None:
-    with browser.new_context(locale="ru-RU") as context:
-        page = context.new_page()
-        # Another process sees a new site within seconds.
-        while (shop := page.goto(f"{server.url}/demo")) is None or shop.status == 404:
-            continue
-        page.locator(".launcher").click()
-        page.locator("textarea").fill("Что означает код E20?")
-        page.keyboard.press("Enter")
-        expect(page.locator('[data-outcome="answered"]')).to_contain_text("вода не сливается")
-        page.locator(".cite").first.click()
-        expect(page.locator(".passage .quote")).to_contain_text("Очистите фильтр сливного насоса")
-        page.keyboard.press("Escape")
-        page.get_by_role("button", name="Позвать сотрудника").click()
-        expect(page.locator(".status")).to_have_text("Ожидаем ответа сотрудника")
-        headers = {"Authorization": f"Bearer {token('acme', 'operate', subject='olga')}"}
-        [chat] = [one for one in acme.get("/desk/chats", headers=headers).json() if one["site"] == demo_site]
-        body = {"text": "Добрый день! Приедет мастер.", "seen": chat["last_seq"], "name": "Ольга"}
-        assert acme.post(f"/desk/chats/{chat['chat_id']}/reply", json=body, headers=headers).is_success
-        expect(page.locator(".message.operator")).to_contain_text("Приедет мастер")
-        expect(page.locator(".status")).to_have_text("Ольга на связи")
-        before = page.locator(".message .text").all_text_contents()
-        page.reload()
-        page.locator(".launcher").click()
-        expect(page.locator(".message.operator")).to_contain_text("Приедет мастер")
-        expect(page.locator(".message .text")).to_have_text(before)
-
-
 def test_files_hours_and_presence_reach_the_widget_and_the_operators(
     browser: Browser, acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
 ) -> None:
