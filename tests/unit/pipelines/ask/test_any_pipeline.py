@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from haystack.core.errors import PipelineMaxComponentRuns, PipelineRuntimeError
+from haystack.core.errors import PipelineRuntimeError
 from haystack.tracing.tracer import NullSpan, Span, Tracer, disable_tracing, enable_tracing
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
@@ -25,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("empty_shop")
 GUARD = {"type": "components.understand.guard.Guard", "init_parameters": {}}
 COMPLEXITY = {"type": "components.understand.complexity.ComplexityClassifier", "init_parameters": {}}
 OUTCOME = {"type": "components.decide.outcome.OutcomeComposer", "init_parameters": {}}
-JOINER = {"type": "haystack.components.joiners.branch.BranchJoiner", "init_parameters": {"type_": "str"}}
 LONG = Turn("t", "Почему вода не сливается, а насос шумит, и что мне делать, если фильтр чистый?")
 
 
@@ -80,14 +79,6 @@ def test_a_pipeline_without_an_outcome_is_a_fault(tmp_path: Path) -> None:
     steps = {"door": GUARD, "last": COMPLEXITY}
     with pytest.raises(RuntimeError, match="without an outcome"):
         engine(tmp_path, "last", steps, "door.question last.query").run(LONG)
-
-
-def test_a_loop_without_end_is_ended(tmp_path: Path) -> None:
-    steps = {"door": GUARD, "start": JOINER, "a": COMPLEXITY, "b": COMPLEXITY, "last": OUTCOME}
-    connections = ("door.question start.value", "start.value a.query", "a.query b.query", "b.query start.value")
-    looped = engine(tmp_path, "last", steps, *connections, "b.complexity last.complexity")
-    with pytest.raises(PipelineMaxComponentRuns):
-        looped.run(LONG)
 
 
 def test_a_steps_exception_is_the_cause_and_quotes_nothing(

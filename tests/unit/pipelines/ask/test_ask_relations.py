@@ -18,7 +18,6 @@ from tenants.knowledge import edges, rejected
 from tenants.knowledge.edges import Edge
 from tenants.knowledge.rejected import Rejected
 
-CANARY = "КАНАРЕЙКА"
 QUESTION = "Как вернуть посуду?"
 
 
@@ -204,20 +203,3 @@ def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: As
     assert "Посуду можно вернуть в течение 14 дней." in notice
     (conflict,) = answer_of(turn).meta.beside.conflicts
     assert conflict.kind == "number"
-
-
-def test_relations_never_cross_tenants(engine: AskEngine, shelf: Tenant) -> None:
-    ingest(OLD, document("secret.md", CANARY, f"{CANARY}: посуду можно вернуть в течение 99 дней."))
-    edges.put(Edge("secret.md", "supersedes", "old.md"))
-    rejected.put(Rejected(f"{CANARY} вернуть посуду", CANARY))
-    Registry().add("stranger-beside")
-    with acting_as(Tenant("stranger-beside", "eve", SCOPES)):
-        ingest(OLD, PACKING)
-        edges.put(Edge("old.md", "related_to", "packing.md"))
-        turn = ask(engine)
-    assert ranks(turn)[0] == "old.md"
-    assert {passage.status for passage in turn.evidence.passages} == {"active"}
-    assert turn.evidence.rejected == ()
-    assert [related.passage.doc_id for related in turn.evidence.related] == ["packing.md"]
-    assert CANARY not in answer_of(turn).model_dump_json()
-    assert CANARY in answer_of(ask(engine)).model_dump_json()

@@ -212,17 +212,6 @@ def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: py
 
 
 @pytest.mark.usefixtures("_acme")
-async def test_a_turn_is_told_to_its_end() -> None:
-    ask = Ask(FakeEngine(answered))
-    runner = Runner(ask, workers=1, budget=30)
-    stream = await runner.stream(AskRequest(question="q"))
-    sent_events = await events(stream)
-    assert [event.name for event in sent_events] == ["accepted", "token", "verdict", "result", "done"]
-    assert sent_events[3].data["turn_id"] == stream.turn_id
-    runner.close()
-
-
-@pytest.mark.usefixtures("_acme")
 async def test_who_leaves_before_it_began_is_not_answered() -> None:
     release = Signal()
 

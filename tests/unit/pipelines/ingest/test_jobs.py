@@ -285,18 +285,6 @@ def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         jobs.check_capacity()
 
 
-def test_jobs_of_other_tenants_are_invisible(tenant: Tenant) -> None:
-    job = upload("a.md")
-    Registry().add("globex")
-    with acting_as(Tenant("globex", "tests")):
-        for reach in (jobs.get, cancel):
-            with pytest.raises(NotFound):
-                reach(job.job_id)
-        assert jobs.latest() == jobs.open_jobs() == ()
-        assert not jobs.is_open(job.job_id)
-    assert jobs.get(job.job_id).state == "queued"
-
-
 def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:
     over, waiting = upload("a.md"), upload("b.md")
     cancel(over.job_id)

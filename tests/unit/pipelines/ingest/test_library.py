@@ -131,30 +131,6 @@ def test_an_unknown_document_is_not_found(library: Library, ingest: Ingest) -> N
     assert not ingest.run([]).healed
 
 
-def test_other_tenants_see_and_change_nothing(library: Library, ingest: Ingest) -> None:
-    ingest.run([article("a")])
-    Registry().add("globex")
-    with acting_as(Tenant("globex", "tests")):
-        assert library.page().total == 0
-        assert library.change_all(Selection(), {"status": "archived"}) == 0
-        with pytest.raises(NotFound):
-            library.delete("a")
-    assert library.read("a").status == "active"
-
-
-def test_versions_can_be_gone_back_to(library: Library, ingest: Ingest, encoded: list[str]) -> None:
-    for edit in ("первая", "вторая", "третья"):
-        ingest.run([article("a", 5, edit=edit)])
-    assert [version.version for version in library.versions("a")] == [3, 2, 1]
-    encoded.clear()
-    record = library.restore("a", 1)
-    assert (record.version, len(encoded)) == (4, 1)
-    assert library.version("a").text == library.version("a", 1).text
-    assert "первая" in library.version("a").text
-    assert any("первая" in str(hit.payload["content"]) for hit in hits())
-    check_consistent()
-
-
 def test_a_restored_version_stays_until_the_source_changes(library: Library, ingest: Ingest) -> None:
     ingest.run([article("a", edit="первая")])
     ingest.run([article("a", edit="вторая")])
@@ -166,18 +142,6 @@ def test_a_restored_version_stays_until_the_source_changes(library: Library, ing
     assert "третья" in library.version("a").text
     assert library.read("a").priority == 4
     assert library.read("a").version == 4
-
-
-def test_only_the_newest_versions_are_kept(library: Library, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "MAX_VERSIONS", 3)
-    for at in range(5):
-        ingest.run([article("a", edit=f"правка {at}")])
-    assert [version.version for version in library.versions("a")] == [5, 4, 3]
-    with pytest.raises(NotFound, match="version_unknown"):
-        library.restore("a", 2)
-    library.delete("a")
-    ingest.run([article("a")])
-    assert [version.version for version in library.versions("a")] == [1]
 
 
 def test_reprocessing_a_document_keeps_its_version_and_day(library: Library, ingest: Ingest, tmp_path: Path) -> None:
@@ -211,19 +175,6 @@ def test_inspection_shows_what_was_understood(library: Library, ingest: Ingest) 
     assert terms["e20"] == 1
     assert chunks[-1].terms[0].chunks == 1
     assert list(terms.values()) == sorted(terms.values())
-
-
-def test_pages_are_in_order_and_whole(library: Library, ingest: Ingest) -> None:
-    ids = sorted(["а", "б/в.md", "B", "a", "Я", "z"])
-    ingest.run([article(doc_id, 1) for doc_id in ids])
-    results: list[str] = []
-    after, last = "", False
-    while not last:
-        page = library.page(after=after, limit=4)
-        assert page.total == 6
-        results += [record.doc_id for record in page.documents]
-        after, last = page.following or "", page.following is None
-    assert results == ids
 
 
 class Life(RuleBasedStateMachine):

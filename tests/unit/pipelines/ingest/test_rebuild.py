@@ -223,17 +223,6 @@ def worked_off(ingest: Ingest) -> None:
         pass
 
 
-def test_jobs_rebuild_and_roll_back(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
-    ingest.run(ARTICLES)
-    rebuilt, back = (jobs.add(jobs.new_id(), kind, ()).job_id for kind in ("rebuild", "rollback"))
-    Context().run(worked_off, other)
-    assert [(jobs.get(item).state, jobs.get(item).report) for item in (rebuilt, back)] == [
-        ("done", {"generation": 2, "chunks": 12, "seconds": jobs.get(rebuilt).report["seconds"]}),  # type: ignore[index]
-        ("done", {"generation": 1, "chunks": 12, "seconds": jobs.get(back).report["seconds"]}),  # type: ignore[index]
-    ]
-    check_consistent()
-
-
 @pytest.mark.parametrize("kind", ["rebuild", "rollback"])
 def test_a_job_that_was_cut_off_after_the_switch_is_not_done_twice(
     tenant: Tenant, ingest: Ingest, kind: JobKind

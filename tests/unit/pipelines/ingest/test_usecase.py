@@ -17,8 +17,8 @@ from components.language.encoder_settings import STANDARD, settings_from
 from pipelines.ingest import run, usecase
 from pipelines.ingest.report import IngestReport, Progress
 from pipelines.ingest.usecase import Ingest, read_path
-from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import CallerError, NotFound
+from tenants.core.context import Tenant
+from tenants.core.errors import CallerError
 from tenants.index import Point, open_collection
 from tenants.knowledge import documents, lexicon
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
@@ -221,22 +221,6 @@ def test_another_encoder_waits_for_a_rebuild(
     assert len(encoded) == 1
     assert settings_from(open_collection().encoder) == STANDARD
     check_consistent()
-
-
-def test_tenants_do_not_meet(tenant: Tenant, ingest: Ingest) -> None:
-    from tenants.accounts.registry import Registry
-
-    Registry().add("globex")
-    ingest.run([article("a")])
-    with acting_as(Tenant("globex", "tests")):
-        assert counts(ingest.run([article("a", 1)], prune=True)) == (1, 0, 0, 0)
-        check_consistent()
-    assert len(hits()) == 3
-
-
-def test_a_tenant_is_needed_and_must_be_registered(tenant: Tenant, ingest: Ingest) -> None:
-    with acting_as(Tenant("nobody", "tests")), pytest.raises(NotFound):
-        ingest.run([article("a")])
 
 
 def test_read_path_raises_or_tells(tmp_path: Path) -> None:

@@ -119,15 +119,6 @@ def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask
     assert written.close_gaps([gap.gap_id]).closed == ()
 
 
-def test_closed_gap_asked_again_without_an_answer_reopens(shop: Ask) -> None:
-    gap = gap_of("Чем кормить попугая?")
-    gaps.close(gap.gap_id)
-    shop.answer(AskRequest(question=gap.question))
-    shop.recorder.collect()
-    again = gap_of(gap.question)
-    assert (again.status, again.reopened) == ("open", 1)
-
-
 def test_a_dismissed_gap_is_counted_and_stays_dismissed(written: Articles, shop: Ask) -> None:
     gap = gap_of("Чем кормить попугая?")
     assert gaps.dismiss(gap.gap_id).decided_by == "anna"

@@ -87,16 +87,6 @@ async def test_a_message_is_answered_once_however_often_it_is_sent() -> None:
     assert conversations.recall(chat.chat_id) == ()
 
 
-async def test_somebody_elses_chat_is_a_missing_one() -> None:
-    chat = store.start()
-    async with talking(answered) as chats:
-        with acting_as(Tenant("acme", "v:2")):
-            for act in (chats.post(chat.chat_id, "?"), chats.stop(chat.chat_id), chats.ask_for_person(chat.chat_id)):
-                with pytest.raises(NotFound):
-                    await act
-    assert lines(chat) == []
-
-
 async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:
     policy.change(hours={"zone": "UTC", "week": {}})
     chat = store.start()

@@ -22,7 +22,7 @@ from tenants.accounts.registry import Registry
 from tenants.chats import outbox, webhooks
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import Busy, Invalid
-from tenants.desk import evaluation_questions, evaluation_results
+from tenants.desk import evaluation_results
 from tenants.storage import database
 from tenants.tables import Base
 
@@ -265,17 +265,3 @@ def test_an_interrupted_run_gives_way(scripted: tuple[Evaluation, ScriptedEngine
         evaluation.run()
     newest, older = evaluation_results.latest()
     assert (newest.state, older.state, older.reason) == ("done", "stopped", "interrupted")
-
-
-def test_tenants_do_not_see_each_others_questions(scripted: tuple[Evaluation, ScriptedEngine], shop: Tenant) -> None:
-    evaluation, _ = scripted
-    run_id = evaluation.run().result.run_id
-    ids = [one.question_id for one in evaluation_questions.list_questions()]
-    Registry().add("stranger")
-    with acting_as(Tenant("stranger", "otto")):
-        assert evaluation_questions.list_questions() == ()
-        assert evaluation_results.latest() == ()
-        for reach in (lambda: evaluation_results.get(run_id), lambda: evaluation_questions.remove(ids[:1])):
-            with pytest.raises(Exception, match=r"evaluation_(question_)?unknown"):
-                reach()
-    assert len(evaluation_questions.list_questions()) == 40
