@@ -14,13 +14,11 @@ from components.ingest.write import ChunkWriter, remove_documents
 from tenants import index
 from tenants.core.context import Tenant
 from tenants.core.errors import IndexDamaged, TryAgain
-from tenants.index import Hit, Point, open_collection
+from tenants.index import Hit, open_collection
 from tenants.index.edge import EdgeCollection
 from tenants.knowledge import documents, lexicon
 from tenants.storage import files
 from tenants.work import uploads
-
-ORPHAN = "00000000-0000-0000-0000-000000000001"
 
 
 def write(revisions: Sequence[Revision]) -> None:
@@ -41,26 +39,6 @@ def mended() -> Findings:
     repair(result, write)
     assert compare(count=True).clean
     return result
-
-
-def test_orphaned_chunks_are_removed(tenant: Tenant) -> None:
-    kept_ids = write_document("a")
-    (hit,) = open_collection().fetch(kept_ids)
-    open_collection().upsert([Point(ORPHAN, {}, hit.payload)])
-    result = mended()
-    assert (result.orphans, result.lexicon_differs) == ((ORPHAN,), True)
-    assert [result.id for result in open_collection().scan()] == list(kept_ids)
-
-
-def test_a_document_whose_chunks_are_missing_is_written_from_its_kept_text(tenant: Tenant) -> None:
-    lost, _ = write_document("a"), write_document("b")
-    before = documents.get("a")
-    (hit,) = open_collection().fetch(lost)
-    open_collection().delete(lost)
-    result = mended()
-    assert (result.incomplete, result.lexicon_differs) == (("a",), True)
-    assert open_collection().fetch(lost) == [hit]
-    assert documents.get("a") == before
 
 
 def test_a_record_without_a_stored_text_is_marked_for_ingest(tenant: Tenant) -> None:
