@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
-from tenants.audit import pruning, recorder, search, store
+from tenants.audit import recorder, search, store
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
 from tenants.audit.search import TurnQuery
@@ -248,13 +248,6 @@ def test_a_refused_record_is_quarantined_and_delays_no_other(
     assert b'"bad"' in (installation.data_dir / "spool" / "aside.txt").read_bytes()
     assert carrier.spool.erase_quarantined(lambda one: one.turn_id == "bad") == 1
     assert (installation.data_dir / "spool" / "aside.txt").read_bytes() == b""
-
-
-def test_outdated_records_are_pruned(installation: Settings) -> None:
-    store.append([entry("old")], installation)
-    pruning.prune(installation.model_copy(update={"audit_days": -36_500}), Event())
-    assert recorded() == []
-    assert search.verify().faults == ()
 
 
 RECORDING = """
