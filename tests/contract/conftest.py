@@ -94,3 +94,12 @@ def records(
         yield get_settings()
         claims.close_all()
         database.close_all()
+
+
+@pytest.fixture
+def acme(records: Settings) -> Iterator[Tenant]:
+    """Anna of Acme in context, with Globex as another tenant of the installation."""
+    for tenant_id in ("acme", "globex"):
+        Registry(records).add(tenant_id)
+    with acting_as(Tenant("acme", "anna")) as caller:
+        yield caller

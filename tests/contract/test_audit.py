@@ -1,6 +1,5 @@
 """The audit and the gaps on every database: records are stored once, found, verified, erased and pruned."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +7,6 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from settings import Settings
-from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.chain import Head
 from tenants.audit.entry import Entry
@@ -23,13 +21,7 @@ from tenants.storage import database
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditRow
 from tests.audits import AT, entry, miss
 
-
-@pytest.fixture(autouse=True)
-def _tenants(records: Settings) -> Iterator[None]:
-    for tenant_id in ("acme", "globex"):
-        Registry().add(tenant_id)
-    with acting_as(Tenant("acme", "anna")):
-        yield
+pytestmark = pytest.mark.usefixtures("acme")
 
 
 def turns_matching(wanted: TurnQuery | None = None) -> list[str]:

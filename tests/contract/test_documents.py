@@ -1,6 +1,5 @@
 """Stored data of documents besides their chunks, on every database: records, versions, and search."""
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
@@ -9,8 +8,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from settings import Settings
-from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import catalogue, documents, versions
 from tenants.knowledge.catalogue import Selection
@@ -18,7 +15,7 @@ from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.versions import MAX_VERSIONS, DocumentVersion
 
 ANNA = Tenant("acme", "anna")
-OTHER = Tenant("other", "anna")
+OTHER = Tenant("globex", "anna")
 E20 = DocumentRecord(
     "e20",
     "Ошибка E20",
@@ -40,14 +37,6 @@ E20 = DocumentRecord(
     given={"status": "active", "tags": []},
     overrides={"status": "archived", "tags": ["насос", "слив"]},
 )
-
-
-@pytest.fixture
-def acme(records: Settings) -> Iterator[Tenant]:
-    for tenant_id in ("acme", "other"):
-        Registry(records).add(tenant_id)
-    with acting_as(ANNA):
-        yield ANNA
 
 
 def version(number: int, doc_id: str = "e20", text: str = "Текст № 🙂") -> DocumentVersion:

@@ -1,31 +1,22 @@
 """Runs of the evaluation are kept by tenant, the newest first, and no more than a hundred of them."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from settings import Settings
-from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
 from tenants.privacy import removal
 
+pytestmark = pytest.mark.usefixtures("acme")
+
 BEGIN = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-ANNA, OTHER = Tenant("acme", "anna"), Tenant("other", "otto")
+ANNA, OTHER = Tenant("acme", "anna"), Tenant("globex", "otto")
 
 
 def run(number: int) -> EvaluationRun:
     return EvaluationRun(f"run-{number}", BEGIN + timedelta(minutes=number), {"sets": [{"name": "key", "n": number}]})
-
-
-@pytest.fixture(autouse=True)
-def tenants(records: Settings) -> Iterator[None]:
-    for tenant_id in ("acme", "other"):
-        Registry(records).add(tenant_id)
-    with acting_as(ANNA):
-        yield
 
 
 def test_each_tenant_sees_its_own_runs_the_newest_first() -> None:

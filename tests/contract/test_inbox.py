@@ -1,14 +1,11 @@
 """The inbox on every database: order, search, pages, and tenant isolation."""
 
 from base64 import b64encode
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import update
 
-from settings import Settings
-from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.chats.records import Chat
 from tenants.chats.tables import ChatRow
@@ -22,14 +19,6 @@ from tests import desk
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
 
 
-@pytest.fixture
-def acme(records: Settings) -> Iterator[None]:
-    for tenant_id in ("acme", "globex"):
-        Registry().add(tenant_id)
-    with acting_as(ANNA):
-        yield
-
-
 def _set(chat: Chat, **values: object) -> Chat:
     with database.writing() as session:
         session.execute(update(ChatRow).where(ChatRow.chat_id == chat.chat_id).values(values))
@@ -40,7 +29,7 @@ def _ids(view: View, words: str = "") -> list[str]:
     return [row.chat.chat_id for row in inbox.page(view, Filter(words)).rows]
 
 
-def test_whoever_waits_is_shown_by_stakes_then_time_then_confidence(acme: None) -> None:
+def test_whoever_waits_is_shown_by_stakes_then_time_then_confidence(acme: Tenant) -> None:
     chats = [desk.waiting("acme", desk.asked("acme", f"v:{number}", "?"), minutes=number) for number in range(4)]
     same = datetime.now(UTC) - timedelta(minutes=2)
     sure = _set(chats[1], waiting_since=same, confidence=0.9)
@@ -50,7 +39,7 @@ def test_whoever_waits_is_shown_by_stakes_then_time_then_confidence(acme: None) 
     assert [row.urgent for row in inbox.page("waiting").rows] == [True, False, False, False]
 
 
-def test_each_chat_is_in_the_views_of_its_state_and_counted_there(acme: None) -> None:
+def test_each_chat_is_in_the_views_of_its_state_and_counted_there(acme: Tenant) -> None:
     waits = desk.waiting("acme", desk.asked("acme", "v:1", "?"))
     owed = desk.waiting("acme", desk.asked("acme", "v:2", "?"))
     _set(owed, state="bot", waiting_since=None)
@@ -78,7 +67,7 @@ def test_each_chat_is_in_the_views_of_its_state_and_counted_there(acme: None) ->
         assert _ids("all") == []
 
 
-def test_words_are_found_in_any_case_in_messages_customer_and_ticket(acme: None) -> None:
+def test_words_are_found_in_any_case_in_messages_customer_and_ticket(acme: Tenant) -> None:
     chat = desk.waiting("acme", desk.asked("acme", "u:ivan@mail.example", "Где Заказ 4471823?", "100% предоплата"))
     desk.asked("acme", "v:2", "Сколько стоит доставка?")
     for words in ("заказ", "ЗАКАЗ", "где 4471823", "ivan@mail", str(chat.ticket_id), "100%"):
@@ -89,7 +78,7 @@ def test_words_are_found_in_any_case_in_messages_customer_and_ticket(acme: None)
         assert _ids("all", "заказ") == []
 
 
-def test_the_last_thing_said_stands_in_the_row_and_no_note_does(acme: None) -> None:
+def test_the_last_thing_said_stands_in_the_row_and_no_note_does(acme: Tenant) -> None:
     chat = desk.asked("acme", "v:1", "Где мой заказ?")
     desk.answered("acme", chat, "Передаю вопрос сотруднику.")
     (waiting,) = inbox.page("all").rows
@@ -102,7 +91,7 @@ def test_the_last_thing_said_stands_in_the_row_and_no_note_does(acme: None) -> N
 
 
 @pytest.mark.parametrize("view", ["waiting", "all"])
-def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: None, view: View) -> None:
+def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: Tenant, view: View) -> None:
     chats = [desk.waiting("acme", desk.asked("acme", f"v:{number}", "?"), minutes=number) for number in range(9)]
     same = datetime.now(UTC) - timedelta(minutes=30)
     for chat in chats[:6]:
@@ -132,13 +121,13 @@ def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: None
         b64encode(b'[["t", "0001-01-01T00:00:00+14:00"], ["v", "x"]]').decode(),
     ],
 )
-def test_a_damaged_cursor_is_refused(acme: None, cursor: str) -> None:
+def test_a_damaged_cursor_is_refused(acme: Tenant, cursor: str) -> None:
     for view in ("waiting", "all"):
         with pytest.raises(Invalid, match="cursor_invalid"):
             inbox.page(inbox.VIEWS[0] if view == "waiting" else "all", after=cursor)
 
 
-def test_a_stretch_of_messages_has_notes_and_says_what_is_before_it(acme: None) -> None:
+def test_a_stretch_of_messages_has_notes_and_says_what_is_before_it(acme: Tenant) -> None:
     chat = desk.asked("acme", "v:1", *(f"Сообщение {number}" for number in range(5)))
     store.note(chat.chat_id, "заметка")
     newest = inbox.stretch(chat.chat_id, limit=3)
@@ -152,7 +141,7 @@ def test_a_stretch_of_messages_has_notes_and_says_what_is_before_it(acme: None) 
         assert inbox.stretch(chat.chat_id).messages == ()
 
 
-def test_canned_replies_belong_to_their_tenant_and_fill_what_is_known(acme: None) -> None:
+def test_canned_replies_belong_to_their_tenant_and_fill_what_is_known(acme: Tenant) -> None:
     hello = replies.add("  Привет  ", "Я {operator}, обращение {ticket}, {unknown} {operator.__class__}")
     known = {"operator": "Анна {ticket}", "ticket": ""}
     assert hello.filled(known) == "Я Анна {ticket}, обращение {ticket}, {unknown} {operator.__class__}"
@@ -168,7 +157,7 @@ def test_canned_replies_belong_to_their_tenant_and_fill_what_is_known(acme: None
     assert replies.all() == ()
 
 
-def test_the_site_and_the_reason_narrow_a_view(acme: None) -> None:
+def test_the_site_and_the_reason_narrow_a_view(acme: Tenant) -> None:
     shop, other = (desk.asked("acme", f"v:{number}", "Где заказ?") for number in range(2))
     _set(shop, site="shop", reason="user_request", state="queued")
     _set(other, site="blog", reason="high_risk", state="queued")
@@ -178,7 +167,7 @@ def test_the_site_and_the_reason_narrow_a_view(acme: None) -> None:
     assert inbox.reasons() == ("high_risk", "user_request")
 
 
-def test_questions_of_chats_resolved_by_a_person_are_found_by_stems(acme: None) -> None:
+def test_questions_of_chats_resolved_by_a_person_are_found_by_stems(acme: Tenant) -> None:
     solved, unsolved = (desk.asked("acme", f"v:{number}", "Не Сливает воду") for number in range(2))
     store.reply(solved.chat_id, "Очистите фильтр.", seen=1, name="Анна")
     store.resolve(solved.chat_id)

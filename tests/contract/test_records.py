@@ -1,7 +1,6 @@
 """Stored data of a tenant besides its chunks, on every database."""
 
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
@@ -34,16 +33,8 @@ from tenants.work.idempotency import ABANDONED, RETENTION
 from tests.chats import handed_over
 
 ANNA = Tenant("acme", "anna")
-OTHER = Tenant("other", "anna")
+OTHER = Tenant("globex", "anna")
 E20 = DocumentRecord("e20", "Ошибка E20", "e20.md", "h1", ("c1", "c2"), "2024-01-31", url="https://example.com/e20")
-
-
-@pytest.fixture
-def acme(records: Settings) -> Iterator[Tenant]:
-    for tenant_id in ("acme", "other"):
-        Registry(records).add(tenant_id)
-    with acting_as(ANNA):
-        yield ANNA
 
 
 def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None:
@@ -134,7 +125,7 @@ def test_a_policy_is_in_force_at_once_and_for_its_tenant_alone(acme: Tenant) -> 
     assert (changed.top_k, changed.locale, changed.name) == (7, "en", "acme")
     assert registry.current().policy.keys() == {"top_k", "approved_offers", "allowed_domains"}
     with acting_as(OTHER):
-        assert policy.current() == Policy.model_validate({"name": "other"})
+        assert policy.current() == Policy.model_validate({"name": "globex"})
 
 
 def test_documents_are_added_and_removed(acme: Tenant) -> None:

@@ -1,16 +1,14 @@
 """Settings on every database: changes are recorded, concurrent edits are noticed, and a change can be undone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import select, update
 
 from pipelines.ask.settings_changes import undo
-from settings import Settings
 from tenants.accounts import changes, policy
 from tenants.accounts.hours import Hours
-from tenants.accounts.registry import Registry
 from tenants.chats import sites, store
 from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow
@@ -20,16 +18,10 @@ from tenants.privacy import chat_people
 from tenants.storage import database
 from tenants.storage.tables import TicketRow
 
+pytestmark = pytest.mark.usefixtures("acme")
+
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("globex", "boris")
-
-
-@pytest.fixture(autouse=True)
-def _acme(records: Settings) -> Iterator[None]:
-    for tenant_id in ("acme", "globex"):
-        Registry(records).add(tenant_id)
-    with acting_as(ANNA):
-        yield
 
 
 def test_a_change_of_the_policy_is_written_down_with_who_when_and_what() -> None:

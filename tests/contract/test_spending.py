@@ -1,37 +1,26 @@
 """Spending of a tenant is counted to the cent under concurrency, and never on another tenant's account."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 import pytest
 
-from settings import Settings
 from tenants.access import spending
 from tenants.accounts import policy
-from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 
-
-@pytest.fixture
-def acme(records: Settings) -> Iterator[Tenant]:
-    for tenant_id in ("acme", "other"):
-        Registry(records).add(tenant_id)
-    with acting_as(Tenant("acme", "anna")) as tenant:
-        yield tenant
+pytestmark = pytest.mark.usefixtures("acme")
 
 
-@pytest.mark.usefixtures("acme")
 def test_concurrent_spending_is_all_counted() -> None:
     with ThreadPoolExecutor(4) as pool:
         for work in [pool.submit(copy_context().run, spending.spend, 0.25) for _ in range(12)]:
             work.result()
     assert spending.spent() == 3.0
-    with acting_as(Tenant("other", "anna")):
+    with acting_as(Tenant("globex", "anna")):
         assert spending.spent() == 0.0
 
 
-@pytest.mark.usefixtures("acme")
 def test_the_spending_cap_resets_daily(monkeypatch: pytest.MonkeyPatch) -> None:
     spending.spend(2.0)
     assert not spending.is_spent()

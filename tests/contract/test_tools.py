@@ -1,11 +1,7 @@
 """A tenant's tools: validation, ownership and secrecy of headers."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from settings import Settings
-from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.knowledge import tools
@@ -23,14 +19,7 @@ ORDERS: dict[str, object] = {
 }
 
 
-@pytest.fixture
-def tenant(records: Settings) -> Iterator[Tenant]:
-    Registry().add("acme")
-    with acting_as(Tenant("acme", "anna")) as tenant:
-        yield tenant
-
-
-def test_a_stored_tool_hides_its_secrets(tenant: Tenant) -> None:
+def test_a_stored_tool_hides_its_secrets(acme: Tenant) -> None:
     assert tools.all() == ()
     stored = tools.put(tools.parsed(ORDERS))
     assert tools.all() == (stored,)
@@ -38,7 +27,7 @@ def test_a_stored_tool_hides_its_secrets(tenant: Tenant) -> None:
     assert "secret-of-acme" not in stored.model_dump_json() + repr(stored)
 
 
-def test_headers_stay_until_others_are_given(tenant: Tenant) -> None:
+def test_headers_stay_until_others_are_given(acme: Tenant) -> None:
     tools.put(tools.parsed(ORDERS))
     unsaid = {name: value for name, value in ORDERS.items() if name != "headers"}
     assert tools.put(tools.parsed({**unsaid, "title": "Мои заказы"})).secrets
@@ -46,16 +35,15 @@ def test_headers_stay_until_others_are_given(tenant: Tenant) -> None:
     assert not tools.put(tools.parsed({**ORDERS, "headers": {}})).secrets
 
 
-def test_a_changed_address_does_not_inherit_the_secret(tenant: Tenant) -> None:
+def test_a_changed_address_does_not_inherit_the_secret(acme: Tenant) -> None:
     tools.put(tools.parsed(ORDERS))
     unsaid = {name: value for name, value in ORDERS.items() if name != "headers"}
     assert not tools.put(tools.parsed({**unsaid, "url": "https://evil.example/orders"})).secrets
 
 
-def test_tools_belong_to_one_tenant(tenant: Tenant) -> None:
+def test_tools_belong_to_one_tenant(acme: Tenant) -> None:
     tools.put(tools.parsed(ORDERS))
-    Registry().add("stranger")
-    with acting_as(Tenant("stranger", "boris")):
+    with acting_as(Tenant("globex", "boris")):
         assert tools.all() == ()
         with pytest.raises(NotFound):
             tools.remove("orders")
@@ -63,7 +51,7 @@ def test_tools_belong_to_one_tenant(tenant: Tenant) -> None:
     assert tools.all() == ()
 
 
-def test_the_number_of_tools_is_limited(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_tools_is_limited(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "MAX_TOOLS", 1)
     tools.put(tools.parsed(ORDERS))
     tools.put(tools.parsed(ORDERS))
@@ -103,16 +91,16 @@ def test_an_invalid_field_is_named(changes: dict[str, object], field: str) -> No
     assert refused.value.__cause__ is None
 
 
-def test_a_stored_tool_that_is_no_longer_accepted_leaves_the_others(tenant: Tenant) -> None:
+def test_a_stored_tool_that_is_no_longer_accepted_leaves_the_others(acme: Tenant) -> None:
     tools.put(tools.parsed(ORDERS))
     with database.writing() as session:
         definition = {**tools.parsed(ORDERS).model_dump(mode="json", exclude={"name", "headers"})}
         definition["parameters"]["properties"]["number"]["pattern"] = r"\d\Z"
-        session.add(ToolRow(tenant_id=tenant.tenant_id, name="older", definition=definition, headers={}))
+        session.add(ToolRow(tenant_id=acme.tenant_id, name="older", definition=definition, headers={}))
     tools.put(tools.parsed({**ORDERS, "name": "newer"}))
     assert [tool.name for tool in tools.all()] == ["newer", "orders"]
 
 
-def test_any_tool_round_trips(tenant: Tenant) -> None:
+def test_any_tool_round_trips(acme: Tenant) -> None:
     given = tools.parsed({**ORDERS, "answer": "Заказ {number}: {status}.", "timeout_seconds": 2.5})
     assert tools.put(given) == Tool.model_validate(given) == tools.all()[0]
