@@ -9,16 +9,9 @@ from hypothesis import strategies as st
 
 from components.models.breaker import Breaker, Upstream, upstream
 from components.models.failures import ModelFailed
+from tests.clocks import Clock
 
 FAILURES, PAUSE = 3, 10.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -12,18 +12,9 @@ from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import RateLimited
+from tests.clocks import Clock
 
 ANNA = Tenant("acme", "anna")
-
-
-class Clock:
-    """A clock that tests move."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -20,6 +20,7 @@ from tenants.access.keys import RELOAD_SECONDS, own_keys_file, read_jwks, rotate
 from tenants.access.tokens import MAX_TOKEN_BYTES, REMEMBERED_SECONDS, TokenVerifier, issue
 from tenants.core.context import Tenant
 from tenants.core.errors import CallerError, InternalFault, Invalid, Unauthenticated
+from tests.clocks import Clock
 
 RSA_KEY = rsa.generate_private_key(65537, 2048)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())
@@ -30,16 +31,6 @@ def settings(tmp_path: Path) -> Settings:
     jwks = tmp_path / "jwks.json"
     jwks.write_text(json.dumps({"keys": [public(RSA_KEY, kid="rsa"), public(EC_KEY, kid="ec")]}))
     return Settings.model_validate({"data_dir": tmp_path, "token_jwks_file": jwks})
-
-
-class Clock:
-    """A clock that the test advances."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

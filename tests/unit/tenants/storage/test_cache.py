@@ -8,18 +8,9 @@ import pytest
 from tenants.core.errors import TryAgain
 from tenants.storage import cache as module
 from tenants.storage.cache import FRESH_SECONDS, REST_SECONDS, STALE_SECONDS, TenantCache
+from tests.clocks import Clock
 
 KEY = ("database", "acme")
-
-
-class Clock:
-    """A clock that tests move, in place of `monotonic`."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -18,20 +18,11 @@ from pipelines.ask.chats.presence import (
 from settings import Settings
 from tenants.chats.fanout import Announcement
 from tenants.core.context import Tenant, acting_as
+from tests.clocks import Clock
 
 ANNA = Announcement("acme", "c1", "presence", "operator", "Анна", subject="anna", stream="s1")
 BORIS = replace(ANNA, name="Борис", subject="boris", stream="s2")
 TYPES = replace(ANNA, kind="typing", stream="")
-
-
-class Clock:
-    """A clock that the test advances."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
