@@ -26,7 +26,7 @@ def _knowledge(server: Server, ingest: Callable[..., httpx.Response]) -> None:
         assert ingest(tenant_id, [document]).status_code == 200
 
 
-async def test_three_hundred_questions_at_once_leak_nowhere(server: Server, token: Callable[..., str]) -> None:
+async def test_a_hundred_questions_at_once_leak_nowhere(server: Server, token: Callable[..., str]) -> None:
     headers = {tenant_id: {"Authorization": f"Bearer {token(tenant_id, 'ask')}"} for tenant_id in CROWD}
     limits = httpx.Limits(max_connections=100)
     async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
@@ -42,7 +42,7 @@ async def test_three_hundred_questions_at_once_leak_nowhere(server: Server, toke
             ]
             return tenant_id, await client.post("/ask/run", json=bodies[number % 4], headers=headers[tenant_id])
 
-        answers = await asyncio.gather(*(ask(number) for number in range(300)))
+        answers = await asyncio.gather(*(ask(number) for number in range(120)))
 
     own = 0
     for tenant_id, response in answers:
@@ -51,7 +51,7 @@ async def test_three_hundred_questions_at_once_leak_nowhere(server: Server, toke
         assert mine <= {CANARY[tenant_id]}
         own += CANARY[tenant_id] in mine
     # The test can only fail if the canaries are there to be found.
-    assert own >= 75
+    assert own >= 30
 
 
 async def test_caches_are_not_shared_between_tenants(server: Server, token: Callable[..., str]) -> None:
