@@ -156,6 +156,7 @@ def test_a_rejected_approach_is_gone_with_its_document(acme: Tenant) -> None:
 
 def test_relations_are_isolated_between_tenants(acme: Tenant) -> None:
     edge, approach = edges.put(Edge("new", "supersedes", "old")), rejected.put(Rejected("Вернуть"))
+    assert relations.current().successors == {"old": "new"}
     with acting_as(OTHER):
         assert relations.current() == relations.NONE
         assert (edges.all(), edges.of("old"), rejected.all()) == ((), (), ())
@@ -164,6 +165,8 @@ def test_relations_are_isolated_between_tenants(acme: Tenant) -> None:
         with pytest.raises(NotFound):
             rejected.remove(approach.rejected_id)
         edges.put(Edge("old", "supersedes", "new"))
+        rejected.put(Rejected("Обменять"))  # as many changes as Acme's
+        assert relations.current().successors == {"new": "old"}
         relations.declare(["new", "old"], [], [])
         documents.remove("new", "old")
     assert (edges.all(), rejected.all()) == ((edge,), (approach,))
