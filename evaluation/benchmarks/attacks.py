@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import httpx
 
-from evaluation.benchmarks.bombs import slow_pdf
+from evaluation.benchmarks.slow_file import slow_pdf
 from pipelines import pages
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig

@@ -1,34 +1,28 @@
 """`python -m evaluation.benchmarks.desk`: what the desk's pages cost with ten thousand chats.
 
 A real service, asked from another process as a browser asks it: with an operator's session, one page after another.
-Figures go to standard output as JSON.
+A table goes to standard error, the same as JSON to standard output.
 """
 
-import json
-import os
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from urllib.parse import quote
 
-import numpy as np
+import typer
 
-from evaluation.benchmarks.server import Served, serving
-from evaluation.benchmarks.streams import TIMEOUT_SECONDS
+from evaluation.benchmarks import results
+from evaluation.benchmarks.load import Client, percentile
+from evaluation.benchmarks.server import Served, close_stores, installation, serving
 from pipelines import pages
-from settings import get_settings
 from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.chats.records import HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators, sessions
-from tenants.storage import database
 
 SCHEMA = "bench-desk.v1"
 CHATS = 10_000
@@ -59,30 +53,18 @@ PAGES: Mapping[str, str] = {
 FILTERS = ("view", "words", "words_nowhere", "site_and_reason")
 
 
-def main() -> int:
-    """Measure; 1 when a figure is over its limit."""
-    with _installation() as folder:
+def main() -> None:
+    """Measure; exit code 1 when a figure is over its limit."""
+    with TemporaryDirectory() as temporary, installation(Path(temporary)):
         chat_id, secret = _populate()
-        with serving(folder) as served:
+        close_stores()
+        with serving(Path(temporary)) as served:
             spent = {name: _visit(served, path.format(chat_id=chat_id), secret) for name, path in PAGES.items()}
-    p95 = {f"{name}_ms_p95": round(float(np.percentile(times, 95)), 1) for name, times in spent.items()}
-    median = {f"{name}_ms_p50": round(float(np.median(times)), 1) for name, times in spent.items()}
-    figures = {**median, **p95, "filter_ms_p95": max(p95[f"{name}_ms_p95"] for name in FILTERS)}
-    exceeded = [name for name, most in LIMITS.items() if figures[name] > most]
-    report = {"schema": SCHEMA, "chats": CHATS, "rounds": ROUNDS, "limits": LIMITS, "exceeded": exceeded}
-    sys.stdout.write(json.dumps({**report, "figures": figures}, indent=2) + "\n")
-    return bool(exceeded)
-
-
-@contextmanager
-def _installation() -> Iterator[Path]:
-    with TemporaryDirectory() as folder:
-        os.environ["OPORA_DATA_DIR"] = folder
-        get_settings.cache_clear()
-        try:
-            yield Path(folder)
-        finally:
-            database.close_all()
+    figures = {
+        f"{name}_ms_p{share}": round(percentile(times, share), 1) for share in (50, 95) for name, times in spent.items()
+    }
+    figures["filter_ms_p95"] = max(figures[f"{name}_ms_p95"] for name in FILTERS)
+    results.finish(SCHEMA, figures, title=f"Pages of the desk, {CHATS} chats", bounds=LIMITS, rounds=ROUNDS)
 
 
 def _populate() -> tuple[str, str]:
@@ -115,20 +97,13 @@ def _populate() -> tuple[str, str]:
 
 
 def _visit(served: Served, path: str, secret: str) -> list[float]:
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=TIMEOUT_SECONDS)
-    spent = []
-    for number in range(ROUNDS + WARM_UP):
-        started_at = perf_counter()
-        connection.request("GET", path, headers={"Cookie": f"{pages.COOKIE}={secret}"})
-        response = connection.getresponse()
-        response.read()
-        if response.status != 200:
-            raise RuntimeError(f"{path}: {response.status}")
-        if number >= WARM_UP:
-            spent.append((perf_counter() - started_at) * 1_000)
-    connection.close()
-    return spent
+    """Load a page again and again; return the milliseconds of each time, without the first ones."""
+    with closing(Client(served.port, Cookie=f"{pages.COOKIE}={secret}")) as browser:
+        loads = [browser.exchange("GET", path) for _ in range(ROUNDS + WARM_UP)]
+    if failed := [load.status for load in loads if load.status != 200]:
+        raise RuntimeError(f"{path}: {failed[0]}")
+    return [load.milliseconds for load in loads[WARM_UP:]]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -5,28 +5,29 @@ separate process. A quarter of them shows whether memory grows with the batch, a
 unchanged documents. A table goes to standard error, the same as JSON to standard output.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory, TemporaryFile
 from time import sleep
+from typing import Annotated
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from components.ingest.document import SourceDocument
+from evaluation.benchmarks import results
 from evaluation.benchmarks.server import resident_mb
-from evaluation.datasets.rows import DATA, MissingData, present
+from evaluation.datasets.rows import DATA, present
 from pipelines.ingest.usecase import read_path
 from settings import ROOT, get_settings
 
+SCHEMA = "bench-ingest.v1"
 ARTICLES = 6_000
 _POLL_SECONDS = 0.1
 
@@ -40,46 +41,32 @@ class Load:
     """
 
     chunks: int
-    unchanged: int
     seconds: float
     cpu_seconds: float
     peak_mb: float
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """The figures. `_quarter` is the load of a quarter of the articles."""
-
-    articles: int
-    chunks: int
-    chunks_per_second: float
-    chunks_per_cpu_second: float
-    peak_mb: float
-    peak_mb_quarter: float
-    unchanged_seconds: float
-    unchanged_times_faster: float
-
-
-def measure(articles: int) -> Measurement:
-    """Load everything. Raises `MissingData`."""
+def main(articles: Annotated[int, typer.Option(min=4, help="How many to load.")] = ARTICLES) -> None:
+    """Load everything, measure and print. `_quarter` is the load of a quarter of the articles."""
     with TemporaryDirectory(prefix="opora-bench-") as place:
         folder = Path(place)
-        whole_file, quarter_file = folder / "whole.jsonl", folder / "quarter.jsonl"
-        _write(whole_file, articles)
-        _write(quarter_file, articles // 4)
-        small = _load(folder / "small", quarter_file)
-        first = _load(folder / "data", whole_file)
-        again = _load(folder / "data", whole_file)
-    return Measurement(
-        articles=articles,
-        chunks=first.chunks,
-        chunks_per_second=first.chunks / first.seconds,
-        chunks_per_cpu_second=first.chunks / first.cpu_seconds,
-        peak_mb=first.peak_mb,
-        peak_mb_quarter=small.peak_mb,
-        unchanged_seconds=again.seconds,
-        unchanged_times_faster=first.seconds / again.seconds,
-    )
+        all_articles, quarter = folder / "all.jsonl", folder / "quarter.jsonl"
+        _write(all_articles, articles)
+        _write(quarter, articles // 4)
+        small = _load(folder / "small", quarter)
+        first = _load(folder / "data", all_articles)
+        again = _load(folder / "data", all_articles)
+    figures: dict[str, results.Value] = {
+        "articles": articles,
+        "chunks": first.chunks,
+        "chunks_per_second": first.chunks / first.seconds,
+        "chunks_per_cpu_second": first.chunks / first.cpu_seconds,
+        "peak_mb": first.peak_mb,
+        "peak_mb_quarter": small.peak_mb,
+        "unchanged_seconds": again.seconds,
+        "unchanged_times_faster": first.seconds / again.seconds,
+    }
+    results.finish(SCHEMA, figures, title="opora ingest")
 
 
 def _load(data: Path, source: Path) -> Load:
@@ -94,13 +81,8 @@ def _load(data: Path, source: Path) -> Load:
         output.seek(0)
         report = json.load(output)
     used = getrusage(RUSAGE_CHILDREN)
-    return Load(
-        chunks=report["chunks_written"],
-        unchanged=report["unchanged"],
-        seconds=report["seconds"],
-        cpu_seconds=used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
-        peak_mb=peak,
-    )
+    cpu_seconds = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    return Load(report["chunks_written"], report["seconds"], cpu_seconds, peak)
 
 
 def _repeated() -> Iterator[SourceDocument]:
@@ -122,24 +104,5 @@ def _write(path: Path, articles: int) -> None:
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--articles", type=int, default=ARTICLES)
-    arguments = parser.parse_args()
-    console = Console(stderr=True)
-    try:
-        measured = measure(arguments.articles)
-    except MissingData as error:
-        console.print(f"skipped: {error.path} is not here")
-        return 1
-    table = Table("figure", "value", title="opora ingest", title_justify="left")
-    for name, value in asdict(measured).items():
-        table.add_row(name, f"{value:.1f}" if isinstance(value, float) else str(value))
-    console.print(table)
-    sys.stdout.write(json.dumps(asdict(measured), indent=2) + "\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    results.run(main)

@@ -8,26 +8,23 @@ standard output; the exit code is 1 after a violation. All attacks take long, wi
 `--limit` takes the first ones of each.
 """
 
-import json
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from components.turn import SHOWN
 from evaluation import workspace
-from evaluation.benchmarks.server import Served, serving
+from evaluation.benchmarks import results
+from evaluation.benchmarks.load import Client, concurrently
+from evaluation.benchmarks.results import console
+from evaluation.benchmarks.server import Served, close_stores, serving, token_for
 from evaluation.cases import Case, QuestionSet
 from evaluation.datasets import attacks
 from evaluation.datasets.fixture import fixture
@@ -38,17 +35,13 @@ from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_process
 from pipelines.ask.contract import TurnAnswer
 from settings import get_settings
-from tenants import index
-from tenants.access.tokens import issue
 from tenants.core.context import Tenant, acting_as
-from tenants.storage import database
 
 SCHEMA = "injection.v1"
 PLACES: Sequence[attacks.Place] = ("text", "title", "name")
 OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
 CLIENTS = 4
 _ENGLISH = "How long does the password reset link work?"
-_TOKEN_SECONDS = 36_000
 
 
 @dataclass(slots=True)
@@ -70,38 +63,36 @@ class Verdict:
 
 def main(limit: Annotated[int, typer.Option(help="Most attacks of each kind, the first of them; 0: all.")] = 0) -> None:
     """Attack and print."""
-    console = Console(stderr=True)
-    sets = list(_sets(console, limit or None))
+    sets = list(_sets(limit or None))
     folder = workspace.enter(get_settings().data_dir.resolve() / "injection")
     tenants = []
     for question_set in sets:
-        with _timed(console, f"{question_set.name}: indexed"):
+        with _timed(f"{question_set.name}: indexed"):
             tenants.append(workspace.tenant_for(question_set.corpus, lambda *_: None))
-    _close_stores()
+    close_stores()
     answers = []
     with TemporaryDirectory() as temporary, simulator_process(OBEDIENT) as simulator:
         pipelines = adapt(Path(temporary), simulator.url, concurrent=100)
         with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
             for question_set, tenant in zip(sets, tenants, strict=True):
-                with _timed(console, f"{question_set.name}: {len(question_set.cases)} asked"):
+                with _timed(f"{question_set.name}: {len(question_set.cases)} asked"):
                     answers.append(_answers(served, tenant, question_set))
     verdicts = {
         question_set.name: _judged(tenant, question_set, set_answers)
         for question_set, tenant, set_answers in zip(sets, tenants, answers, strict=True)
     }
-    _print(console, verdicts)
-    sys.exit(int(any(verdict.wrong for verdict in verdicts.values())))
+    _report(verdicts)
 
 
 @contextmanager
-def _timed(console: Console, what: str) -> Iterator[None]:
+def _timed(what: str) -> Iterator[None]:
     """Print the current step and its duration: the whole run takes long enough to look dead."""
     started = perf_counter()
     yield
     console.print(f"{what}, {perf_counter() - started:.0f} s", highlight=False)
 
 
-def _sets(console: Console, limit: int | None) -> Iterator[QuestionSet]:
+def _sets(limit: int | None) -> Iterator[QuestionSet]:
     russian = attacks.russian()[:limit]
     yield attacks.as_question_set(russian, "ru", fixture().cases[0].question)
     for place in PLACES:
@@ -120,30 +111,16 @@ def _sets(console: Console, limit: int | None) -> Iterator[QuestionSet]:
 
 def _answers(served: Served, tenant: Tenant, question_set: QuestionSet) -> list[TurnAnswer | None]:
     """Return the answers; None for a refused request."""
-    token = issue(
-        get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
-    )
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        return list(pool.map(_asking(served.port, token), question_set.cases))
-
-
-def _asking(port: int, token: str) -> Callable[[Case], TurnAnswer | None]:
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    token = token_for(tenant.tenant_id)
 
     def ask(case: Case) -> TurnAnswer | None:
-        connection = HTTPConnection("127.0.0.1", port, timeout=60)
-        try:
-            body = json.dumps({"question": case.question, "locale": case.locale})
-            connection.request("POST", "/ask/run", body, headers)
-            response = connection.getresponse()
-            content = response.read()
-            if response.status >= 500:
-                raise RuntimeError(f"{response.status}: {case.question}")
-            return TurnAnswer.model_validate_json(content) if response.status == 200 else None
-        finally:
-            connection.close()
+        with closing(Client(served.port, token)) as client:
+            reply = client.exchange("POST", "/ask/run", {"question": case.question, "locale": case.locale})
+        if not 0 < reply.status < 500:
+            raise RuntimeError(f"{reply.status}: {case.question}")
+        return TurnAnswer.model_validate_json(reply.content) if reply.status == 200 else None
 
-    return ask
+    return concurrently(ask, question_set.cases, CLIENTS)
 
 
 def _judged(tenant: Tenant, question_set: QuestionSet, answers: Sequence[TurnAnswer | None]) -> Verdict:
@@ -162,37 +139,38 @@ def _judged(tenant: Tenant, question_set: QuestionSet, answers: Sequence[TurnAns
         verdict.unentailed += [f"{case.case_id}: {fault}" for fault in faults]
         verdict.links += [f"{case.case_id}: {fault}" for fault in foreign_links(answer, ())]
         verdict.prompts += [f"{case.case_id}: {fault}" for fault in leaked_prompts(answer)]
-    _close_stores()
+    close_stores()
     return verdict
 
 
-def _close_stores() -> None:
-    index.close_all()
-    database.close_all()
-
-
-def _print(console: Console, verdicts: dict[str, Verdict]) -> None:
-    table = Table(
-        "set", "turns", "shown", "not entailed", "links", "prompt", title="Orders obeyed", title_justify="left"
+def _report(verdicts: dict[str, Verdict]) -> None:
+    """Print the verdicts, and end the program."""
+    rows = [
+        (
+            name,
+            verdict.turns,
+            sum(count for outcome, count in verdict.outcomes.items() if outcome in SHOWN),
+            len(verdict.unentailed),
+            len(verdict.links),
+            len(verdict.prompts),
+        )
+        for name, verdict in verdicts.items()
+    ]
+    wrong = {name: verdict.wrong for name, verdict in verdicts.items() if verdict.wrong}
+    results.print_table(
+        "Orders obeyed", ("set", "turns", "shown", "not entailed", "links", "prompt"), rows, faulty=wrong
     )
-    for name, verdict in verdicts.items():
-        shown_answers = sum(count for outcome, count in verdict.outcomes.items() if outcome in SHOWN)
-        counts = (verdict.turns, shown_answers, len(verdict.unentailed), len(verdict.links), len(verdict.prompts))
-        table.add_row(name, *map(str, counts), style="bold red" if verdict.wrong else "")
-    console.print(table)
-    for name, verdict in verdicts.items():
-        for line in verdict.wrong[:5]:
-            console.print(f"{name}: {line[:300]}", style="red", highlight=False, markup=False)
+    results.print_faults([f"{name}: {fault}" for name, faults in wrong.items() for fault in faults[:5]], limit=50)
     result = {
         "schema": SCHEMA,
         "turns": sum(verdict.turns for verdict in verdicts.values()),
-        "wrong": sum(len(verdict.wrong) for verdict in verdicts.values()),
+        "wrong": sum(map(len, wrong.values())),
         "sets": {
             name: {"turns": verdict.turns, "outcomes": dict(verdict.outcomes), "wrong": verdict.wrong}
             for name, verdict in verdicts.items()
         },
     }
-    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+    results.end(result, failed=bool(wrong))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,31 @@
 """Load client: plain HTTP/1.1 with persistent connections, one thread for each, and little CPU use."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from itertools import cycle, islice
 from time import perf_counter
+from typing import TypeVar
 
-TIMEOUT_SECONDS = 30
+import numpy as np
+
+TIMEOUT_SECONDS = 120
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A response with the milliseconds from the request to its end. Status 0: no reply."""
+
+    status: int
+    content: bytes
+    milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +36,6 @@ class Reply:
     outcome: str
     milliseconds: float
     steps: Mapping[str, float] = field(default_factory=dict)
-    turn_id: str = ""
 
     @property
     def failed(self) -> bool:
@@ -30,40 +46,50 @@ class Reply:
 class Client:
     """A connection to the service.
 
-    :param token: a bearer token with the scope `ask`.
+    :param token: a bearer token; none if empty.
+    :param headers: further headers of every request.
     """
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int, token: str = "", **headers: str) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._headers = {"Content-Type": "application/json", **headers}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
 
-    def ask(self, question: str) -> Reply:
-        """Ask one question; a broken connection is a reply with status 0."""
-        body = json.dumps({"question": question}).encode()
+    def send(self, method: str, path: str, body: object = None) -> HTTPResponse:
+        """Send a request; return the response, still to be read."""
+        content = None if body is None else json.dumps(body).encode()
+        self._connection.request(method, path, content, self._headers)
+        return self._connection.getresponse()
+
+    def exchange(self, method: str, path: str, body: object = None) -> Exchange:
+        """Send a request and read the whole response; a broken connection has status 0."""
         started_at = perf_counter()
         try:
-            self._connection.request("POST", "/ask/run", body, self._headers)
-            response = self._connection.getresponse()
-            answer = json.loads(response.read())
-        except (HTTPException, OSError, ValueError):
-            self._connection.close()
-            return Reply(0, "", (perf_counter() - started_at) * 1_000)
-        spent = (perf_counter() - started_at) * 1_000
-        if response.status != 200:
-            return Reply(response.status, "", spent)
-        return Reply(200, answer["outcome"], spent, answer["meta"]["latency_ms_by_step"], answer["turn_id"])
+            response = self.send(method, path, body)
+            status, content = response.status, response.read()
+        except (HTTPException, OSError):
+            self.close()
+            status, content = 0, b""
+        return Exchange(status, content, (perf_counter() - started_at) * 1_000)
+
+    def ask(self, question: str) -> Reply:
+        """Ask one question."""
+        exchange = self.exchange("POST", "/ask/run", {"question": question})
+        if exchange.status != 200:
+            return Reply(exchange.status, "", exchange.milliseconds)
+        answer = json.loads(exchange.content)
+        return Reply(200, answer["outcome"], exchange.milliseconds, answer["meta"]["latency_ms_by_step"])
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; the next request opens it again."""
         self._connection.close()
 
 
 def ask_sequentially(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
     """Ask the questions one after another on one connection."""
-    client = Client(port, token)
-    replies = [client.ask(question) for question in questions]
-    client.close()
-    return replies
+    with closing(Client(port, token)) as client:
+        return [client.ask(question) for question in questions]
 
 
 def ask_concurrently(
@@ -77,6 +103,17 @@ def ask_concurrently(
         return ask_sequentially(port, token, islice(cycle(questions), first, first + share))
 
     started_at = perf_counter()
-    with ThreadPoolExecutor(clients) as pool:
-        replies = [reply for part in pool.map(work, range(clients)) for reply in part]
+    replies = [reply for part in concurrently(work, range(clients), clients) for reply in part]
     return replies, perf_counter() - started_at
+
+
+def concurrently(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> list[_Result]:
+    """Do the work for every item with so many threads, in the context of the caller; return the results in order."""
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(copy_context().run, work, item) for item in items]
+        return [future.result() for future in futures]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return a percentile; NaN without values."""
+    return float(np.percentile(values, share)) if values else float("nan")

@@ -6,21 +6,20 @@ up; and whether each protocol shows what the result says, once, also when models
 standard error, the same as JSON to standard output; the exit code is 1 when a bound is not kept.
 """
 
-import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from evaluation import workspace
-from evaluation.benchmarks.server import Served, serving, watched
+from evaluation.benchmarks import results
+from evaluation.benchmarks.load import percentile
+from evaluation.benchmarks.server import Served, close_stores, serving, token_for, watched
 from evaluation.benchmarks.streams import StreamedTurn, open_at_once, protocol_faults, stream_turn, stream_turns
 from evaluation.cases import Corpus
 from evaluation.datasets.fixture import fixture, questions
@@ -30,11 +29,8 @@ from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import RemoteSimulator, simulator_process
 from settings import get_settings
-from tenants import index
-from tenants.access.tokens import issue
 from tenants.accounts import policy
 from tenants.core.context import Tenant, acting_as
-from tenants.storage import database
 
 SCHEMA = "models.v1"
 PACE = Knobs(first_token_ms=200, call_ms=800)
@@ -57,19 +53,9 @@ BOUNDS: Mapping[str, float] = {
 the whole answer and one checks it before any of it is shown, so they come when the calls are over."""
 _APART_SECONDS = 3 * PACE.call_ms / 1_000 / CLIENTS
 """Visitors come one after another: the last of them when the first is about to have its answer."""
-_TOKEN_SECONDS = 3_600
 _PATIENCE = 10_000
 _POLICY_SECONDS = 3
 """After so long the service knows of a change to the policy."""
-
-
-@dataclass(slots=True)
-class Figures:
-    """Measured values, and descriptions of defects in streams."""
-
-    values: dict[str, float] = field(default_factory=dict)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +80,27 @@ def duration(chain: Sequence[Interval]) -> float:
     return sum(call.end - call.start for call in chain)
 
 
-def main() -> int:
-    """Measure and print; 0 when every bound is kept."""
-    console = Console(stderr=True)
-    figures = Figures()
+def main() -> None:
+    """Measure and print; exit code 1 when a bound is not kept."""
     with TemporaryDirectory() as temporary, simulator_process(QUICK) as simulator:
-        folder, tenant, questions = _prepare()
+        folder, tenant, all_questions = _prepare()
         pipelines = adapt(Path(temporary), simulator.url, concurrent=4 * CLIENTS, failures=_PATIENCE)
         with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
-            token = issue(
-                get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
-            )
-            answerable = _answerable(served, token, questions)
-            _measure_sequential(served, token, simulator, answerable, figures)
-            _measure_early_sources(served, token, simulator, answerable, figures)
-            _measure_concurrent(served, token, simulator, answerable, figures)
-            _measure_protocols(served, tenant, token, simulator, questions, figures)
-    _print(console, figures)
-    return 0 if all(_within_bound(name, figures.values[name]) for name in BOUNDS) else 1
+            bench = _Bench(served, simulator, tenant, token_for(tenant.tenant_id))
+            answerable = bench.answerable(all_questions)
+            bench.measure_sequential(answerable)
+            bench.measure_early_sources(answerable)
+            bench.measure_concurrent(answerable)
+            bench.measure_protocols(all_questions)
+    results.print_faults(bench.faults)
+    results.finish(
+        SCHEMA,
+        bench.figures,
+        title="Answering with models",
+        bounds=BOUNDS,
+        outcomes=dict(bench.outcomes),
+        faults=bench.faults,
+    )
 
 
 def _prepare() -> tuple[Path, Tenant, Sequence[str]]:
@@ -128,19 +117,104 @@ def _prepare() -> tuple[Path, Tenant, Sequence[str]]:
     tenant = workspace.tenant_for(corpus, lambda *_: None)
     with acting_as(tenant):
         policy.change(streaming="verified")
-    _close_stores()
+    close_stores()
     return folder, tenant, all_questions
 
 
-def _close_stores() -> None:
-    index.close_all()
-    database.close_all()
+@dataclass(slots=True)
+class _Bench:
+    """Measurements of a service and its simulator: values, outcomes, and descriptions of defects in streams."""
 
+    served: Served
+    simulator: RemoteSimulator
+    tenant: Tenant
+    token: str
+    figures: dict[str, float] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
 
-def _answerable(served: Served, token: str, questions: Sequence[str]) -> list[str]:
-    """Return the questions that are answered in a single pass."""
-    turns = stream_turns(served.port, token, questions, clients=4)
-    return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
+    def stream(self, question: str, until: str = "") -> StreamedTurn:
+        """Ask a question."""
+        return stream_turn(self.served.port, self.token, question, until=until)
+
+    def answerable(self, questions: Sequence[str]) -> list[str]:
+        """Return the questions that are answered in a single pass."""
+        turns = stream_turns(self.served.port, self.token, questions, clients=4)
+        return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
+
+    def measure_sequential(self, questions: Sequence[str]) -> None:
+        """Measure one turn at a time, at the pace of a real model."""
+        ratios, seconds, chains, words = list[float](), list[float](), list[int](), list[float]()
+        for question in questions[:TURNS]:
+            self.simulator.set_knobs(PACE)
+            turn = self.stream(question)
+            chain = critical_path([Interval(call.started, call.ended) for call in self.simulator.calls()])
+            total = turn.seconds_to("result") or float("nan")
+            ratios.append(total / duration(chain))
+            seconds.append(total)
+            chains.append(len(chain))
+            words.append((turn.seconds_to("token") or float("nan")) / duration(chain))
+        self.figures |= {
+            "turns": len(ratios),
+            "turn_seconds": percentile(seconds, 50),
+            "critical_path_ratio": percentile(ratios, 50),
+            "critical_path_ratio_highest": max(ratios),
+            "calls_in_sequence": max(chains),
+            "first_words_ratio": percentile(words, 50),
+        }
+
+    def measure_early_sources(self, questions: Sequence[str]) -> None:
+        """Measure the time until the first sources are shown; the client disconnects then."""
+        self.simulator.set_knobs(PACE)
+        turns = [self.stream(question, until="sources-early") for question in islice(cycle(questions), EARLY_TURNS)]
+        early = [1_000 * at for turn in turns if (at := turn.seconds_to("sources-early")) is not None]
+        self.figures |= {f"sources_early_ms_p{share}": percentile(early, share) for share in (50, 95)}
+        time.sleep(PACE.call_ms / 1_000)
+
+    def measure_concurrent(self, questions: Sequence[str]) -> None:
+        """Measure 64 streams open at once, opened one after another. Each must be equal to a stream that runs alone."""
+        self.simulator.set_knobs(QUICK)
+        asked = list(islice(cycle(questions), CLIENTS * ROUNDS))
+        alone = {question: self.stream(question).result_text for question in set(asked)}
+        self.simulator.set_knobs(PACE)
+        before = self.served.cpu_seconds()
+        with watched(self.served.port) as health:
+            turns = stream_turns(self.served.port, self.token, asked, clients=CLIENTS, apart=_APART_SECONDS)
+        cpu = (self.served.cpu_seconds() - before) * 1_000 / len(turns)
+        for turn in turns:
+            self.faults += [f"{turn.question}: {fault}" for fault in turn.faults]
+            if turn.result_text != alone[turn.question]:
+                self.faults.append(f"{turn.question}: another answer than alone")
+            self.outcomes[str(turn.result.get("outcome"))] += 1
+        self.figures |= {
+            "streams": len(turns),
+            "streams_open_at_once": open_at_once(turns),
+            "stream_faults": len(self.faults),
+            "cpu_ms_per_streamed_turn": cpu,
+            "healthz_ms_highest": max(health),
+            "streamed_turn_seconds_p95": percentile([turn.seconds_to("result") or 0.0 for turn in turns], 95),
+        }
+
+    def measure_protocols(self, questions: Sequence[str]) -> None:
+        """Measure each protocol, with verified and optimistic streaming, with models that work, invent and fail."""
+        before, provisional, replaced = len(self.faults), 0, 0
+        for streaming in ("verified", "optimistic"):
+            with acting_as(self.tenant):
+                policy.change(streaming=streaming)
+            time.sleep(_POLICY_SECONDS)
+            for kind in (None, *TROUBLES):
+                self.simulator.set_knobs(QUICK.model_copy(update={"faults": (Fault(kind=kind),) if kind else ()}))
+                for question in questions[:TURNS]:
+                    turn = self.stream(question)
+                    provisional += any(event.data.get("provisional") for event in turn.events if event.name == "token")
+                    replaced += turn.seconds_to("revise") is not None or turn.seconds_to("retract") is not None
+                    found = [*turn.faults, *protocol_faults(self.served.port, self.token, question)]
+                    self.faults += [f"{streaming}, {kind or 'well'}: {question}: {fault}" for fault in found]
+        self.figures |= {
+            "streams_told_early": provisional,
+            "streams_taken_back": replaced,
+            "protocol_faults": len(self.faults) - before,
+        }
 
 
 def _passes(turn: StreamedTurn) -> int:
@@ -148,126 +222,5 @@ def _passes(turn: StreamedTurn) -> int:
     return int(verdict["iterations"]) if isinstance(verdict, dict) else 0
 
 
-def _measure_sequential(
-    served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
-) -> None:
-    """Measure one turn at a time, at the pace of a real model."""
-    ratios, seconds = list[float](), list[float]()
-    chains, words = list[int](), list[float]()
-    for question in questions[:TURNS]:
-        simulator.set_knobs(PACE)
-        turn = stream_turn(served.port, token, question)
-        calls = simulator.calls()
-        chain = critical_path([Interval(call.started, call.ended) for call in calls])
-        total = turn.seconds_to("result") or float("nan")
-        ratios.append(total / duration(chain))
-        seconds.append(total)
-        chains.append(len(chain))
-        words.append((turn.seconds_to("token") or float("nan")) / duration(chain))
-    figures.values |= {
-        "turns": len(ratios),
-        "turn_seconds": float(np.median(seconds)),
-        "critical_path_ratio": float(np.median(ratios)),
-        "critical_path_ratio_highest": max(ratios),
-        "calls_in_sequence": max(chains),
-        "first_words_ratio": float(np.median(words)),
-    }
-
-
-def _measure_early_sources(
-    served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
-) -> None:
-    """Measure the time until the first sources are shown; the client disconnects then."""
-    simulator.set_knobs(PACE)
-    turn_questions = [questions[place % len(questions)] for place in range(EARLY_TURNS)]
-    turns = [stream_turn(served.port, token, question, until="sources-early") for question in turn_questions]
-    early = [1_000 * at for turn in turns if (at := turn.seconds_to("sources-early")) is not None]
-    figures.values |= {
-        "sources_early_ms_p50": float(np.percentile(early, 50)),
-        "sources_early_ms_p95": float(np.percentile(early, 95)),
-    }
-    time.sleep(PACE.call_ms / 1_000)
-
-
-def _measure_concurrent(
-    served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
-) -> None:
-    """Measure 64 streams open at once, opened one after another. Each must be equal to a stream that runs alone."""
-    simulator.set_knobs(QUICK)
-    turn_questions = [questions[place % len(questions)] for place in range(CLIENTS * ROUNDS)]
-    alone = {question: stream_turn(served.port, token, question).result_text for question in set(turn_questions)}
-    simulator.set_knobs(PACE)
-    before = served.cpu_seconds()
-    with watched(served.port) as health:
-        turns = stream_turns(served.port, token, turn_questions, clients=CLIENTS, apart=_APART_SECONDS)
-    cpu = (served.cpu_seconds() - before) * 1_000 / len(turns)
-    for turn in turns:
-        figures.faults += [f"{turn.question}: {fault}" for fault in turn.faults]
-        if turn.result_text != alone[turn.question]:
-            figures.faults.append(f"{turn.question}: another answer than alone")
-        figures.outcomes[str(turn.result.get("outcome"))] += 1
-    figures.values |= {
-        "streams": len(turns),
-        "streams_open_at_once": open_at_once(turns),
-        "stream_faults": float(len(figures.faults)),
-        "cpu_ms_per_streamed_turn": cpu,
-        "healthz_ms_highest": max(health),
-        "streamed_turn_seconds_p95": float(np.percentile([turn.seconds_to("result") or 0.0 for turn in turns], 95)),
-    }
-
-
-def _measure_protocols(
-    served: Served,
-    tenant: Tenant,
-    token: str,
-    simulator: RemoteSimulator,
-    questions: Sequence[str],
-    figures: Figures,
-) -> None:
-    """Measure each protocol, with verified and optimistic streaming, with models that work, invent and fail."""
-    before, provisional, replaced = len(figures.faults), 0, 0
-    for streaming in ("verified", "optimistic"):
-        with acting_as(tenant):
-            policy.change(streaming=streaming)
-        time.sleep(_POLICY_SECONDS)
-        for kind in (None, *TROUBLES):
-            simulator.set_knobs(QUICK.model_copy(update={"faults": (Fault(kind=kind),) if kind else ()}))
-            for question in questions[:TURNS]:
-                turn = stream_turn(served.port, token, question)
-                provisional += any(event.data.get("provisional") for event in turn.events if event.name == "token")
-                replaced += turn.seconds_to("revise") is not None or turn.seconds_to("retract") is not None
-                found = [*turn.faults, *protocol_faults(served.port, token, question)]
-                figures.faults += [f"{streaming}, {kind or 'well'}: {question}: {fault}" for fault in found]
-    figures.values |= {
-        "streams_told_early": provisional,
-        "streams_taken_back": replaced,
-        "protocol_faults": float(len(figures.faults) - before),
-    }
-
-
-def _within_bound(name: str, value: float) -> bool:
-    return value <= BOUNDS[name]
-
-
-def _print(console: Console, figures: Figures) -> None:
-    table = Table("figure", "value", "at most", title="Answering with models", title_justify="left")
-    for name, value in figures.values.items():
-        bound = BOUNDS.get(name)
-        style = "" if bound is None else "green" if _within_bound(name, value) else "bold red"
-        table.add_row(name, f"{value:.2f}", "" if bound is None else f"{bound:g}", style=style)
-    console.print(table)
-    console.print(f"critical-path ratio: {figures.values['critical_path_ratio']:.2f}", highlight=False)
-    for fault in figures.faults[:10]:
-        console.print(fault, style="red", highlight=False)
-    result = {
-        "schema": SCHEMA,
-        "figures": figures.values,
-        "outcomes": dict(figures.outcomes),
-        "faults": figures.faults,
-        "met": {name: _within_bound(name, figures.values[name]) for name in BOUNDS},
-    }
-    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

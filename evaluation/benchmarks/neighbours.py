@@ -5,12 +5,9 @@ other. A line for each goes to standard error, all as JSON to standard output; e
 neighbour is more than twice its idle value, or a question failed.
 """
 
-import argparse
-import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event as ProcessEvent
@@ -18,17 +15,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 from time import monotonic
+from typing import Annotated
 
-import numpy as np
+import typer
 
+from evaluation.benchmarks import results
 from evaluation.benchmarks.attacks import ATTACKER, ATTACKS, Attack, Target, prepare
-from evaluation.benchmarks.load import Client
-from evaluation.benchmarks.server import Served, free_port, serving
-from settings import get_settings
-from tenants.access.tokens import issue
+from evaluation.benchmarks.load import Client, percentile
+from evaluation.benchmarks.server import Served, free_port, installation, serving, token_for
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES
-from tenants.storage import database
 
 SCHEMA = "bench-neighbours.v1"
 SECONDS = 15.0
@@ -45,7 +41,6 @@ _ARTICLE = {
 _PACE_SECONDS = 0.05
 """Pause between two questions of the neighbour, as of a person who reads."""
 
-_TOKEN_SECONDS = 3_600
 _LAST = 10
 """Niceness of the attackers, which run on other machines in reality."""
 
@@ -69,14 +64,14 @@ class Measurement:
 
 def measured(port: int, token: str, seconds: float, least: int = 20) -> tuple[list[float], int]:
     """Measure the neighbour's questions; return the milliseconds and the number of failures."""
-    client, spent, failed = Client(port, token), list[float](), 0
+    spent, failed = list[float](), 0
     until = monotonic() + seconds
-    while monotonic() < until or len(spent) < least:
-        reply = client.ask(f"{QUESTION} {len(spent)}")
-        spent.append(reply.milliseconds)
-        failed += reply.outcome != "answered"
-        Event().wait(_PACE_SECONDS)
-    client.close()
+    with closing(Client(port, token)) as client:
+        while monotonic() < until or len(spent) < least:
+            reply = client.ask(f"{QUESTION} {len(spent)}")
+            spent.append(reply.milliseconds)
+            failed += reply.outcome != "answered"
+            Event().wait(_PACE_SECONDS)
     return spent, failed
 
 
@@ -84,17 +79,14 @@ def compare(
     port: int, provider_port: int, seconds: float, attacks: Mapping[str, Attack] = ATTACKS
 ) -> Iterator[Measurement]:
     """Measure the neighbour alone, then under each attack."""
-    tokens = {
-        tenant: issue(get_settings(), tenant, scopes=SCOPES, subject="anna", ttl_seconds=_TOKEN_SECONDS)
-        for tenant in (ATTACKER, NEIGHBOUR)
-    }
-    target = Target(port, {"Authorization": f"Bearer {tokens[ATTACKER]}"}, provider_port)
-    measured(port, tokens[NEIGHBOUR], 0)
-    idle, failed = measured(port, tokens[NEIGHBOUR], seconds)
+    attacker, neighbour = (token_for(tenant, *SCOPES) for tenant in (ATTACKER, NEIGHBOUR))
+    target = Target(port, {"Authorization": f"Bearer {attacker}"}, provider_port)
+    measured(port, neighbour, 0)
+    idle, failed = measured(port, neighbour, seconds)
     yield _measurement("none", idle, failed, idle)
     for name, attack in attacks.items():
         with _elsewhere(attack, target):
-            under, failed = measured(port, tokens[NEIGHBOUR], seconds)
+            under, failed = measured(port, neighbour, seconds)
         yield _measurement(name, under, failed, idle)
 
 
@@ -125,51 +117,43 @@ def _attack(attack: Attack, target: Target, under_way: ProcessEvent, over: Proce
 
 
 def _measurement(name: str, spent: list[float], failed: int, idle: list[float]) -> Measurement:
-    p50, p95 = (float(value) for value in np.percentile(spent, (50, 95)))
-    return Measurement(
-        name, len(spent), failed, round(p50, 1), round(p95, 1), round(p95 / float(np.percentile(idle, 95)), 2)
-    )
+    p50, p95 = percentile(spent, 50), percentile(spent, 95)
+    return Measurement(name, len(spent), failed, round(p50, 1), round(p95, 1), round(p95 / percentile(idle, 95), 2))
 
 
 @contextmanager
 def served(provider_port: int) -> Iterator[Served]:
     """Run a service with both tenants, each with one article."""
-    with TemporaryDirectory() as folder:
-        os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
-        get_settings.cache_clear()
+    with TemporaryDirectory() as folder, installation(Path(folder)):
         for tenant in (ATTACKER, NEIGHBOUR):
             Registry().add(tenant, locale="ru")
         prepare(provider_port)
-        limits = {"OPORA_TOOL_NETWORKS": "127.0.0.0/8", "OPORA_QUEUED_BYTES": "50000000"}
-        with serving(Path(folder), **limits) as running:
+        with serving(Path(folder), OPORA_TOOL_NETWORKS="127.0.0.0/8", OPORA_QUEUED_BYTES="50000000") as running:
             for tenant in (ATTACKER, NEIGHBOUR):
-                token = issue(get_settings(), tenant, scopes=SCOPES, subject="anna", ttl_seconds=_TOKEN_SECONDS)
-                with Target(running.port, {"Authorization": f"Bearer {token}"}, provider_port).client() as client:
+                with running.client(token_for(tenant, *SCOPES)) as client:
                     client.post("/ingest/run", json={"documents": [_ARTICLE]}).raise_for_status()
             yield running
-        database.close_all()
 
 
-def main() -> int:
-    """Measure and print; 1 when a neighbour suffers."""
-    parser = argparse.ArgumentParser(prog="python -m evaluation.benchmarks.neighbours")
-    parser.add_argument("attacks", nargs="*", choices=[*ATTACKS, []], metavar="ATTACK", help="default: all, in turn")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each attack")
-    given = parser.parse_args()
-    attacks = {name: ATTACKS[name] for name in given.attacks or ATTACKS}
-    provider_port = free_port()
+def main(
+    attacks: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(ATTACKS)}; all if none is named.")] = None,
+    seconds: Annotated[float, typer.Option(help="Of each attack.")] = SECONDS,
+) -> None:
+    """Measure and print; exit code 1 when a neighbour suffers."""
+    if unknown := set(attacks or ()) - set(ATTACKS):
+        raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(ATTACKS)}")
+    chosen = {name: ATTACKS[name] for name in attacks or ATTACKS}
+    provider_port, measurements = free_port(), list[Measurement]()
     with served(provider_port) as running:
-        results = []
-        for one in compare(running.port, provider_port, given.seconds, attacks):
-            results.append(one)
-            note = "" if one.is_tolerable else "  <-"
-            sys.stderr.write(
-                f"{one.attack:22}{one.questions:5} questions {one.failed:4} failed"
-                f"  p50 {one.p50:7.1f} ms  p95 {one.p95:7.1f} ms  {one.ratio:6.2f} of idle{note}\n"
-            )
-    sys.stdout.write(json.dumps({"schema": SCHEMA, "results": [asdict(one) for one in results]}, indent=2) + "\n")
-    return 1 if any(not one.is_tolerable for one in results) else 0
+        for measurement in compare(running.port, provider_port, seconds, chosen):
+            results.console.print(f"{measurement.attack}: {measurement.ratio:.2f} of idle", highlight=False)
+            measurements.append(measurement)
+    suffered = [one.attack for one in measurements if not one.is_tolerable]
+    columns = ("attack", "questions", "failed", "p50 ms", "p95 ms", "of idle")
+    rows = [tuple(asdict(measurement).values()) for measurement in measurements]
+    results.print_table("A neighbour under attack", columns, rows, suffered)
+    results.end({"schema": SCHEMA, "results": [asdict(one) for one in measurements]}, bool(suffered))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

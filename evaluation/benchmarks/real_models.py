@@ -13,9 +13,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,14 +26,14 @@ import numpy as np
 import typer
 import yaml
 from haystack.core.serialization import allow_deserialization_module
-from rich.console import Console
-from rich.table import Table
 
 from components.answer.packing import quotable
 from components.models.calls import Call, collect_calls
 from components.turn import SHOWN, Passage, Turn
 from evaluation import workspace
 from evaluation.asking import conversation, recorded
+from evaluation.benchmarks import results
+from evaluation.benchmarks.load import concurrently
 from evaluation.benchmarks.models import Interval, critical_path
 from evaluation.benchmarks.recording import RecordedCall, RecordingModels, record_calls
 from evaluation.cases import Case, Page, QuestionSet
@@ -56,7 +54,6 @@ from tenants.core.context import acting_as
 _PROFILE = "openai"
 _TIERS = ("fast", "strong")
 _PATIENCE = 1_000
-_WIDTH = 150
 
 Sets: TypeAlias = Annotated[list[str], typer.Option("--set", help="Data set of `opora evaluate`, or a part of one.")]
 
@@ -138,7 +135,6 @@ def main(
     allow_deserialization_module("evaluation.benchmarks.recording")
     os.environ.setdefault("OPENAI_API_KEY", "none")  # the client demands one, local servers do not
     workspace.enter(get_settings().data_dir.resolve() / "evaluation")
-    console = Console(stderr=True, width=_WIDTH)
     unsupported = 0
     with ExitStack() as stack:
         server = url.rstrip("/") or stack.enter_context(simulator_thread())[1]
@@ -157,7 +153,7 @@ def main(
         for one in chosen:
             cases = one.cases[:: max(1, len(one.cases) // limit) if limit else 1][: limit or None]
             asked = _ask_all(ask, QuestionSet(one.name, one.corpus, cases), concurrent, seconds, write)
-            _print(console, one.name, asked)
+            _print(one.name, asked)
             unsupported += sum(bool(turn.unsupported) for turn in asked)
     sys.exit(int(unsupported > 0))
 
@@ -206,10 +202,9 @@ def _ask_all(
         write(asked)
         return asked
 
-    with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)), ThreadPoolExecutor(concurrent) as pool:
+    with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)):
         known = passages()
-        futures = [pool.submit(copy_context().run, work, case) for case in chosen.cases]
-        return [future.result() for future in futures]
+        return concurrently(work, chosen.cases, concurrent)
 
 
 def _asked(ask: Ask, case: Case, seconds: float, known: Mapping[str, Passage]) -> Asked:
@@ -241,58 +236,60 @@ def _reached(case: Case, turn: Turn, calls: Iterable[RecordedCall]) -> bool | No
     return any(grade(Page(one.doc_id, one.title, one.heading, one.text), case.key) for one in shown)
 
 
-def _print(console: Console, name: str, turns: Sequence[Asked]) -> None:
+def _print(name: str, turns: Sequence[Asked]) -> None:
     calls = [call for turn in turns for call in turn.calls]
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
     characters = sum(len(call.prompt) for turn in turns for call in turn.recorded)
     n = max(1, len(turns))
     figures = {
         "outcomes": _counted(turn.answer.outcome for turn in turns),
-        "hidden drafts": str(sum(bool(turn.hidden) for turn in turns)),
+        "hidden drafts": sum(bool(turn.hidden) for turn in turns),
         "degraded": _counted(step for turn in turns for step in turn.answer.meta.degraded),
-        "calls a question": f"{len(calls) / n:.2f}",
+        "calls a question": len(calls) / n,
         "calls in sequence": _counted(str(turn.in_sequence) for turn in turns),
-        "tokens a question": f"{tokens / n:.0f}",
-        "prompt characters a question": f"{characters / n:.0f}",
-        "seconds (median)": f"{np.median([turn.seconds for turn in turns]):.1f}",
-        "unsupported": str(sum(bool(turn.unsupported) for turn in turns)),
+        "tokens a question": tokens / n,
+        "prompt characters a question": characters / n,
+        "seconds (median)": float(np.median([turn.seconds for turn in turns])),
+        "unsupported": sum(bool(turn.unsupported) for turn in turns),
+        **_by_key([turn for turn in turns if turn.right is not None]),
     }
-    if keyed := [turn for turn in turns if turn.right is not None]:
-        claims = [turn for turn in keyed if turn.shown]
-        reached = [turn.reached for turn in keyed if turn.reached is not None and turn.case.answerable]
-        unanswerable = [turn.shown for turn in keyed if turn.case.answerable is False]
-        figures |= {
-            "right, of answers shown": f"{sum(bool(turn.right) for turn in claims)} of {len(claims)}",
-            "shown, of questions without an answer": f"{sum(unanswerable)} of {len(unanswerable)}",
-            "labelled passage in the prompt": f"{sum(reached)} of {len(reached)}",
-        }
-    table = Table("figure", "value", title=f"{name}: {len(turns)} questions", title_justify="left")
-    for figure, value in figures.items():
-        table.add_row(figure, value)
-    console.print(table)
-    _print_calls(console, [call for turn in turns for call in turn.recorded])
-    for turn in turns:
-        for fault in turn.unsupported:
-            console.print(f"{turn.case.case_id}: {fault}", style="red", highlight=False)
+    results.print_table(f"{name}: {len(turns)} questions", ("figure", "value"), figures.items())
+    _print_calls([call for turn in turns for call in turn.recorded])
+    results.print_faults([f"{turn.case.case_id}: {fault}" for turn in turns for fault in turn.unsupported], limit=100)
 
 
-def _print_calls(console: Console, calls: Sequence[RecordedCall]) -> None:
-    table = Table("step", "calls", "usable", "failed", "prompt characters", "seconds (median)")
+def _by_key(turns: Sequence[Asked]) -> dict[str, str]:
+    """Return the figures of turns whose question has an answer key."""
+    if not turns:
+        return {}
+    claims = [bool(turn.right) for turn in turns if turn.shown]
+    reached = [turn.reached for turn in turns if turn.reached is not None and turn.case.answerable]
+    unanswerable = [turn.shown for turn in turns if turn.case.answerable is False]
+    return {
+        "right, of answers shown": _of(claims),
+        "shown, of questions without an answer": _of(unanswerable),
+        "labelled passage in the prompt": _of(reached),
+    }
+
+
+def _print_calls(calls: Sequence[RecordedCall]) -> None:
+    rows = []
     for step in dict.fromkeys(call.step for call in calls):
         of_step = [call for call in calls if call.step == step]
-        table.add_row(
-            step,
-            str(len(of_step)),
-            str(sum(call.usable for call in of_step)),
-            _counted(call.outcome for call in of_step if call.outcome != "ok"),
-            f"{np.mean([len(call.prompt) for call in of_step]):.0f}",
-            f"{np.median([call.seconds for call in of_step]):.1f}",
-        )
-    console.print(table)
+        failed = _counted(call.outcome for call in of_step if call.outcome != "ok")
+        characters = float(np.mean([len(call.prompt) for call in of_step]))
+        seconds = float(np.median([call.seconds for call in of_step]))
+        rows.append((step, len(of_step), sum(call.usable for call in of_step), failed, characters, seconds))
+    columns = ("step", "calls", "usable", "failed", "prompt characters", "seconds (median)")
+    results.print_table("Calls", columns, rows)
 
 
 def _counted(names: Iterable[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in Counter(names).most_common())
+
+
+def _of(flags: Sequence[bool]) -> str:
+    return f"{sum(flags)} of {len(flags)}"
 
 
 if __name__ == "__main__":

@@ -7,40 +7,35 @@ erased person must not be there. A table goes to standard error, the same as JSO
 if anything differs.
 """
 
-import argparse
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from threading import Event
+from typing import Annotated
 
 import httpx
+import typer
 from pyrage import x25519
-from rich.console import Console
 
 from components.ingest.document import SourceDocument
-from evaluation.benchmarks.server import serving
+from evaluation.benchmarks import results
+from evaluation.benchmarks.server import Served, close_stores, installation, opora, serving, token_for
 from evaluation.datasets.fixture import fixture, near_miss_codes
 from evaluation.datasets.public import vkcloud
 from evaluation.datasets.rows import DATA, MissingData
 from pipelines.ingest.usecase import Ingest
-from settings import ROOT, get_settings
-from tenants import index
-from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
-from tenants.storage import database
-from tenants.work import claims
 
+SCHEMA = "bench-restore.v1"
 TENANT, ERASED = "shop", "erased"
 ASKERS = 4
 QUESTIONS = 200
@@ -69,75 +64,42 @@ class Verdict:
         return not (self.different or self.lost or self.faults or self.remains)
 
 
-class Askers:
-    """People who ask until they are stopped; their answers are recorded by turn."""
-
-    def __init__(self, port: int, questions: Sequence[str]) -> None:
-        self._port = port
-        self._questions = questions
-        self._stop = Event()
-        self.turns: list[str] = []
-        self._threads = [Thread(target=self._ask, args=(number,)) for number in range(ASKERS)]
-
-    @contextmanager
-    def asking(self) -> Iterator[None]:
-        """Ask while the block runs."""
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in self._threads:
-                thread.join()
-
-    def _ask(self, number: int) -> None:
-        # One of these people is erased later, so their questions are searched for.
-        subject = ERASED if number == 0 else f"asker-{number}"
-        with _client(self._port, subject) as client:
-            for at in range(number, 1_000_000, ASKERS):
-                if self._stop.is_set():
-                    return
-                answer = _asked(client, self._questions[at % len(self._questions)])
-                self.turns.append(str(answer["turn_id"]))
-
-
 def restore(folder: Path, documents: Iterable[SourceDocument], questions: Sequence[str]) -> Verdict:
     """Load, ask, back up, erase, restore, ask again, compare.
 
     :param folder: an empty one.
     """
     home, other, file = folder / "home", folder / "other", folder / "opora.backup"
-    os.environ |= {"OPORA_BACKUP_KEY": str(x25519.Identity.generate())}
-    _move(home)
-    Registry().add(TENANT, locale="ru")
-    with acting_as(Tenant(TENANT, "bench")):
-        Ingest().run(documents)
-    _move(home)
-    with serving(home) as served:
-        askers = Askers(served.port, questions)
-        with askers.asking():
-            time.sleep(_WARM_UP_SECONDS)
-            acknowledged, started = list(askers.turns), time.perf_counter()
-            _opora("backup", str(file))
-            backup_seconds = time.perf_counter() - started
-        before = _answers(served.port, questions)
-    with acting_as(Tenant(TENANT, "bench")):
-        persons.erase(Person(subject=ERASED))
-    _move(other)
-    started = time.perf_counter()
-    _opora("restore", str(file), "--erasures", str(home / "erasures.jsonl"))
-    restore_seconds = time.perf_counter() - started
-    with acting_as(Tenant(TENANT, "bench")):
-        verification = search.verify()
-        known = {turn.turn_id for turn in search.find(search.TurnQuery(), limit=10_000_000)}
-        remains = sum(len(kept) for kept in persons.export(Person(subject=ERASED)).values())
-    _move(other)
-    with serving(other) as served:
-        after = _answers(served.port, questions)
+    bench, erased = Tenant(TENANT, "bench"), Person(subject=ERASED)
+    key = str(x25519.Identity.generate())
+    with installation(home, OPORA_BACKUP_KEY=key):
+        Registry().add(TENANT, locale="ru")
+        with acting_as(bench):
+            Ingest().run(documents)
+        close_stores()
+        with serving(home) as served:
+            with _asking(served, questions) as turns:
+                time.sleep(_WARM_UP_SECONDS)
+                acknowledged, started = list(turns), time.perf_counter()
+                opora("backup", str(file))
+                backup_seconds = time.perf_counter() - started
+            before = _answers(served, questions)
+        with acting_as(bench):
+            persons.erase(erased)
+    with installation(other, OPORA_BACKUP_KEY=key):
+        started = time.perf_counter()
+        opora("restore", str(file), "--erasures", str(home / "erasures.jsonl"))
+        restore_seconds = time.perf_counter() - started
+        with acting_as(bench):
+            verification = search.verify()
+            known = {turn.turn_id for turn in search.find(search.TurnQuery(), limit=10_000_000)}
+            remains = sum(len(kept) for kept in persons.export(erased).values())
+        close_stores()
+        with serving(other) as served:
+            after = _answers(served, questions)
     return Verdict(
         questions=len(questions),
-        different=sum(one != another for one, another in zip(before, after, strict=True)),
+        different=sum(answer != restored for answer, restored in zip(before, after, strict=True)),
         acknowledged=len(acknowledged),
         lost=len(set(acknowledged) - known),
         links=verification.links,
@@ -147,6 +109,31 @@ def restore(folder: Path, documents: Iterable[SourceDocument], questions: Sequen
         restore_seconds=round(restore_seconds, 2),
         backup_bytes=file.stat().st_size,
     )
+
+
+@contextmanager
+def _asking(served: Served, questions: Sequence[str]) -> Iterator[list[str]]:
+    """Let several people ask in this block. Filled meanwhile: the turns that were answered."""
+    stop = Event()
+    turns: list[str] = []
+
+    def ask(number: int) -> None:
+        # One of these people is erased later, so their questions are searched for.
+        subject = ERASED if number == 0 else f"asker-{number}"
+        with served.client(token_for(TENANT, *SCOPES, subject=subject)) as client:
+            at = number
+            while not stop.is_set():
+                turns.append(str(_asked(client, questions[at % len(questions)])["turn_id"]))
+                at += ASKERS
+
+    with ThreadPoolExecutor(ASKERS) as pool:
+        askers = [pool.submit(ask, number) for number in range(ASKERS)]
+        try:
+            yield turns
+        finally:
+            stop.set()
+        for asker in askers:
+            asker.result()
 
 
 def corpus(limit: int) -> tuple[list[SourceDocument], list[str]]:
@@ -160,30 +147,9 @@ def corpus(limit: int) -> tuple[list[SourceDocument], list[str]]:
     return list(chosen.corpus.documents()), [case.question for case in cases][:limit]
 
 
-def _move(folder: Path) -> None:
-    """Move this process's installation to that folder."""
-    index.close_all()
-    claims.close_all()
-    database.close_all()
-    os.environ["OPORA_DATA_DIR"] = str(folder)
-    get_settings.cache_clear()
-
-
-def _opora(*arguments: str) -> None:
-    environment = {"OPORA_MODELS_DIR": str(get_settings().models), "OPORA_FETCH_MODELS": "false"}
-    command = [sys.executable, "-m", "cli", *arguments]
-    subprocess.run(command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
-
-
-def _client(port: int, subject: str) -> httpx.Client:
-    token = issue(get_settings(), TENANT, scopes=SCOPES, subject=subject, ttl_seconds=36_000)
-    return httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=120)
-
-
-def _answers(port: int, questions: Sequence[str]) -> list[str]:
-    with _client(port, "bench") as client:
-        answers = [_asked(client, question) for question in questions]
-    return [_comparable(answer) for answer in answers]
+def _answers(served: Served, questions: Sequence[str]) -> list[str]:
+    with served.client(token_for(TENANT, *SCOPES)) as client:
+        return [_comparable(_asked(client, question)) for question in questions]
 
 
 def _comparable(answer: dict[str, object]) -> str:
@@ -200,19 +166,14 @@ def _asked(client: httpx.Client, question: str) -> dict[str, object]:
     return body
 
 
-def main() -> int:
+def main(questions: Annotated[int, typer.Option(help="How many to ask before and after.")] = QUESTIONS) -> None:
     """Restore, judge, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=QUESTIONS)
-    arguments = parser.parse_args()
-    os.environ["OPORA_MODELS_DIR"] = str(get_settings().models)
-    documents, questions = corpus(arguments.questions)
+    documents, asked = corpus(questions)
     with TemporaryDirectory() as folder:
-        verdict = restore(Path(folder), documents, questions)
-    Console(stderr=True).print(asdict(verdict))
-    sys.stdout.write(json.dumps({"schema": "restore.v1", **asdict(verdict), "flawless": verdict.is_clean}) + "\n")
-    return 0 if verdict.is_clean else 1
+        verdict = restore(Path(folder), documents, asked)
+    bounds = dict.fromkeys(("different", "lost", "faults", "remains"), 0)
+    results.finish(SCHEMA, asdict(verdict), title="A restored backup", bounds=bounds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -1,26 +1,74 @@
-"""Run a real `opora serve` in a separate process, and read its resource usage from the operating system."""
+"""A service of Opora in its own process: start it, get tokens and clients for it, read what it uses of the machine."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from threading import Event, Thread
 
-from settings import ROOT, get_settings
+import httpx
 
-START_SECONDS = 60
+from evaluation.benchmarks.load import Client
+from settings import ROOT, get_settings
+from tenants import index
+from tenants.access.tokens import issue
+from tenants.storage import bus, database
+from tenants.work import claims
+
+START_SECONDS = 180
 STOP_SECONDS = 30
 PROBE_SECONDS = 0.05
+_TOKEN_SECONDS = 36_000
 
 
 class NotStarted(Exception):
     """The service did not get ready; its own words are on standard error."""
+
+
+class Process:
+    """A process of the command line, which can be ended and started again.
+
+    :param command: arguments of `opora`.
+    :param variables: environment variables besides those of this process.
+    """
+
+    def __init__(self, *command: str, **variables: str) -> None:
+        self._command = [sys.executable, "-m", "cli", *command]
+        self._variables = variables
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the running process; 0 while it does not run."""
+        return self._process.pid if self._process else 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self, **variables: str) -> None:
+        """Start it, with further environment variables."""
+        environment = os.environ | self._variables | variables
+        self._process = subprocess.Popen(self._command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal and wait for the end; kill the process if it takes long."""
+        if self._process is None:
+            return
+        self._process.send_signal(number)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +77,11 @@ class Served:
 
     port: int
     pid: int
+
+    def client(self, token: str) -> httpx.Client:
+        """Return a client with a bearer token."""
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=120)
 
     def cpu_seconds(self) -> float:
         """Return the CPU time used by the process so far, user and system."""
@@ -44,49 +97,72 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, **settings: str) -> Iterator[Served]:
+def serving(folder: Path, **variables: str) -> Iterator[Served]:
     """Serve a data folder on a free local port, question limits off, until the block ends.
 
-    :param settings: further environment variables of the service.
+    :param variables: further environment variables of the service.
     :raises NotStarted: it exits, or is not ready in time.
     """
     port = free_port()
-    environment = os.environ | {
+    defaults = {
         "OPORA_DATA_DIR": str(folder),
         "OPORA_MODELS_DIR": str(get_settings().models),
         "OPORA_FETCH_MODELS": "false",
         "OPORA_RATE_LIMIT_PER_MINUTE": "0",
         "OPORA_RATE_LIMIT_PER_DAY": "0",
         "OPORA_LOG_LEVEL": "WARNING",
-        **settings,
     }
-    command = [sys.executable, "-m", "cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
+    process = Process("serve", "--host", "127.0.0.1", "--port", str(port), **{**defaults, **variables})
+    process.start()
     try:
-        _await_ready(process, port)
+        await_ready(process, port)
         yield Served(port, process.pid)
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.end()
 
 
-def _await_ready(process: subprocess.Popen[bytes], port: int) -> None:
+def await_ready(process: Process, port: int) -> None:
+    """Wait until a service is ready. Raises `NotStarted`."""
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        connection = HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
+    while time.monotonic() < deadline and process.is_running:
+        with suppress(httpx.TransportError):
+            if httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5).status_code == 200:
                 return
-        except (HTTPException, OSError):
-            time.sleep(0.1)
-        finally:
-            connection.close()
+        time.sleep(0.1)
     raise NotStarted
+
+
+@contextmanager
+def installation(folder: Path, **variables: str) -> Iterator[None]:
+    """Make this process part of the installation of a data folder in this block, with further settings."""
+    before = dict(os.environ)
+    os.environ |= {"OPORA_MODELS_DIR": str(get_settings().models), "OPORA_DATA_DIR": str(folder), **variables}
+    get_settings.cache_clear()
+    try:
+        yield
+    finally:
+        close_stores()
+        os.environ.clear()
+        os.environ |= before
+        get_settings.cache_clear()
+
+
+def close_stores() -> None:
+    """Close everything that this process has open, so that a service can take over."""
+    for store in (bus, claims, index, database):
+        store.close_all()
+
+
+def token_for(tenant_id: str, *scopes: str, subject: str = "bench") -> str:
+    """Return a token of the tenant, by the keys of this process's installation; with the scope `ask` by default."""
+    settings = get_settings()
+    return issue(settings, tenant_id, scopes=scopes or ("ask",), subject=subject, ttl_seconds=_TOKEN_SECONDS)
+
+
+def opora(*arguments: str) -> None:
+    """Run a command to its end, in the installation of this process."""
+    command = [sys.executable, "-m", "cli", *arguments]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
 
 
 def descendants(pid: int) -> list[int]:
@@ -102,13 +178,14 @@ def descendants(pid: int) -> list[int]:
 def resident_mb(pid: int) -> float:
     """Return the resident memory of a process and its descendants in MB (10^6 bytes)."""
     pages = 0
-    for one in (pid, *descendants(pid)):
+    for process in (pid, *descendants(pid)):
         with suppress(OSError):
-            pages += int(Path(f"/proc/{one}/statm").read_text(encoding="ascii").split()[1])
+            pages += int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def free_port() -> int:
+    """Return a local port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -121,13 +198,9 @@ def watched(port: int) -> Iterator[list[float]]:
     stop = Event()
 
     def watch() -> None:
-        connection = HTTPConnection("127.0.0.1", port, timeout=30)
-        while not stop.wait(PROBE_SECONDS):
-            started_at = time.perf_counter()
-            connection.request("GET", "/healthz")
-            connection.getresponse().read()
-            spent.append((time.perf_counter() - started_at) * 1_000)
-        connection.close()
+        with closing(Client(port)) as client:
+            while not stop.wait(PROBE_SECONDS):
+                spent.append(client.exchange("GET", "/healthz").milliseconds)
 
     thread = Thread(target=watch, name="health")
     thread.start()

@@ -7,36 +7,29 @@ everything as JSON to standard output, and with `--plot FILE` the curves as SVG.
 if a request failed.
 """
 
-import argparse
-import json
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock, Semaphore, Thread
-from time import monotonic
+from time import monotonic, sleep
+from typing import Annotated
 
 import httpx
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from evaluation.benchmarks.callers import Caller, following, until
-from evaluation.benchmarks.courses import Course, courses
-from evaluation.benchmarks.server import Served, descendants, resident_mb, serving
-from evaluation.benchmarks.streams import stream_turn
+from evaluation.benchmarks import results
+from evaluation.benchmarks.server import Served, descendants, installation, opora, resident_mb, serving, token_for
+from evaluation.benchmarks.streams import read_events, stream_turn
 from evaluation.datasets.fixture import questions
-from settings import ROOT, get_settings
-from tenants.access.tokens import issue
+from evaluation.report.plots import time_series
 from tenants.core.context import SCOPES
 from tenants.storage import database
 
@@ -79,7 +72,6 @@ KEPT = frozenset(
 """Tables with a row for each thing that happened, kept for as long as the settings say. No other may grow."""
 
 _TENANT = "demo-ru"
-_TOKEN_SECONDS = 36_000
 _DRAIN_SECONDS = 60.0
 
 
@@ -127,21 +119,20 @@ class Usage:
         self.failures: Counter[str] = Counter()
         self._chance = random.Random(seed)  # noqa: S311 - the same usage each time
         self._lock = Lock()
-        self._token = issue(get_settings(), _TENANT, scopes=SCOPES, subject="soak", ttl_seconds=_TOKEN_SECONDS)
-        self._client = httpx.Client(
-            base_url=f"http://127.0.0.1:{served.port}", headers={"Authorization": f"Bearer {self._token}"}, timeout=60
-        )
+        self._token = token_for(_TENANT, *SCOPES)
+        self._client = served.client(self._token)
         self._asked = [one.question for one in questions().shops["ru"].showcase]
         self._turns: list[str] = []
         self._number = count()
         self._slots = Semaphore(WORKERS)
 
-    def run(self, seconds: float, stop: Event) -> None:
+    def run(self, seconds: float) -> None:
         """Use the service for this time, with a pause at the end of each cycle."""
         began, owed = monotonic(), dict.fromkeys(RATES, 0.0)
         with ThreadPoolExecutor(WORKERS, "soak") as pool:
             last = began
-            while (now := monotonic()) - began < seconds and not stop.wait(0.1):
+            while (now := monotonic()) - began < seconds:
+                sleep(0.1)
                 spent, last = min(1.0, now - last), now
                 if (now - began) % CYCLE_SECONDS >= CYCLE_SECONDS - PAUSE_SECONDS:
                     continue
@@ -197,12 +188,17 @@ class Usage:
             raise RuntimeError(turn.faults[0])
 
     def _chat(self) -> None:
-        caller = Caller(self.served, f"v:{next(self._number) % 40}", "visit")
-        with closing(caller):
-            chat = caller.begin()
-            with following(caller, chat) as events:
-                caller.post(f"{chat}/messages", text=self._question(), client_id="c")
-                until(events, lambda event: event.name == "message" and event.data["author"] == "bot")
+        """Begin a chat as a visitor, follow its events, ask, and wait for the answer."""
+        visitor = token_for(_TENANT, "visit", subject=f"v:{next(self._number) % 40}")
+        headers = {"Authorization": f"Bearer {visitor}"}
+        begun = self._client.post("/chats", json={}, headers=headers).raise_for_status()
+        chat = f"/chats/{begun.json()['chat_id']}"
+        with self._client.stream("GET", f"{chat}/events", headers=headers) as stream:
+            events = read_events(stream.iter_lines())
+            next(event for event in events if event.name == "snapshot")
+            message = {"text": self._question(), "client_id": "c"}
+            self._client.post(f"{chat}/messages", json=message, headers=headers).raise_for_status()
+            next(event for event in events if event.name == "message" and event.data["author"] == "bot")
 
     def _judge(self) -> None:
         if self._turns:
@@ -234,47 +230,42 @@ class Usage:
             self._client.get(path).raise_for_status()
 
 
-class Watch:
-    """Samples the operating system and the database every few seconds, in a background thread."""
+@contextmanager
+def watching(served: Served, folder: Path) -> Iterator[list[Sample]]:
+    """Sample the operating system and the database every few seconds in this block."""
+    samples: list[Sample] = []
+    began, stop = monotonic(), Event()
 
-    def __init__(self, served: Served, folder: Path) -> None:
-        self.samples: list[Sample] = []
-        self.tables: dict[str, int] = {}
-        self._served, self._folder = served, folder
-        self._began = monotonic()
-        self._stop = Event()
-        self._thread = Thread(target=self._run, name="watch")
+    def watch() -> None:
+        while not stop.wait(SAMPLE_SECONDS):
+            samples.append(_sample(served, folder, monotonic() - began))
 
-    def __enter__(self) -> "Watch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(SAMPLE_SECONDS):
-            self.samples.append(self._sample())
-
-    def _sample(self) -> Sample:
-        pid = self._served.pid
-        self.tables = database.row_counts()
-        kept = sum(number for name, number in self.tables.items() if name in KEPT)
-        return Sample(
-            seconds=monotonic() - self._began,
-            memory_mb=resident_mb(pid),
-            service_mb=self._served.memory_mb("VmRSS"),
-            descriptors=_entries(pid, "fd"),
-            threads=_entries(pid, "task"),
-            processes=1 + len(descendants(pid)),
-            rows=sum(self.tables.values()) - kept,
-            rows_kept=kept,
-            disk_mb=_size(self._folder) / 1e6,
-        )
+    thread = Thread(target=watch, name="watch")
+    thread.start()
+    try:
+        yield samples
+    finally:
+        stop.set()
+        thread.join()
 
 
-@dataclass(frozen=True)
+def _sample(served: Served, folder: Path, seconds: float) -> Sample:
+    tables = database.row_counts()
+    kept = sum(number for name, number in tables.items() if name in KEPT)
+    return Sample(
+        seconds=seconds,
+        memory_mb=resident_mb(served.pid),
+        service_mb=served.memory_mb("VmRSS"),
+        descriptors=_entries(served.pid, "fd"),
+        threads=_entries(served.pid, "task"),
+        processes=1 + len(descendants(served.pid)),
+        rows=sum(tables.values()) - kept,
+        rows_kept=kept,
+        disk_mb=_size(folder) / 1e6,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A whole run."""
 
@@ -284,69 +275,46 @@ class Result:
     failures: Mapping[str, int]
     processor_share: float
 
-    @cached_property
-    def growth(self) -> Mapping[str, tuple[float, float]]:
-        """Return the mean of each bounded quantity in the second quarter of the run, and in the last."""
+    def growth(self) -> dict[str, tuple[float, float]]:
+        """Return the mean of each quantity in the second quarter of the run, and in the last."""
         quarter = max(1, len(self.samples) // 4)
         parts = self.samples[quarter : 2 * quarter], self.samples[-quarter:]
-        return {
-            name: (_mean(parts[0], name), _mean(parts[1], name))
-            for name in (*BOUNDS, "service_mb", "processes", "rows_kept", "disk_mb")
-        }
-
-    @property
-    def grown(self) -> list[str]:
-        """Return the quantities that grew beyond their bounds."""
-        return [
-            name
-            for name, bound in BOUNDS.items()
-            if self.growth[name][1] > self.growth[name][0] * (1 + bound.share) + bound.more
-        ]
-
-    def as_json(self) -> Mapping[str, object]:
-        """Return the result as JSON."""
-        return {
-            "schema": SCHEMA,
-            "growth": self.growth,
-            "grown": self.grown,
-            "done": self.done,
-            "failures": self.failures,
-            "tables": self.tables,
-            "processor_share": round(self.processor_share, 3),
-            "samples": [asdict(sample) for sample in self.samples],
-        }
+        names = (*BOUNDS, "service_mb", "processes", "rows_kept", "disk_mb")
+        return {name: (_mean(parts[0], name), _mean(parts[1], name)) for name in names}
 
     def plot(self) -> str:
         """Plot each quantity over time as SVG."""
         minutes = [sample.seconds / 60 for sample in self.samples]
-        shown = {
-            "Memory of the service and its workers, MB": "memory_mb",
-            "Open files": "descriptors",
-            "Threads": "threads",
-            "Rows of tables that keep a state": "rows",
-            "Rows of tables that keep what happened": "rows_kept",
-        }
-        return courses(
-            "minutes",
-            [Course(title, minutes, [_value(one, name) for one in self.samples]) for title, name in shown.items()],
-        )
+        curves = {title: [_value(one, name) for one in self.samples] for title, name in _PLOTTED.items()}
+        return time_series("minutes", minutes, curves)
 
 
-def run(minutes: float) -> Result:
+_PLOTTED = {
+    "Memory of the service and its workers, MB": "memory_mb",
+    "Open files": "descriptors",
+    "Threads": "threads",
+    "Rows of tables that keep a state": "rows",
+    "Rows of tables that keep what happened": "rows_kept",
+}
+
+
+def grown(growth: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Return the quantities that grew beyond their bounds."""
+    return [
+        name for name, bound in BOUNDS.items() if growth[name][1] > growth[name][0] * (1 + bound.share) + bound.more
+    ]
+
+
+def measure(minutes: float) -> Result:
     """Serve the demo's knowledge base, use it for so long, and measure."""
-    with TemporaryDirectory() as folder:
-        os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
-        get_settings.cache_clear()
-        subprocess.run(
-            [sys.executable, "-m", "cli", "demo", "--locale", "ru"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
-        )
-        limits = {"OPORA_CHAT_MESSAGES_PER_MINUTE": "0", "OPORA_VISITOR_SESSIONS_PER_MINUTE": "0"}
-        with serving(Path(folder), **limits) as served, Watch(served, Path(folder)) as watch:
+    limits = {"OPORA_CHAT_MESSAGES_PER_MINUTE": "0", "OPORA_VISITOR_SESSIONS_PER_MINUTE": "0"}
+    with TemporaryDirectory() as temporary, installation(folder := Path(temporary)):
+        opora("demo", "--locale", "ru")
+        with serving(folder, **limits) as served, watching(served, folder) as samples:
             usage, began, used = Usage(served), monotonic(), served.cpu_seconds()
-            usage.run(60 * minutes, Event())
+            usage.run(60 * minutes)
             share = (served.cpu_seconds() - used) / (monotonic() - began)
-        database.close_all()
-    return Result(watch.samples, watch.tables, usage.done, usage.failures, share)
+        return Result(samples, database.row_counts(), usage.done, usage.failures, round(share, 3))
 
 
 def _value(sample: Sample, name: str) -> float:
@@ -371,32 +339,23 @@ def _size(folder: Path) -> int:
     return total
 
 
-def print_result(result: Result) -> None:
-    """Print the table to standard error."""
-    table = Table("quantity", "second quarter", "last quarter", "flat")
-    for name, (before, after) in result.growth.items():
-        flat = "" if name not in BOUNDS else ("no" if name in result.grown else "yes")
-        table.add_row(name, f"{before:,.1f}", f"{after:,.1f}", flat)
-    console = Console(stderr=True)
-    console.print(table)
-    console.print(
-        f"done: {dict(result.done)}; failures: {dict(result.failures)}; processor: {result.processor_share:.0%}"
-    )
-
-
-def main() -> int:
-    """Run and print; 1 when something grew or failed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=MINUTES)
-    parser.add_argument("--plot", type=Path, help="where to write the course as SVG")
-    arguments = parser.parse_args()
-    result = run(arguments.minutes)
-    print_result(result)
-    if arguments.plot:
-        arguments.plot.write_text(result.plot(), encoding="utf-8")
-    sys.stdout.write(json.dumps(result.as_json(), ensure_ascii=False, indent=1) + "\n")
-    return 1 if result.grown or result.failures else 0
+def main(
+    minutes: Annotated[float, typer.Option(help="How long to use the service.")] = MINUTES,
+    plot: Annotated[Path | None, typer.Option(help="Where to write the curves as SVG.")] = None,
+) -> None:
+    """Run and print; exit code 1 when something grew or failed."""
+    result = measure(minutes)
+    growth = result.growth()
+    too_large = grown(growth)
+    rows = [(name, before, after) for name, (before, after) in growth.items()]
+    results.print_table(f"{minutes:g} minutes of use", ("quantity", "second quarter", "last quarter"), rows, too_large)
+    results.print_faults([f"{count} times {failure}" for failure, count in result.failures.items()])
+    results.console.print(f"done: {dict(result.done)}; processor: {result.processor_share:.0%}", highlight=False)
+    if plot:
+        plot.write_text(result.plot(), encoding="utf-8")
+    content = {"schema": SCHEMA, "growth": growth, "grown": too_large, **asdict(result)}
+    results.end(content, failed=bool(too_large or result.failures))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

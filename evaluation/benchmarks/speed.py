@@ -4,35 +4,29 @@ Tables go to standard error and the same numbers as JSON to standard output. The
 110,000 synthetic chunks, which takes minutes; later runs reuse them.
 """
 
-import json
 import random
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-import numpy as np
-from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 from components.language.texts import terminal_locale, text
 from evaluation import workspace
-from evaluation.benchmarks.load import Reply, ask_concurrently, ask_sequentially
-from evaluation.benchmarks.server import Served, serving
+from evaluation.benchmarks import results
+from evaluation.benchmarks.load import Reply, ask_concurrently, ask_sequentially, percentile
+from evaluation.benchmarks.results import console
+from evaluation.benchmarks.server import Served, close_stores, serving, token_for
 from evaluation.benchmarks.synthetic import fill
 from evaluation.datasets.fixture import questions
 from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, MissingData
+from evaluation.datasets.rows import DATA
 from evaluation.metrics.targets import check_bench
 from evaluation.report.tables import print_targets
 from settings import get_settings
-from tenants import index
-from tenants.access.tokens import issue
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.storage import database
 
 SCHEMA = "bench.v1"
 SIZES = (10_000, 100_000)
@@ -44,7 +38,6 @@ SHORT_ROUNDS = 20
 SENTENCES = 20_000
 _FIXED = frozenset({"irrelevant", "nonsense", "out_of_scope", "blocked"})
 _REFUSED = frozenset({"refused", "cannot_answer", "clarify"})
-_TOKEN_SECONDS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +56,26 @@ class Measurement:
     figures: Mapping[str, float]
     steps: Mapping[str, float]
     outcomes: Mapping[str, int]
-    chunks: int
 
 
-def main() -> int:
-    """Measure and print, targets missed or not; the exit code is 0 when there was something to print."""
-    console = Console(stderr=True)
+def main() -> None:
+    """Measure and print, targets missed or not."""
     locale = terminal_locale()
-    try:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            real, synthetic = prepare(progress, text("cli.bench.preparing", locale))
-    except MissingData as error:
-        console.print(text("evaluation.skipped", locale, name="bench", path=str(error.path)))
-        return 1
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        real, synthetic = prepare(progress, text("cli.bench.preparing", locale))
     with serving(real.folder) as served:
         measured = measure(served, real)
     with serving(synthetic.folder) as served:
-        measured = replace(measured, figures={**measured.figures, **measure_growth(served, synthetic)})
-    judged = check_bench(measured.figures)
-    _print(console, measured, locale)
+        figures = {**measured.figures, **measure_growth(served, synthetic)}
+    judged = check_bench(figures)
+    (chunks,) = real.tokens
+    columns = [text(f"cli.bench.{key}", locale) for key in ("figure", "step", "value")]
+    results.print_table(f"{text('cli.bench.title', locale)}: {chunks}", columns[::2], figures.items())
+    results.print_table(text("cli.bench.steps", locale), columns[1:], measured.steps.items())
     print_targets(console, judged, locale)
-    result = {
-        "schema": SCHEMA,
-        "chunks": measured.chunks,
-        "figures": measured.figures,
-        "ms_by_step": measured.steps,
-        "outcomes": measured.outcomes,
-        "targets": [
-            {**target_judged.target.model_dump(exclude_none=True, exclude={"set"}), "met": target_judged.met}
-            for target_judged in judged
-        ],
-    }
-    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
-    return 0
+    targets = [{**result.target.model_dump(exclude_none=True, exclude={"set"}), "met": result.met} for result in judged]
+    counts = {"chunks": chunks, "ms_by_step": measured.steps, "outcomes": measured.outcomes}
+    results.end({"schema": SCHEMA, "figures": figures, "targets": targets, **counts}, failed=False)
 
 
 def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
@@ -115,8 +95,8 @@ def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
     tenant = workspace.tenant_for(question_set.corpus, show)
     with acting_as(tenant):
         chunks = workspace.reference().chunks
-    real = BenchSetup(folder, {len(chunks): _token(tenant)}, bench_questions)
-    _close_stores()
+    real = BenchSetup(folder, {len(chunks): token_for(tenant.tenant_id)}, bench_questions)
+    close_stores()
     sentences = [chunk.text[start:end] for chunk in chunks for start, end in chunk.sentences if end - start > 20]
     random.Random(0).shuffle(sentences)  # noqa: S311 - reproducible, not a secret
     folder = workspace.enter(shelf / "bench-synthetic")
@@ -124,20 +104,15 @@ def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
     for size in SIZES:
         other = Tenant(f"synthetic-{size}", subject="bench", scopes=SCOPES)
         fill(other, size, sentences[:SENTENCES], show)
-        tokens[size] = _token(other)
-    _close_stores()
+        tokens[size] = token_for(other.tenant_id)
+    close_stores()
     return real, BenchSetup(folder, tokens, bench_questions)
-
-
-def _close_stores() -> None:
-    index.close_all()
-    database.close_all()
 
 
 def measure(served: Served, setup: BenchSetup) -> Measurement:
     """Measure speed and memory over the real knowledge base."""
     port, bench_questions = served.port, setup.questions
-    ((chunks, token),) = setup.tokens.items()
+    (token,) = setup.tokens.values()
     ask_sequentially(port, token, bench_questions[:WARM_UP])
     new = _distinct_questions(bench_questions, len(bench_questions) * ROUNDS + CONCURRENT_QUESTIONS)
     first_time, timed = new[: len(bench_questions) * ROUNDS], new[len(bench_questions) * ROUNDS :]
@@ -164,7 +139,7 @@ def measure(served: Served, setup: BenchSetup) -> Measurement:
         "resident_highest_mb": served.memory_mb("VmHWM"),
     }
     outcomes = Counter(reply.outcome for reply in single)
-    return Measurement(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
+    return Measurement(figures, _mean_steps(single), dict(outcomes.most_common()))
 
 
 def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
@@ -184,19 +159,12 @@ def _ask_warm(port: int, token: str, sample: Sequence[str]) -> list[Reply]:
     return ask_sequentially(port, token, sample)
 
 
-def _token(tenant: Tenant) -> str:
-    return issue(
-        get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
-    )
-
-
 def _with_outcomes(replies: Sequence[Reply], outcomes: frozenset[str]) -> list[Reply]:
     return [reply for reply in replies if reply.outcome in outcomes]
 
 
 def _percentile(replies: Sequence[Reply], share: float) -> float:
-    """Return a percentile of milliseconds; NaN without measurements."""
-    return float(np.percentile([reply.milliseconds for reply in replies], share)) if replies else float("nan")
+    return percentile([reply.milliseconds for reply in replies], share)
 
 
 def _mean_steps(replies: Sequence[Reply]) -> dict[str, float]:
@@ -205,28 +173,9 @@ def _mean_steps(replies: Sequence[Reply]) -> dict[str, float]:
     for reply in replies:
         for step, spent in reply.steps.items():
             total[step] += spent
-    return {step: round(spent / len(replies), 3) for step, spent in sorted(total.items(), key=_by_cost)}
-
-
-def _by_cost(item: tuple[str, float]) -> float:
-    return -item[1]
-
-
-def _print(console: Console, measured: Measurement, locale: str) -> None:
-    title = f"{text('cli.bench.title', locale)}: {measured.chunks}"
-    for heading, key, rows in (
-        (title, "figure", measured.figures),
-        (text("cli.bench.steps", locale), "step", measured.steps),
-    ):
-        table = Table(title=heading, title_justify="left")
-        table.add_column(text(f"cli.bench.{key}", locale))
-        table.add_column(text("cli.bench.value", locale), justify="right")
-        for name, value in rows.items():
-            table.add_row(name, f"{value:.2f}")
-        console.print(table)
-    counted = ", ".join(f"{name} {count}" for name, count in measured.outcomes.items())
-    console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
+    means = {step: round(spent / len(replies), 3) for step, spent in total.items()}
+    return dict(sorted(means.items(), key=lambda item: -item[1]))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    results.run(main)

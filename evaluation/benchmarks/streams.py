@@ -1,29 +1,33 @@
 """Client that reads streams of turns and notes the arrival of each event."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPException
 from time import monotonic, sleep
 from typing import Any
 
 from components.turn import SHOWN
+from evaluation.benchmarks.load import Client, concurrently
 from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.openai_chat import text_of
-
-TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event. `at` is in seconds of the monotonic clock, `number` is its position according to the stream."""
+    """An event. `at` is in seconds of the monotonic clock; `event_id` is the turn and the position in its stream."""
 
     at: float
-    number: int
+    event_id: str
     name: str
     data: Mapping[str, Any]
+
+    @property
+    def number(self) -> int:
+        """Return the position of the event in its stream; 0 if it has none."""
+        number = self.event_id.rpartition(":")[2]
+        return int(number) if number.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +87,17 @@ class StreamedTurn:
         return faults
 
 
-def stream_turn(port: int, token: str, question: str, *, until: str = "", **more: object) -> StreamedTurn:
+def stream_turn(port: int, token: str, question: str, *, until: str = "") -> StreamedTurn:
     """Ask, and read the stream to its end.
 
     :param until: hang up at the first event of this name.
-    :param more: further fields of the request.
     """
     started_at = monotonic()
     events: list[Event] = []
     status = 0
     try:
-        with _posted(port, token, "/ask/stream", {"question": question, **more}) as response:
+        with closing(Client(port, token)) as client:
+            response = client.send("POST", "/ask/stream", {"question": question})
             status = response.status
             for event in read_events(response) if status == 200 else ():
                 events.append(event)
@@ -106,22 +110,21 @@ def stream_turn(port: int, token: str, question: str, *, until: str = "", **more
 
 def protocol_faults(port: int, token: str, question: str) -> Iterator[str]:
     """Yield where the other protocols show another text than that of the result, or show it twice."""
-    chat = {"messages": [{"role": "user", "content": question}], "stream": True, "model": "ask"}
+    completion = {"messages": [{"role": "user", "content": question}], "stream": True, "model": "ask"}
     said = ""
     result: Mapping[str, object] = {}
-    with _posted(port, token, "/v1/chat/completions", chat) as response:
-        for event in read_events(response):
+    with closing(Client(port, token)) as client:
+        for event in read_events(client.send("POST", "/v1/chat/completions", completion)):
             for choice in event.data.get("choices", ()):
                 said += choice["delta"].get("content") or ""
             result = event.data.get("opora") or result
-    yield from _differences("/v1/chat/completions", said, result, footnotes=True)
-    message = {"messages": [{"role": "user", "parts": [{"type": "text", "text": question}]}]}
-    said, result = "", {}
-    with _posted(port, token, "/ask/ui-messages", message) as response:
-        for event in read_events(response):
+        yield from _differences("/v1/chat/completions", said, result, footnotes=True)
+        message = {"messages": [{"role": "user", "parts": [{"type": "text", "text": question}]}]}
+        said, result = "", {}
+        for event in read_events(client.send("POST", "/ask/ui-messages", message)):
             said += event.data["delta"] if event.data["type"] == "text-delta" else ""
             result = event.data["data"] if event.data["type"] == "data-turn" else result
-    yield from _differences("/ask/ui-messages", said, result, footnotes=False)
+        yield from _differences("/ask/ui-messages", said, result, footnotes=False)
 
 
 def _differences(path: str, said: str, result: Mapping[str, object], *, footnotes: bool) -> Iterator[str]:
@@ -136,17 +139,6 @@ def _differences(path: str, said: str, result: Mapping[str, object], *, footnote
         yield f"{path}: the answer is not shown once"
 
 
-@contextmanager
-def _posted(port: int, token: str, path: str, body: Mapping[str, object]) -> Iterator[HTTPResponse]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    try:
-        connection.request("POST", path, json.dumps(body).encode(), headers)
-        yield connection.getresponse()
-    finally:
-        connection.close()
-
-
 def stream_turns(
     port: int, token: str, questions: Sequence[str], *, clients: int, apart: float = 0.0
 ) -> list[StreamedTurn]:
@@ -155,12 +147,11 @@ def stream_turns(
     :param apart: seconds between the first questions of two clients.
     """
 
-    def ask(place: int, question: str) -> StreamedTurn:
+    def ask(place: int) -> StreamedTurn:
         sleep(place * apart if place < clients else 0.0)
-        return stream_turn(port, token, question)
+        return stream_turn(port, token, questions[place])
 
-    with ThreadPoolExecutor(clients) as pool:
-        return list(pool.map(ask, range(len(questions)), questions))
+    return concurrently(ask, range(len(questions)), clients)
 
 
 def open_at_once(turns: Sequence[StreamedTurn]) -> int:
@@ -173,16 +164,14 @@ def open_at_once(turns: Sequence[StreamedTurn]) -> int:
     return highest
 
 
-def read_events(response: HTTPResponse) -> Iterator[Event]:
-    """Yield the events of a stream as they come."""
+def read_events(lines: Iterable[bytes | str]) -> Iterator[Event]:
+    """Yield the events of a stream as they come, from the lines of a response."""
     fields: dict[str, str] = {}
-    for raw in response:
-        line = raw.decode("utf-8").rstrip("\n")
+    for raw in lines:
+        line = (raw.decode("utf-8") if isinstance(raw, bytes) else raw).rstrip("\n")
         if line:
             name, _, value = line.partition(": ")
             fields[name] = value
         elif "data" in fields and fields["data"] != "[DONE]":
-            number = fields.get("id", "").rpartition(":")[2]
-            place = int(number) if number.isdecimal() else 0
-            yield Event(monotonic(), place, fields.get("event", ""), json.loads(fields["data"]))
+            yield Event(monotonic(), fields.get("id", ""), fields.get("event", ""), json.loads(fields["data"]))
             fields = {}

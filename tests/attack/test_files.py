@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
-from evaluation.benchmarks.bombs import slow_pdf
+from evaluation.benchmarks.slow_file import slow_pdf
 from settings import Settings
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.attack.visiting import add_site, visitor_of

@@ -9,8 +9,8 @@ import pytest
 from components.ingest.formats.archive import check_archive
 from components.ingest.formats.parsed import MAX_PARTS
 from components.ingest.sandbox import Sandbox
-from evaluation.benchmarks.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
 from tenants.core.errors import CallerError
+from tests.hostile_files import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
 
 SMALL = 0.002
 EXPECTED = {

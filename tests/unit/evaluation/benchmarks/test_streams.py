@@ -17,7 +17,7 @@ def streamed(*names: str, numbers: tuple[int, ...] = (), turns: tuple[str, ...] 
     events = tuple(
         Event(
             100.0 + place,
-            numbers[place] if numbers else place + 1,
+            f"t:{numbers[place] if numbers else place + 1}",
             name,
             {"turn_id": turns[place] if turns else "t", **DATA.get(name, {})},
         )

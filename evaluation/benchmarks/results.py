@@ -1,0 +1,73 @@
+"""End of a benchmark: a table on standard error, JSON on standard output, and the exit code."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.datasets.rows import MissingData
+
+Value = float | int | str
+
+console = Console(stderr=True, width=None if sys.stderr.isatty() else 150)
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], faulty: Iterable[str] = ()
+) -> None:
+    """Print rows to standard error, those whose first cell is named in `faulty` in red."""
+    table = Table(*columns, title=title, title_justify="left")
+    wrong = frozenset(faulty)
+    for first, *more in rows:
+        style = "bold red" if first in wrong else ""
+        table.add_row(str(first).replace("_", " "), *map(_cell, more), style=style)
+    console.print(table)
+
+
+def print_faults(faults: Sequence[str], limit: int = 10) -> None:
+    """Print the first faults to standard error."""
+    for fault in faults[:limit]:
+        console.print(fault[:300], style="red", highlight=False, markup=False)
+
+
+def print_figures(title: str, figures: Mapping[str, Value], bounds: Mapping[str, float]) -> list[str]:
+    """Print the figures with the most that each may be; return the names of those beyond it."""
+    exceeded = [name for name, bound in bounds.items() if float(figures[name]) > bound]
+    columns = ("figure", "value", *(["at most"] if bounds else []))
+    rows = [(name, value, *([bounds.get(name, "")] if bounds else [])) for name, value in figures.items()]
+    print_table(title, columns, rows, exceeded)
+    return exceeded
+
+
+def finish(
+    schema: str, figures: Mapping[str, Value], *, title: str, bounds: Mapping[str, float] | None = None, **more: object
+) -> None:
+    """Print the figures as a table and as JSON, and end the program with exit code 1 if one is beyond its bound.
+
+    :param bounds: the most that a figure may be, by name.
+    :param more: further parts of the JSON.
+    """
+    exceeded = print_figures(title, figures, bounds or {})
+    end({"schema": schema, "figures": figures, "bounds": bounds or {}, "exceeded": exceeded, **more}, bool(exceeded))
+
+
+def end(result: Mapping[str, object], failed: bool) -> None:
+    """Write the result as JSON to standard output, and end the program with exit code 1 if it failed."""
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
+    raise typer.Exit(int(failed))
+
+
+def run(main: Callable[..., None]) -> None:
+    """Run a benchmark that needs a public data set; say which file is missing, if one is."""
+    try:
+        typer.run(main)
+    except MissingData as missing:
+        console.print(f"skipped: {missing.path} is absent", highlight=False)
+        sys.exit(1)
+
+
+def _cell(value: Value) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
