@@ -1,9 +1,8 @@
-"""A run and a comparison as JSON."""
+"""A run as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from evaluation.compare import Comparison
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.thresholds import CurvePoint
 from evaluation.runs import SCHEMA, Run
@@ -49,8 +48,3 @@ def _set_as_json(report: SetReport) -> dict[str, object]:
 def _curve_as_json(curve: Sequence[CurvePoint]) -> list[list[float | None]]:
     # Infinity is not JSON: the point that refuses everything has no threshold.
     return [[p.threshold if p.threshold != float("inf") else None, p.over_refusal, p.false_answers] for p in curve]
-
-
-def comparison_as_json(comparison: Comparison) -> dict[str, object]:
-    """Return the whole comparison."""
-    return {**asdict(comparison), "regressed": comparison.regressed}

@@ -1,10 +1,10 @@
 """Report page for managers: requirements, measurements, and failures. Self-contained."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,19 +15,13 @@ from evaluation.metrics import unseen
 from evaluation.metrics.calibration import reliability
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.marks import DEPTHS, GROUPS
-from evaluation.metrics.results import (
-    SetReport,
-    confidences,
-    marks,
-    missed,
-    steps,
-)
+from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
-from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, advise, scores
+from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, Advice, advise, scores
 from evaluation.report import plots
-from evaluation.report.answers import ReadAnswer, answers_to_read
+from evaluation.report.answers import answers_to_read
 from evaluation.report.plots import BarGroup
-from evaluation.report.tables import as_text, figure_name, outcome_name, threshold_now
+from evaluation.report.tables import advice_cells, figure_name, outcome_name, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -71,91 +65,47 @@ _TILES_SHOWN = 6
 _PLAIN = frozenset({"sentences_mean", "passes", "llm_calls", "tokens"})
 
 
-@dataclass(frozen=True, slots=True)
-class _FigureCell:
-    """A figure in words."""
-
-    name: str
-    value: str
-    interval: str
-    n: int = 0
-    reference: str = ""
-    bar: str = ""
-    state: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    title: str
-    hint: str
-    svg: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    name: str
-    figures: tuple[_FigureCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Worst:
-    record: Record
-    outcome: str
-    wanted: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    name: str
-    anchor: str
-    n: int
-    index: str
-    note: str
-    unjudged: str
-    tiles: tuple[_FigureCell, ...]
-    outcomes: Markup
-    plots: tuple[_Plot, ...]
-    advice: tuple[tuple[str, ...], ...]
-    worst: tuple[_Worst, ...]
-    misses: int
-    groups: tuple[_Group, ...]
-    to_read: tuple[ReadAnswer, ...]
-
-
 def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
     """Return the page of a run, in one language, as HTML without external resources."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    message = partial(_message, "page", locale)
-    judged = [judged_target for report in reports for judged_target in report.targets()]
+    results = [result for report in reports for result in report.targets()]
     writer = _Writer(run, locale)
-    sections = [writer.section(report, judged_target) for report, judged_target in zip(reports, run.sets, strict=True)]
+    sections = [writer.section(report, set_run) for report, set_run in zip(reports, run.sets, strict=True)]
     return environment.get_template("page.html").render(
         locale=locale,
         number=partial(localised, locale=locale),
-        message=message,
+        message=partial(_message, "page", locale),
         table=partial(_message, "table", locale),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
         run=run,
         date=f"{run.created_at:%Y-%m-%d %H:%M} UTC",
-        questions=sum(judged_target.n for judged_target in run.sets),
-        targets=[
-            {
-                "set": judged_target.target.set,
-                "figure": figure_name(judged_target.target.figure, locale),
-                "demand": _demand(judged_target, locale),
-                "value": _read(judged_target.target.figure, judged_target.value, locale),
-                "met": judged_target.met,
-            }
-            for judged_target in judged
-        ],
-        missed=sum(not judged_target.met for judged_target in judged),
+        questions=sum(set_run.n for set_run in run.sets),
+        targets=[_target(result, locale) for result in results],
+        missed=sum(not result.met for result in results),
         now=localised(threshold_now(run), locale),
         sections=sections,
-        unseen=unseen.load() if any(section.to_read for section in sections) else (),
+        unseen=unseen.load() if any(section["to_read"] for section in sections) else (),
         graph=mermaid(run.state.source),
     )
+
+
+def _target(result: TargetResult, locale: str) -> dict[str, object]:
+    """Return a target in words."""
+    target = result.target
+    bound, sign = target.at_least, "≥"
+    if target.at_most is not None:
+        bound, sign = target.at_most, "≤"
+    elif bound is None:
+        bound = (result.reference or 0.0) + (target.over_reference or 0.0)
+    return {
+        "set": target.set,
+        "figure": figure_name(target.figure, locale),
+        "demand": f"{sign} {_read(target.figure, bound, locale)}",
+        "value": _read(target.figure, result.value, locale),
+        "met": result.met,
+    }
 
 
 def _message(area: str, locale: str, key: str, **params: str | int) -> str:
@@ -171,60 +121,48 @@ class _Writer:
         self.sets_by_name = run.by_name()
         self.message = partial(_message, "page", locale)
 
-    def section(self, report: SetReport, set_run: SetRun) -> _Section:
+    def section(self, report: SetReport, set_run: SetRun) -> dict[str, Any]:
         """Return everything about one set."""
         to_read = answers_to_read(set_run.records)
         wrong = [record for record in set_run.records if missed(record)] if not to_read else []
-        note = f"evaluation.note.{set_run.name}"
-        return _Section(
-            name=set_run.name,
-            anchor="".join(letter if letter.isalnum() else "-" for letter in set_run.name),
-            n=set_run.n,
-            index=f"{set_run.index.tenant} · {self.message('chunks', n=set_run.index.chunks)}" if set_run.index else "",
-            note=text(note, self.locale) if note in keys("evaluation.note.") else "",
-            unjudged=", ".join(f"{reason} {count}" for reason, count in report.unjudged.items()),
-            tiles=self._tiles(report),
-            outcomes=self._outcomes(report),
-            plots=tuple(self._plots(report, set_run)),
-            advice=tuple(self._advice(set_run.records)),
-            worst=tuple(self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]),
-            misses=len(wrong),
-            groups=tuple(self._groups(report)),
-            to_read=tuple(to_read),
-        )
+        note, index = f"evaluation.note.{set_run.name}", set_run.index
+        return {
+            "name": set_run.name,
+            "anchor": "".join(letter if letter.isalnum() else "-" for letter in set_run.name),
+            "n": set_run.n,
+            "index": f"{index.tenant} · {self.message('chunks', n=index.chunks)}" if index else "",
+            "note": text(note, self.locale) if note in keys("evaluation.note.") else "",
+            "unjudged": ", ".join(f"{reason} {count}" for reason, count in report.unjudged.items()),
+            "tiles": self._tiles(report),
+            "outcomes": self._outcomes(report),
+            "plots": self._plots(report, set_run),
+            "advice": [self._advice(advice) for advice in advise(set_run.records)],
+            "worst": [self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]],
+            "misses": len(wrong),
+            "groups": self._groups(report),
+            "to_read": to_read,
+        }
 
-    def _advice(self, records: Sequence[Record]) -> Iterator[tuple[str, ...]]:
-        for advice in advise(records):
-            cells = (
-                f"≤ {advice.allowed:.0%}",
-                f"{advice.threshold:.2f}",
-                as_text(advice.over_refusal),
-                as_text(advice.false_answers),
-            )
-            yield tuple(localised(cell, self.locale) for cell in cells)
+    def _advice(self, advice: Advice) -> list[str]:
+        return [localised(cell.replace("<=", "≤"), self.locale) for cell in advice_cells(advice, 2)]
 
-    def _tiles(self, report: SetReport) -> tuple[_FigureCell, ...]:
-        met = {judged.target.figure: judged.met for judged in report.targets()}
-        names = [name for name in _TILES if name in report.figures]
-        names.sort(key=lambda name: name not in met)
-        state = {True: "met", False: "missed", None: ""}
-        return tuple(
-            self._cell(name, report.figures[name], None, state[met.get(name)]) for name in names[:_TILES_SHOWN]
-        )
+    def _tiles(self, report: SetReport) -> list[dict[str, object]]:
+        met = {result.target.figure: "met" if result.met else "missed" for result in report.targets()}
+        names = sorted((name for name in _TILES if name in report.figures), key=lambda name: name not in met)
+        return [self._cell(name, report.figures[name]) | {"state": met.get(name, "")} for name in names[:_TILES_SHOWN]]
 
-    def _cell(self, name: str, figure: Figure, reference: Figure | None, state: str = "") -> _FigureCell:
-        exact = figure.low == figure.high
-        interval = "" if exact else f"{_read(name, figure.low, self.locale)} – {_read(name, figure.high, self.locale)}"
+    def _cell(self, name: str, figure: Figure, reference: Figure | None = None) -> dict[str, object]:
+        """Return a figure in words."""
+        value, low, high = (_read(name, part, self.locale) for part in (figure.value, figure.low, figure.high))
         bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, reference)
-        return _FigureCell(
-            figure_name(name, self.locale),
-            _read(name, figure.value, self.locale),
-            interval,
-            figure.n,
-            _read(name, reference.value, self.locale) if reference else "",
-            Markup(bar),  # noqa: S704 - numbers alone
-            state,
-        )
+        return {
+            "name": figure_name(name, self.locale),
+            "value": value,
+            "interval": "" if figure.low == figure.high else f"{low} – {high}",
+            "n": figure.n,
+            "reference": _read(name, reference.value, self.locale) if reference else "",
+            "bar": Markup(bar),  # noqa: S704 - numbers alone
+        }
 
     def _outcomes(self, report: SetReport) -> Markup:
         counts = [
@@ -233,41 +171,34 @@ class _Writer:
         ]
         return Markup(plots.stacked_bar(counts)) if counts else Markup("")  # noqa: S704 - names are escaped
 
-    def _plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
-        all_plots = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
+    def _plots(self, report: SetReport, set_run: SetRun) -> list[dict[str, object]]:
+        drawn = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
         if spent := steps(set_run.records):
-            all_plots.append(self._plot("latency", plots.time_bars(spent, self.message("ms"))))
-        return all_plots
+            drawn.append(("latency", plots.time_bars(spent, self.message("ms"))))
+        return [self._plot(key, svg) for key, svg in drawn]
 
-    def _claims_plots(self, report: SetReport) -> Iterator[_Plot]:
+    def _claims_plots(self, report: SetReport) -> Iterator[tuple[str, str]]:
         if report.claims:
             axes = (self.message("claimed"), self.message("answer_precision"), self.message("false_answer_rate"))
-            claimed = report.figures["claimed"].value
-            yield self._plot("claims", plots.claims_diagram(report.claims, claimed, *axes))
+            yield "claims", plots.claims_diagram(report.claims, report.figures["claimed"].value, *axes)
 
-    def _trust_plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
+    def _trust_plots(self, report: SetReport, set_run: SetRun) -> Iterator[tuple[str, str]]:
         answerable, unanswerable = scores(set_run.records)
         if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
-            return []
-        confidence_label, correct_label = self.message("said"), self.message("true")
+            return
+        axes = self.message("said"), self.message("true")
         labels = [True] * len(answerable) + [False] * len(unanswerable)
         bins = reliability([*answerable, *unanswerable], labels)
-        trust_plots = [self._plot("reliability", plots.reliability_diagram(bins, confidence_label, correct_label))]
+        yield "reliability", plots.reliability_diagram(bins, *axes)
         sure = confidences(set_run.records)
         if len(sure) >= MIN_FOR_CALIBRATION and any(right for _, right in sure):
             bins = reliability([value for value, _ in sure], [right for _, right in sure])
-            trust_plots.append(
-                self._plot("confidence", plots.reliability_diagram(bins, confidence_label, correct_label))
-            )
+            yield "confidence", plots.reliability_diagram(bins, *axes)
         threshold = float(threshold_now(self.run).replace("?", "nan"))
-        axes = (_message("table", self.locale, "over_refusal"), _message("table", self.locale, "false_answers"))
-        return [
-            *trust_plots,
-            self._plot("refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, threshold, *axes)),
-        ]
+        axes = _message("table", self.locale, "over_refusal"), _message("table", self.locale, "false_answers")
+        yield "refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, threshold, *axes)
 
-    def _category_plots(self, set_run: SetRun) -> list[_Plot]:
-        category_plots = []
+    def _category_plots(self, set_run: SetRun) -> Iterator[tuple[str, str]]:
         by_case = marks(set_run, self.sets_by_name)
         for key, figures in (("kinds", ("answer_precision",)), ("hits", _HITS), ("routing", ("routed",))):
             rows = [
@@ -276,8 +207,7 @@ class _Writer:
             ]
             if rows:
                 legend = self._depths() if len(figures) > 1 else (self.message("right"),)
-                category_plots.append(self._plot(key, plots.grouped_bars(rows, legend)))
-        return category_plots
+                yield key, plots.grouped_bars(rows, legend)
 
     def _depths(self) -> tuple[str, ...]:
         return tuple(self.message("depth_1") if n == 1 else self.message("depth_n", n=n) for n in DEPTHS)
@@ -295,29 +225,24 @@ class _Writer:
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
-    def _plot(self, key: str, svg: str) -> _Plot:
+    def _plot(self, key: str, svg: str) -> dict[str, object]:
         hint = f"evaluation.page.{key}_hint"
         caption = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
-        return _Plot(self.message(key), caption, Markup(svg))  # noqa: S704 - drawn by us, its texts escaped
+        drawn = Markup(svg)  # noqa: S704 - drawn by us, its texts escaped
+        return {"title": self.message(key), "hint": caption, "svg": drawn}
 
-    def _worst(self, record: Record) -> _Worst:
-        expected = missed(record)
-        if record.case.gold_answer:
-            expected = f"{expected}\n{record.case.gold_answer}"
-        return _Worst(record, outcome_name(record.outcome, self.locale), expected)
+    def _worst(self, record: Record) -> dict[str, object]:
+        wanted = "\n".join(filter(None, (missed(record), record.case.gold_answer)))
+        return {"record": record, "outcome": outcome_name(record.outcome, self.locale), "wanted": wanted}
 
-    def _groups(self, report: SetReport) -> list[_Group]:
+    def _groups(self, report: SetReport) -> list[dict[str, object]]:
         group_of = {name: group for group, names in GROUPS.items() for name in names}
-        groups: dict[str, list[_FigureCell]] = {}
+        groups: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
         for name, figure in report.figures.items():
             group = group_of.get(name.partition(":")[0], "other")
-            groups.setdefault(group, []).append(self._cell(name, figure, report.reference.get(name)))
-        for name, kinds in report.scoreless().items():
-            value = _message("table", self.locale, "scoreless", kinds=kinds)
-            cell = _FigureCell(figure_name(name, self.locale), value, "", 0, "", Markup(""), "")
-            groups.setdefault("other", []).append(cell)
+            groups[group].append(self._cell(name, figure, report.reference.get(name)))
         return [
-            _Group(text(f"evaluation.group.{name}", self.locale), tuple(figures)) for name, figures in groups.items()
+            {"name": text(f"evaluation.group.{name}", self.locale), "figures": cells} for name, cells in groups.items()
         ]
 
 
@@ -329,15 +254,6 @@ def _read(name: str, value: float, locale: str) -> str:
 def localised(number: str, locale: str) -> str:
     """Format a number with the language's decimal mark."""
     return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
-
-
-def _demand(judged: TargetResult, locale: str) -> str:
-    target, figure = judged.target, judged.target.figure
-    if target.at_least is not None:
-        return f"≥ {_read(figure, target.at_least, locale)}"
-    if target.at_most is not None:
-        return f"≤ {_read(figure, target.at_most, locale)}"
-    return f"≥ {_read(figure, (judged.reference or 0.0) + (target.over_reference or 0.0), locale)}"
 
 
 def _gravity(record: Record) -> tuple[bool, bool, float]:

@@ -1,18 +1,19 @@
-"""Figures as tables in the terminal."""
+"""Figures as tables: in the terminal, and the headlines as Markdown."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from components.language.texts import keys, text
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.claims import MIN_CLAIMS, ThresholdChoice, points_at_shares
+from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import SetReport
-from evaluation.metrics.targets import TargetResult
+from evaluation.metrics.targets import TargetResult, headlines
 from evaluation.metrics.thresholds import Advice, Rate, false_answers_at
 from evaluation.runs import Run
 
@@ -21,117 +22,103 @@ CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 CONFIDENCE_STOPS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FAILURES_SHOWN = 3
 _LINE = 160
+_NAMES = frozenset({"set", "figure", "demand", "verdict"})
 
 
 def print_set(console: Console, report: SetReport, locale: str) -> None:
-    """The figures of one set as a table, then its outcomes and its curve."""
-    title = text("evaluation.table.title", locale, name=report.name, n=report.n, seconds=f"{report.seconds:.1f}")
-    table = Table(title=escape(title), title_justify="left")
-    for column in ("figure", "value", "interval", "n", "reference"):
-        _add_column(table, column, locale, justify="left" if column == "figure" else "right")
-    for name, figure in report.figures.items():
-        reference = report.reference.get(name)
-        interval = (
-            "" if figure.low == figure.high else f"{formatted(name, figure.low)} – {formatted(name, figure.high)}"
-        )
-        table.add_row(
-            escape(figure_name(name, locale)),
-            formatted(name, figure.value),
-            interval,
-            str(figure.n),
-            formatted(name, reference.value) if reference else "",
-        )
-    for name, kinds in report.scoreless().items():
-        table.add_row(
-            escape(figure_name(name, locale)), text("evaluation.table.scoreless", locale, kinds=kinds), "", "0", ""
-        )
-    console.print(table)
+    """Print the figures of one set as a table, then its outcomes and its curve."""
+
+    def say(key: str, **params: str | int) -> None:
+        console.print(escape(text(f"evaluation.table.{key}", locale, **params)), highlight=False)
+
+    title = f"{report.name}  n={report.n}  {report.seconds:.1f} s"
+    rows = [_figure_row(name, figure, report.reference.get(name), locale) for name, figure in report.figures.items()]
+    console.print(_table(title, ("figure", "value", "interval", "n", "reference"), rows, locale))
     if report.outcomes:
-        counted = ", ".join(f"{outcome_name(name, locale)} {count}" for name, count in report.outcomes.items())
-        console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
+        say("outcomes", counted=_counted({outcome_name(name, locale): n for name, n in report.outcomes.items()}))
     if report.unjudged:
-        counted = ", ".join(f"{reason} {count}" for reason, count in report.unjudged.items())
-        console.print(text("evaluation.table.unjudged", locale, counted=counted), highlight=False)
+        say("unjudged", counted=_counted(report.unjudged))
     if report.failures:
-        console.print(text("evaluation.table.failures", locale, count=len(report.failures)), highlight=False)
+        say("failures", count=len(report.failures))
     for failure in report.failures[:FAILURES_SHOWN]:
-        shortened = {name: _short(value) for name, value in asdict(failure).items()}
-        console.print("  " + escape(text("evaluation.table.failure", locale, **shortened)), highlight=False)
-    if report.n < MIN_CLAIMS:
-        return
-    if report.claims:
+        parts = {name: _short(getattr(failure, name)) for name in ("question", "wanted", "got")}
+        console.print("  " + escape(text("evaluation.table.failure", locale, **parts)), highlight=False)
+    if report.n >= MIN_CLAIMS and report.claims:
         console.print(_claims_table(report, locale))
-    elif report.curve:
+    elif report.n >= MIN_CLAIMS and report.curve:
         console.print(_curve_table(report, locale))
 
 
-def _add_column(table: Table, column: str, locale: str, justify: JustifyMethod = "left") -> None:
-    """Add a column. On a narrow screen names are folded; headers and values stay whole."""
-    named = column in ("set", "figure", "demand")
-    header = text(f"evaluation.table.{column}", locale)
-    table.add_column(header, justify=justify, overflow="fold", no_wrap=not named, min_width=len(header))
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], locale: str, **style: Any) -> Table:  # noqa: ANN401
+    """Return a table. On a narrow screen names are folded; headers and values stay whole."""
+    table = Table(title=title, title_justify="left", **style)
+    for column in columns:
+        header = text(f"evaluation.table.{column}", locale)
+        is_name = column in _NAMES
+        justify, no_wrap = ("left" if is_name else "right"), (not is_name or column == "verdict")
+        table.add_column(header, justify=justify, overflow="fold", no_wrap=no_wrap, min_width=len(header))  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _figure_row(name: str, figure: Figure, reference: Figure | None, locale: str) -> tuple[str, ...]:
+    return (
+        escape(figure_name(name, locale)),
+        formatted(name, figure.value),
+        "" if figure.low == figure.high else _interval(name, figure),
+        str(figure.n),
+        formatted(name, reference.value) if reference else "",
+    )
+
+
+def _interval(name: str, figure: Figure) -> str:
+    return f"{formatted(name, figure.low)} – {formatted(name, figure.high)}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _curve_table(report: SetReport, locale: str) -> Table:
-    table = Table(title=text("evaluation.table.curve", locale), title_justify="left")
-    for column in ("over_refusal", "false_answers", "threshold", "reference"):
-        table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
+    rows = []
     for stop in CURVE_STOPS:
-        our_point, reference_point = (
-            false_answers_at(report.curve, stop),
-            false_answers_at(report.reference_curve, stop),
-        )
-        if our_point is not None:
-            table.add_row(
-                f"<= {stop:.0%}",
-                f"{our_point.false_answers:.1%}",
-                f"{our_point.threshold:.3f}",
-                f"{reference_point.false_answers:.1%}" if reference_point else "",
-            )
-    return table
+        point, baseline = false_answers_at(report.curve, stop), false_answers_at(report.reference_curve, stop)
+        if point is not None:
+            wrong = f"{baseline.false_answers:.1%}" if baseline else ""
+            rows.append((f"<= {stop:.0%}", f"{point.false_answers:.1%}", f"{point.threshold:.3f}", wrong))
+    columns = ("over_refusal", "false_answers", "threshold", "reference")
+    return _table(text("evaluation.table.curve", locale), columns, rows, locale)
 
 
 def _claims_table(report: SetReport, locale: str) -> Table:
-    table = Table(title=text("evaluation.table.claims", locale), title_justify="left")
-    for column in ("claimed", "certainty", "answer_precision", "answer_recall", "false_answer_rate"):
-        table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
-    for point in points_at_shares(report.claims):
-        table.add_row(
-            f"{point.claimed:.0%}",
-            f"{point.certainty:.2f}",
-            f"{point.answer_precision:.2f}",
-            f"{point.answer_recall:.2f}",
-            f"{point.false_answer_rate:.2f}",
-        )
-    return table
+    columns = ("certainty", "answer_precision", "answer_recall", "false_answer_rate")
+    rows = [
+        (f"{point.claimed:.0%}", *(f"{getattr(point, column):.2f}" for column in columns))
+        for point in points_at_shares(report.claims)
+    ]
+    return _table(text("evaluation.table.claims", locale), ("claimed", *columns), rows, locale)
 
 
 def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: int, locale: str) -> None:
     """Print the answers that thresholds of `confidence` would claim, and the share of right ones, if that says much."""
     if graded < MIN_CLAIMS:
         return
-    table = Table(title=text("evaluation.table.choices", locale, n=graded), title_justify="left")
-    for column in ("threshold", "claims", "claimed", "right", "interval"):
-        table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
+    rows = []
     for choice in choices:
         shares = (f"{choice.right:.1%}", f"{choice.low:.1%} – {choice.high:.1%}") if choice.claims else ("", "")
-        table.add_row(f"{choice.threshold:.2f}", str(choice.claims), f"{choice.share:.0%}", *shares)
-    console.print(table)
+        rows.append((f"{choice.threshold:.2f}", str(choice.claims), f"{choice.share:.0%}", *shares))
+    columns = ("threshold", "claims", "claimed", "right", "interval")
+    console.print(_table(text("evaluation.table.choices", locale, n=graded), columns, rows, locale))
 
 
 def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenant: str, locale: str) -> None:
     """Print the chosen threshold, the expected result, and the command that sets it."""
     expected = "" if choice.expected is None else text("evaluation.expected", locale, share=f"{choice.expected:.0%}")
+    shares = {name: f"{getattr(choice, name):.0%}" for name in ("right", "low", "high", "share")}
+    threshold = f"{choice.threshold:.3f}"
     line = text(
-        "evaluation.chosen",
-        locale,
-        threshold=f"{choice.threshold:.3f}",
-        wished=f"{wished:.0%}",
-        right=f"{choice.right:.0%}",
-        low=f"{choice.low:.0%}",
-        high=f"{choice.high:.0%}",
-        claims=choice.claims,
-        share=f"{choice.share:.0%}",
+        "evaluation.chosen", locale, threshold=threshold, wished=f"{wished:.0%}", claims=choice.claims, **shares
     )
     console.print(f"{line} {expected}".strip(), highlight=False)
     console.print(f"opora tenant policy {tenant} --set answer_threshold={choice.threshold:g}", highlight=False)
@@ -141,71 +128,49 @@ def print_targets(console: Console, judged: Sequence[TargetResult], locale: str)
     """Print which targets are met."""
     if not judged:
         return
-    table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
-    named = any(judged_target.target.set for judged_target in judged)
-    for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
-        _add_column(table, column, locale)
-    for judged_target in judged:
-        met = text(f"evaluation.table.{'yes' if judged_target.met else 'no'}", locale)
-        demand = judged_target.target.demand
-        if judged_target.target.over_reference is not None and judged_target.reference is not None:
-            demand = f"{demand} = {judged_target.reference + judged_target.target.over_reference:.3f}"
-        table.add_row(
-            *([judged_target.target.set] if named else []),
-            escape(figure_name(judged_target.target.figure, locale)),
-            demand,
-            f"{judged_target.value:.3f}",
-            f"[green]{met}[/]" if judged_target.met else f"[bold red]{met}[/]",
-        )
-    console.print(table)
+    sets = ["set"] if any(result.target.set for result in judged) else []
+    rows = [_target_row(result, locale)[0 if sets else 1 :] for result in judged]
+    columns = (*sets, "figure", "demand", "value", "met")
+    console.print(_table(text("evaluation.table.targets", locale), columns, rows, locale))
 
 
-def _short(words: str) -> str:
-    one_line = " ".join(words.split())
-    return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
-
-
-def formatted(name: str, value: float) -> str:
-    """Format a figure by its kind."""
-    return f"{value:.{_digits(name)}f}"
-
-
-def _digits(name: str) -> int:
-    return 1 if "_ms_" in name or name == "tokens" else 3
+def _target_row(result: TargetResult, locale: str) -> tuple[str, ...]:
+    target, demand = result.target, result.target.demand
+    if target.over_reference is not None and result.reference is not None:
+        demand = f"{demand} = {result.reference + target.over_reference:.3f}"
+    met = text(f"evaluation.table.{'yes' if result.met else 'no'}", locale)
+    coloured = f"[green]{met}[/]" if result.met else f"[bold red]{met}[/]"
+    return target.set, escape(figure_name(target.figure, locale)), demand, f"{result.value:.3f}", coloured
 
 
 def print_comparison(console: Console, comparison: Comparison, locale: str) -> None:
     """Print the changes between two runs, set by set; unchanged figures are only counted."""
+
+    def say(key: str, style: str = "", **params: str | int) -> None:
+        console.print(text(f"evaluation.table.{key}", locale, **params), style=style, highlight=False)
+
     for node, parameter, before, after in comparison.parameters:
-        changed_part = f"{node}.{parameter}: {before} → {after}" if parameter else _node_change(node, after, locale)
-        console.print(escape(changed_part), highlight=False)
+        if parameter:
+            console.print(escape(f"{node}.{parameter}: {before} → {after}"), highlight=False)
+        else:  # only one of the pipelines has the step
+            say("step_added" if after == str(True) else "step_removed", step=node)
     console.print(f"{comparison.before} → {comparison.after}", style="italic", highlight=False)
     changed = [difference for difference in comparison.differences if difference.change]
+    columns = ("figure", "before", "after", "change", "interval", "n", "verdict")
     for name in dict.fromkeys(difference.set for difference in changed):
-        # One table for each set, without rules between the columns: on 80 characters there is no room for more.
-        table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for column in ("figure", "before", "after", "change", "interval", "n", "verdict"):
-            _add_column(table, column, locale, justify="left" if column in ("figure", "verdict") else "right")
-        for difference in changed:
-            if difference.set == name:
-                table.add_row(*_difference_row(difference, locale))
-        console.print(table)
+        rows = [_difference_row(difference, locale) for difference in changed if difference.set == name]
+        # Without rules between the columns: on 80 characters there is no room for more.
+        style = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
+        console.print(_table(name, columns, rows, locale, **style))
     for name, cases in comparison.broken.items():
-        console.print(text("evaluation.table.broken", locale, set=name, cases=", ".join(cases)), highlight=False)
+        say("broken", set=name, cases=", ".join(cases))
     for name, count in comparison.unpaired.items():
-        console.print(text("evaluation.table.unpaired", locale, set=name, count=count), highlight=False)
+        say("unpaired", set=name, count=count)
     if any(difference.promised for difference in changed):
-        console.print(text("evaluation.table.promised", locale), highlight=False)
-    same = len(comparison.differences) - len(changed)
-    console.print(text("evaluation.table.unchanged", locale, count=same), highlight=False)
+        say("promised")
+    say("unchanged", count=len(comparison.differences) - len(changed))
     lost = sum(difference.verdict == "worse" for difference in comparison.differences)
-    verdict = text("evaluation.table.failed" if lost else "evaluation.table.passed", locale, count=lost)
-    console.print(verdict, style="bold red" if lost else "green", highlight=False)
-
-
-def _node_change(node: str, after: str, locale: str) -> str:
-    """Say that only one of the pipelines has the step."""
-    return text(f"evaluation.table.step_{'added' if after == str(True) else 'removed'}", locale, step=node)
+    say("failed" if lost else "passed", "bold red" if lost else "green", count=lost)
 
 
 def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
@@ -224,22 +189,39 @@ def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
 
 def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequence[Advice]], locale: str) -> None:
     """Print the cost of relevance gate thresholds, set by set."""
+    columns = ("allowed", "threshold", "expected_over_refusal", "expected_false_answers")
     for name, lines in advice_by_set.items():
-        if not lines:
-            console.print(text("evaluation.table.no_advice", locale, set=name), style="dim", highlight=False)
-            continue
-        title = text("evaluation.table.advice", locale, set=name, now=threshold_now(run))
-        table = Table(title=title, title_justify="left")
-        for column in ("allowed", "threshold", "expected_over_refusal", "expected_false_answers"):
-            table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
-        for advice in lines:
-            table.add_row(
-                f"<= {advice.allowed:.0%}",
-                f"{advice.threshold:.3f}",
-                as_text(advice.over_refusal),
-                as_text(advice.false_answers),
+        if lines:
+            title = text("evaluation.table.advice", locale, set=name, now=threshold_now(run))
+            console.print(_table(title, columns, [advice_cells(advice, 3) for advice in lines], locale))
+
+
+def advice_cells(advice: Advice, digits: int) -> tuple[str, ...]:
+    """Format a line of advice; the threshold has so many digits."""
+    rates = as_text(advice.over_refusal), as_text(advice.false_answers)
+    return f"<= {advice.allowed:.0%}", f"{advice.threshold:.{digits}f}", *rates
+
+
+def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
+    """Return a row for each headline figure that was measured: value, interval, n, and plain BM25's value."""
+    columns = ("set", "figure", "value", "interval", "n", "reference")
+    rows = [[text(f"evaluation.table.{column}", locale) for column in columns], ["---"] * len(columns)]
+    by_name = {report.name: report for report in reports}
+    for line in headlines():
+        report = by_name.get(line.set)
+        if report and (figure := report.figures.get(line.figure)):
+            reference = report.reference.get(line.figure)
+            rows.append(
+                [
+                    line.set,
+                    figure_name(line.figure, locale),
+                    formatted(line.figure, figure.value),
+                    _interval(line.figure, figure),
+                    str(figure.n),
+                    formatted(line.figure, reference.value) if reference else "",
+                ]
             )
-        console.print(table)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def figure_name(figure: str, locale: str) -> str:
@@ -254,6 +236,20 @@ def outcome_name(outcome: str, locale: str) -> str:
     """Return the display name of an outcome."""
     key = f"cli.outcome.{outcome}"
     return text(key, locale) if key in keys(key) else outcome
+
+
+def formatted(name: str, value: float) -> str:
+    """Format a figure by its kind."""
+    return f"{value:.{_digits(name)}f}"
+
+
+def _digits(name: str) -> int:
+    return 1 if "_ms_" in name or name == "tokens" else 3
+
+
+def _short(words: str) -> str:
+    one_line = " ".join(words.split())
+    return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
 
 
 def as_text(rate: Rate) -> str:

@@ -260,7 +260,7 @@ def test_a_file_without_evaluators_says_what_is_wrong(
 
 
 def test_without_such_evaluators_no_library_of_models_is_imported() -> None:
-    code = "import sys, evaluation.run, evaluation.commands; print(*sys.modules)"
+    code = "import sys, evaluation.run, evaluation.measuring; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "evaluation.run" in done.stdout.split()
     assert not {"evaluation.evaluators.added", "openai", "ollama"} & set(done.stdout.split())

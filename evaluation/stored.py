@@ -1,0 +1,179 @@
+"""`opora evaluate report`, `compare`, `calibrate`, `runs`, `phoenix` and `figures`: what stored runs say."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from components.language.texts import terminal_locale
+from evaluation.commands import message
+from evaluation.compare import compare as compare_runs
+from evaluation.datasets.thumbs import graded_thumbs
+from evaluation.metrics.claims import GradedClaim, choose_threshold, graded_claims, threshold_choice
+from evaluation.metrics.results import reported
+from evaluation.metrics.thresholds import advise
+from evaluation.report import data, tables
+from evaluation.report.haystack import write_csv
+from evaluation.report.junit import as_junit
+from evaluation.report.page import as_page
+from evaluation.report.phoenix import publish
+from evaluation.runs import Run, Runs
+from settings import get_settings
+from tenants.core.errors import Invalid
+from ui.cli.terminal import (
+    DEFAULT_TENANT,
+    Json,
+    LocaleOption,
+    TenantOption,
+    acting_for,
+    checked_locale,
+    print_json,
+    progress_bar,
+    shown_by,
+    terminal_console,
+)
+
+RunArgument = Annotated[str, typer.Argument(help=message("help.which_run"))]
+Html = Annotated[Path | None, typer.Option("--html", help=message("help.html"), dir_okay=False)]
+Junit = Annotated[Path | None, typer.Option("--junit", help=message("help.junit"), dir_okay=False)]
+
+
+def load_run(which: str) -> Run:
+    """Load a stored run by its name. Raises `NotFound` or `Invalid`."""
+    return Runs(get_settings().data_dir).load(which)
+
+
+def show_run(run: Run, html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
+    """Print a run as tables or JSON, and write its pages."""
+    locale = checked_locale(locale) or terminal_locale()
+    reports = reported(run)
+    if html:
+        html.write_text(as_page(run, reports, locale), encoding="utf-8")
+    if junit:
+        junit.write_text(as_junit(run, reports), encoding="utf-8")
+    if as_json:
+        print_json(data.as_json(run, reports))
+        return
+    console = terminal_console()
+    for one in reports:
+        tables.print_set(console, one, locale)
+    tables.print_targets(console, [judged for one in reports for judged in one.targets()], locale)
+    typer.echo(message("kept", run=run.run_id), err=True)
+    if html is None:
+        typer.echo(message("page_hint"), err=True)
+
+
+def report(
+    which: RunArgument = "latest",
+    html: Html = None,
+    junit: Junit = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help=message("help.csv"), file_okay=False)] = None,
+    locale: LocaleOption = "",
+    as_json: Json = False,
+) -> None:
+    """Show a saved run again."""
+    run = load_run(which)
+    if csv:
+        write_csv(run, csv)
+    show_run(run, html, junit, locale, as_json)
+
+
+def compare(
+    before: Annotated[str, typer.Argument(help=message("help.before"))],
+    after: Annotated[str, typer.Argument(help=message("help.after"))] = "latest",
+    as_json: Json = False,
+) -> None:
+    """Compare two saved runs. Exit code 1 at a significant loss."""
+    comparison = compare_runs(load_run(before), load_run(after))
+    if as_json:
+        print_json({**asdict(comparison), "regressed": comparison.regressed})
+    else:
+        tables.print_comparison(terminal_console(), comparison, terminal_locale())
+    if comparison.regressed:
+        raise typer.Exit(1)
+
+
+def calibrate(
+    which: Annotated[str, typer.Argument(help=message("help.calibrated_run"))] = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+    graded: Annotated[Path | None, typer.Option(help=message("help.graded"), exists=True, dir_okay=False)] = None,
+    right: Annotated[float, typer.Option(help=message("help.right"), min=0.01, max=1.0)] = 0.7,
+    as_json: Json = False,
+) -> None:
+    """Find the threshold of `confidence` above which answers are right as often as wished."""
+    run = load_run(which) if which else None
+    sets = run.sets if run else ()
+    claims = [claim for measured in sets for claim in graded_claims(measured.records)]
+    if graded:
+        claims += _claims_of_file(graded)
+    if not run and not graded:
+        with acting_for(tenant):
+            claims = graded_thumbs()
+    chosen = choose_threshold(claims, right)
+    choices = [threshold_choice(claims, stop) for stop in tables.CONFIDENCE_STOPS]
+    advice = {measured.name: advise(measured.records) for measured in sets}
+    if as_json:
+        print_json(
+            {
+                "graded": len(claims),
+                "chosen": asdict(chosen) if chosen else None,
+                "thresholds": [asdict(choice) for choice in choices],
+                "advice": {name: [asdict(line) for line in lines] for name, lines in advice.items()},
+            }
+        )
+        return
+    console, locale = terminal_console(), terminal_locale()
+    tables.print_choices(console, choices, len(claims), locale)
+    if chosen:
+        tables.print_choice(console, chosen, right, tenant, locale)
+    else:
+        console.print(message("no_threshold", n=len(claims), right=f"{right:.0%}"), highlight=False)
+    if run:
+        tables.print_advice(console, run, advice, locale)
+
+
+def _claims_of_file(path: Path) -> list[GradedClaim]:
+    """Read graded answers from a file: lines with `confidence` and `right`, as `--jsonl` writes them."""
+    claims = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            if row.get("claimed", True) and isinstance(row["right"], bool):
+                claims.append(GradedClaim(float(row["confidence"]), row["right"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Invalid("graded_unreadable", path=str(path), line=number) from error
+    return claims
+
+
+def runs(as_json: Json = False) -> None:
+    """List the saved runs, oldest first."""
+    run_ids = Runs(get_settings().data_dir).ids()
+    if as_json:
+        print_json(run_ids)
+        return
+    for run_id in run_ids:
+        typer.echo(run_id)
+    if not run_ids:
+        typer.echo(message("no_runs"), err=True)
+
+
+def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
+    """Send a saved run to Phoenix: its sets as data sets, the run as an experiment on each."""
+    if not get_settings().phoenix_url:
+        raise Invalid("phoenix_unset")
+    run = load_run(which)
+    with progress_bar("") as progress:
+        published = publish(run, shown_by(progress))
+    if as_json:
+        print_json([asdict(one) for one in published])
+        return
+    for one in published:
+        typer.echo(message("published", name=one.name, runs=one.runs, traced=one.traced, url=one.url))
+
+
+def figures(which: Annotated[list[str], typer.Argument(help=message("help.which_runs"))]) -> None:
+    """Print the headline figures as a Markdown table."""
+    reports = [one for name in which for one in reported(load_run(name))]
+    typer.echo(tables.as_markdown(reports, terminal_locale()))
