@@ -1,12 +1,11 @@
 """`python -m evaluation.simulator`: listen until stopped. Prints the address, and takes knobs as JSON."""
 
-import asyncio
-import signal
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
+from evaluation.simulator import wire
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.server import Simulator
 
@@ -30,19 +29,10 @@ def main(
         known = ", ".join(Knobs.model_fields)
         typer.echo(f"--knobs: {place}: {first['msg']}. Knobs: {known}", err=True)
         raise typer.Exit(2) from None
-    asyncio.run(_serve(host, port, chosen))
-
-
-async def _serve(host: str, port: int, knobs: Knobs) -> None:
-    simulator = Simulator(knobs)
-    server = await simulator.serve(host, port)
-    bound, number = server.sockets[0].getsockname()[:2]
-    typer.echo(f"http://{bound}:{number}")
-    stopped = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stopped.set)
-    await stopped.wait()
-    await simulator.close(server)
+    with wire.listening(host, port) as listening:
+        bound, number = listening.getsockname()[:2]
+        typer.echo(f"http://{bound}:{number}")
+        wire.server(Simulator(chosen).handle).run([listening])
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """Running a simulator in a thread of this process, or in a separate process."""
 
-import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection
 from threading import Thread
 
+import httpx
+
+from evaluation.simulator import wire
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.server import Call, Simulator
 from settings import ROOT
@@ -21,18 +21,15 @@ _STOP_SECONDS = 10
 def simulator_thread(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
     """Run a simulator in a thread until the block ends; yield it with its URL."""
     simulator = Simulator(knobs)
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(simulator.serve("127.0.0.1", 0))
-    port = server.sockets[0].getsockname()[1]
-    thread = Thread(target=loop.run_forever, name="simulator", daemon=True)
-    thread.start()
-    try:
-        yield simulator, f"http://127.0.0.1:{port}"
-    finally:
-        asyncio.run_coroutine_threadsafe(simulator.close(server), loop).result(_STOP_SECONDS)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(_STOP_SECONDS)
-        loop.close()
+    server = wire.server(simulator.handle)
+    with wire.listening("127.0.0.1", 0) as listening:
+        thread = Thread(target=server.run, args=([listening],), name="simulator", daemon=True)
+        thread.start()
+        try:
+            yield simulator, f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join(_STOP_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +46,12 @@ class RemoteSimulator:
 
     def set_knobs(self, knobs: Knobs) -> None:
         """Set all knobs, and clear the log of calls."""
-        self._request("POST", knobs.model_dump_json())
+        httpx.post(f"{self.url}/simulator", content=knobs.model_dump_json()).raise_for_status()
 
     def calls(self) -> list[Call]:
         """Return the calls made since the knobs were last set."""
-        calls = self._request("GET", "{}")["calls"]
-        return [Call(**call) for call in calls] if isinstance(calls, list) else []
-
-    def _request(self, method: str, body: str) -> dict[str, object]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=_STOP_SECONDS)
-        try:
-            connection.request(method, "/simulator", body)
-            content = json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
-        return dict(content)
+        state = httpx.get(f"{self.url}/simulator").raise_for_status().json()
+        return [Call(**call) for call in state["calls"]]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from evaluation.simulator.failing import faulty_reply, tool_reply
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat
 from evaluation.simulator.reading import Prompt, read
-from evaluation.simulator.wire import Connection, Reply, Request
+from evaluation.simulator.wire import Reply
 
 VERSION = "0.13.0"
 DECLINED = "NO_ANSWER"
@@ -85,7 +85,6 @@ class Simulator:
     def __init__(self, knobs: Knobs | None = None) -> None:
         self.knobs = knobs or Knobs()
         self.calls: list[Call] = []
-        self.connected: set[asyncio.Transport] = set()
         self._calls_by_fault: dict[Fault, int] = {}
         self._loads: dict[str, _Load] = {}
         self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
@@ -108,40 +107,25 @@ class Simulator:
         self._calls_by_fault = {}
         self._loads = {}
 
-    async def handle(self, request: Request, reply: Reply) -> None:
+    async def handle(self, method: str, path: str, content: bytes, reply: Reply) -> None:
         """Answer one request."""
-        route = self._routes.get((request.method, request.path))
+        route = self._routes.get((method, path))
         if route is None:
-            reply.json({"error": "not found"}, 404)
+            await reply.json({"error": "not found"}, 404)
             return
         try:
-            body = json.loads(request.body or b"{}")
+            body = json.loads(content or b"{}")
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            reply.json({"error": "the body is no JSON object"}, 400)
+            await reply.json({"error": "the body is no JSON object"}, 400)
             return
         await route(body, reply)
-
-    async def serve(self, host: str, port: int) -> asyncio.Server:
-        """Listen; port 0 takes a free port."""
-        loop = asyncio.get_running_loop()
-        return await loop.create_server(lambda: Connection(self.handle, self.connected), host, port, backlog=256)
-
-    async def close(self, server: asyncio.Server) -> None:
-        """Stop listening, and close all connections."""
-        server.close()
-        for transport in tuple(self.connected):
-            transport.abort()
-        other_tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in other_tasks:
-            task.cancel()
-        await asyncio.gather(*other_tasks, return_exceptions=True)
 
     async def _ollama_chat(self, body: _Body, reply: Reply) -> None:
         chat = protocols.ollama_chat(body)
         if chat.model not in self.knobs.models:
-            reply.json({"error": f"model '{chat.model}' not found"}, 404)
+            await reply.json({"error": f"model '{chat.model}' not found"}, 404)
             return
         await self._chat(chat, OllamaFormat(chat), reply)
 
@@ -149,7 +133,9 @@ class Simulator:
         chat = protocols.openai_chat(body)
         if chat.model not in self.knobs.models:
             message = f"The model `{chat.model}` does not exist"
-            reply.json({"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}}, 404)
+            await reply.json(
+                {"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}}, 404
+            )
             return
         await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), reply)
 
@@ -214,15 +200,15 @@ class Simulator:
         if cut_off:
             tokens = tokens[: max(1, len(tokens) // 2)]
         if chat.stream:
-            reply.begin(reply_format.content_type)
+            await reply.begin(reply_format.content_type)
         for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
             await _until(begun + at)
             call.first_token = call.first_token or monotonic()
             if chat.stream and token:
-                reply.piece(reply_format.piece(token))
+                await reply.piece(reply_format.piece(token))
         if cut_off:
             call.end("cut_off")
-            reply.abort()
+            await reply.abort()
             return
         await _until(begun + self.knobs.call_ms / 1_000)
         call.end("ok")
@@ -231,10 +217,10 @@ class Simulator:
             chat_reply.text, chat_reply.prompt_tokens, chat_reply.completion_tokens, spent, chat_reply.reason
         )
         if chat.stream:
-            reply.piece(reply_format.last(ended))
-            reply.end()
+            await reply.piece(reply_format.last(ended))
+            await reply.end()
         else:
-            reply.json(reply_format.complete(ended))
+            await reply.json(reply_format.complete(ended))
 
     def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
         """Yield the time of each token, in seconds from the start of the call."""
@@ -256,13 +242,13 @@ class Simulator:
         if kind == "hang":
             await asyncio.sleep(_HANG_SECONDS)
         if kind == "500":
-            reply.json({"error": "model runner has unexpectedly stopped"}, 500)
+            await reply.json({"error": "model runner has unexpectedly stopped"}, 500)
         elif kind == "429":
-            reply.json({"error": "too many requests"}, 429, {"Retry-After": "1"})
+            await reply.json({"error": "too many requests"}, 429, {"Retry-After": "1"})
         elif kind == "noise":
-            reply.content(b"\x16\x03\x01\x02 <html>502 Bad Gateway", "application/json")
+            await reply.content(b"\x16\x03\x01\x02 <html>502 Bad Gateway", "application/json")
         else:
-            reply.abort()
+            await reply.abort()
         return True
 
     async def _embed(self, body: _Body, reply: Reply) -> tuple[Call, list[tuple[float, ...]]] | None:
@@ -282,7 +268,7 @@ class Simulator:
         if fault is not None:
             if fault.kind == "slow":
                 await _drip(reply)
-            _faulty_embeddings(fault, reply, len(texts))
+            await _faulty_embeddings(fault, reply, len(texts))
             return None
         call.outcome = "ok"
         longer = (0.0,) * (self.knobs.dimensions_of(call.model) - DIMENSIONS)
@@ -293,7 +279,7 @@ class Simulator:
         if embedded is not None:
             call, vectors = embedded
             spent = round((call.ended - call.started) * 1e9)
-            reply.json(
+            await reply.json(
                 {
                     "model": call.model,
                     "embeddings": vectors,
@@ -308,7 +294,7 @@ class Simulator:
         if embedded is not None:
             call, vectors = embedded
             shape = protocols.packed if body.get("encoding_format") == "base64" else list
-            reply.json(
+            await reply.json(
                 {
                     "object": "list",
                     "model": call.model,
@@ -329,11 +315,11 @@ class Simulator:
             await _drip(reply)
         if fault is None or not await self._failed(fault, reply):
             content = tool_reply(fault.kind if fault else None, body)
-            reply.content(content, "application/json")
+            await reply.content(content, "application/json")
 
     async def _tags(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
         details = {"format": "rules", "family": "simulated", "parameter_size": "0", "quantization_level": ""}
-        reply.json(
+        await reply.json(
             {
                 "models": [
                     {
@@ -351,21 +337,21 @@ class Simulator:
 
     async def _models(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
         listed = [{"id": name, "object": "model", "created": 0, "owned_by": "simulator"} for name in self.knobs.models]
-        reply.json({"object": "list", "data": listed})
+        await reply.json({"object": "list", "data": listed})
 
     async def _version(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
-        reply.json({"version": VERSION})
+        await reply.json({"version": VERSION})
 
     async def _state(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
-        reply.json({"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]})
+        await reply.json({"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]})
 
     async def _set(self, body: _Body, reply: Reply) -> None:
         try:
             self.set_knobs(Knobs.model_validate(body))
         except ValidationError as error:
-            reply.json({"error": str(error)}, 422)
+            await reply.json({"error": str(error)}, 422)
             return
-        reply.json({"knobs": self.knobs.model_dump()})
+        await reply.json({"knobs": self.knobs.model_dump()})
 
     def _record_call(self, task: Task, model: str, question: str) -> Call:
         call = Call(task, model, question, monotonic())
@@ -384,26 +370,26 @@ class Simulator:
         return due
 
 
-def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
+async def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
     """Return a reply to an embedding request with wrong content."""
     if fault.kind in ("empty", "refusal"):
-        reply.json({"embeddings": [], "data": []})
+        await reply.json({"embeddings": [], "data": []})
     elif fault.kind in ("truncated", "injected", "invented", "doubtful", "looping", "sloppy", "copied"):
         vectors = [[0.0, 1.0]] * texts
-        reply.json({"embeddings": vectors, "data": [{"index": 0, "embedding": vector} for vector in vectors]})
+        await reply.json({"embeddings": vectors, "data": [{"index": 0, "embedding": vector} for vector in vectors]})
     elif fault.kind == "cut_off":
-        reply.begin("application/json")
-        reply.piece(b'{"embeddings": [[0.1, 0.')
-        reply.abort()
+        await reply.begin("application/json")
+        await reply.piece(b'{"embeddings": [[0.1, 0.')
+        await reply.abort()
     else:
-        reply.json({"answer": "garbage"})
+        await reply.json({"answer": "garbage"})
 
 
 async def _drip(reply: Reply) -> NoReturn:
     """Send a reply that never ends, so that no read timeout fires."""
-    reply.begin("application/json")
+    await reply.begin("application/json")
     while True:
-        reply.piece(b" ")
+        await reply.piece(b" ")
         await asyncio.sleep(_DRIP_SECONDS)
 
 

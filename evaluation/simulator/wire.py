@@ -1,141 +1,94 @@
-"""HTTP/1.1 on a bare asyncio protocol: a hundred streams cost almost nothing, and a reply can break anywhere."""
+"""HTTP for the simulator, served by Uvicorn: a reply can break anywhere, and the work for a client ends with it."""
 
 import asyncio
 import json
-import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from http import HTTPStatus
+import socket
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
 
-log = logging.getLogger("opora.simulator")
+import uvicorn
 
-_HEAD_END = b"\r\n\r\n"
-_LONGEST = 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A complete request."""
-
-    method: str
-    path: str
-    body: bytes
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+_BACKLOG = 256
+_KEEP_ALIVE_SECONDS = 600
 
 
 class Reply:
-    """Writes one response to a connection, at once or piece by piece."""
+    """Writes one response, at once or piece by piece."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
 
-    def json(self, content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    async def json(self, content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Send `content` and end the response."""
-        self.content(
-            json.dumps(content, ensure_ascii=False).encode(), "application/json; charset=utf-8", status, headers
-        )
+        body = json.dumps(content, ensure_ascii=False).encode()
+        await self.content(body, "application/json; charset=utf-8", status, headers)
 
-    def content(
+    async def content(
         self, body: bytes, content_type: str, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> None:
         """Send a body and end the response."""
-        more = {"Content-Type": content_type, "Content-Length": str(len(body)), **(headers or {})}
-        self._transport.write(_head(status, more) + body)
+        await self._start(status, {"Content-Type": content_type, "Content-Length": str(len(body)), **(headers or {})})
+        await self._send({"type": "http.response.body", "body": body})
 
-    def begin(self, content_type: str) -> None:
+    async def begin(self, content_type: str) -> None:
         """Begin a response of unknown length."""
-        self._transport.write(_head(200, {"Content-Type": content_type, "Transfer-Encoding": "chunked"}))
+        await self._start(200, {"Content-Type": content_type})
 
-    def piece(self, data: bytes) -> None:
+    async def piece(self, data: bytes) -> None:
         """Send a chunk of the response."""
-        self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
-    def end(self) -> None:
+    async def end(self) -> None:
         """End the response."""
-        self._transport.write(b"0\r\n\r\n")
+        await self._send({"type": "http.response.body", "body": b""})
 
-    def abort(self) -> None:
+    async def abort(self) -> None:
         """Reset the connection, whatever was sent before."""
-        self._transport.abort()
+        # ASGI has no such message; the receiver is a method of Uvicorn's cycle of request and response.
+        self._receive.__self__.transport.abort()  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+
+    async def _start(self, status: int, headers: Mapping[str, str]) -> None:
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 
 
-Handler = Callable[[Request, Reply], Awaitable[None]]
+Handler: TypeAlias = Callable[[str, str, bytes, Reply], Awaitable[None]]
 
 
-class Connection(asyncio.Protocol):
-    """A client connection. Requests are handled in order; if the client disconnects, the running one is cancelled.
+def server(handle: Handler) -> uvicorn.Server:
+    """Return a server whose requests are handled with their method, path and body."""
 
-    :param connected: the set of open connections.
-    """
+    async def application(scope: Message, receive: Receive, send: Send) -> None:
+        body, is_more = b"", True
+        while is_more:
+            message = await receive()
+            body += message.get("body", b"")
+            is_more = message.get("more_body", False)
+        work = asyncio.ensure_future(handle(scope["method"], scope["path"], body, Reply(receive, send)))
+        left = asyncio.ensure_future(receive())
+        await asyncio.wait({work, left}, return_when=asyncio.FIRST_COMPLETED)
+        left.cancel()
+        if not work.done():
+            work.cancel()
+        await asyncio.gather(work, left, return_exceptions=True)
+        if not work.cancelled():
+            work.result()
 
-    def __init__(self, handle: Handler, connected: set[asyncio.Transport]) -> None:
-        self._handle = handle
-        self._connected = connected
-        self._buffer = bytearray()
-        self._work: asyncio.Task[None] | None = None
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
-        if isinstance(transport, asyncio.Transport):
-            self._transport = transport
-            self._connected.add(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Cancel the work for a disconnected client."""
-        if self._transport is not None:
-            self._connected.discard(self._transport)
-        self._transport = None
-        if self._work is not None:
-            self._work.cancel()
-
-    def data_received(self, data: bytes) -> None:
-        """Collect data until a request is complete."""
-        self._buffer += data
-        self._next()
-
-    def _next(self) -> None:
-        if self._work is not None or self._transport is None:
-            return
-        try:
-            request = self._next_request()
-        except ValueError:
-            Reply(self._transport).json({"error": "malformed request"}, 400)
-            self._transport.close()
-            return
-        if request is not None:
-            self._work = asyncio.ensure_future(self._handle(request, Reply(self._transport)))
-            self._work.add_done_callback(self._done)
-
-    def _done(self, work: "asyncio.Task[None]") -> None:
-        self._work = None
-        error = None if work.cancelled() else work.exception()
-        if error is not None:
-            log.error("a request failed", exc_info=error)
-            if self._transport is not None:
-                self._transport.abort()
-        self._next()
-
-    def _next_request(self) -> Request | None:
-        """Take the first request from the buffer; None if it is incomplete."""
-        end = self._buffer.find(_HEAD_END)
-        if end < 0:
-            if len(self._buffer) > _LONGEST:
-                raise ValueError("endless head")
-            return None
-        first, *header_lines = self._buffer[:end].decode("latin-1").split("\r\n")
-        method, target, _ = first.split(" ")
-        headers = dict(line.lower().split(":", 1) for line in header_lines)
-        length = int(headers.get("content-length", "0"))
-        if "transfer-encoding" in headers or not 0 <= length <= _LONGEST:
-            raise ValueError("a body of unknown or too great length")
-        start = end + len(_HEAD_END)
-        if len(self._buffer) < start + length:
-            return None
-        body = bytes(self._buffer[start : start + length])
-        del self._buffer[: start + length]
-        return Request(method, target.partition("?")[0], body)
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=0,
+    )
+    return uvicorn.Server(config)
 
 
-def _head(status: int, headers: Mapping[str, str]) -> bytes:
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+def listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free port. Clients wait in its queue until a server takes over."""
+    return socket.create_server((host, port), backlog=_BACKLOG)
