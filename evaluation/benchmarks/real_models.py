@@ -241,7 +241,7 @@ def _print(name: str, turns: Sequence[Asked]) -> None:
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
     characters = sum(len(call.prompt) for turn in turns for call in turn.recorded)
     n = max(1, len(turns))
-    figures = {
+    figures: dict[str, results.Value] = {
         "outcomes": _counted(turn.answer.outcome for turn in turns),
         "hidden drafts": sum(bool(turn.hidden) for turn in turns),
         "degraded": _counted(step for turn in turns for step in turn.answer.meta.degraded),

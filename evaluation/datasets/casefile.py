@@ -38,24 +38,15 @@ class CaseRow(BaseModel):
 
     def to_case(self) -> Case:
         """Convert the line to a case."""
+        own_names = {"id", "gold_doc_ids", "expected_outcome", "expected_reason", "expected_intents", "answerable"}
         return Case(
             case_id=self.id,
-            question=self.question,
-            locale=self.locale,
             answerable=self._answerable(),
             gold_docs=self.gold_doc_ids,
-            gold_spans=self.gold_spans,
-            gold_answer=self.gold_answer,
-            category=self.category,
             outcome=self.expected_outcome or "",
             reason=self.expected_reason or "",
-            must_contain=self.must_contain,
-            must_not_contain=self.must_not_contain,
             intents=self.expected_intents,
-            history=self.history,
-            tags=self.tags,
-            vertical=self.vertical,
-            sealed=self.sealed,
+            **self.model_dump(exclude=own_names),
         )
 
     def _answerable(self) -> bool | None:

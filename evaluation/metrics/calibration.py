@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-BINS = 10
+from evaluation.metrics.intervals import Booleans, Numbers, wilson
 
-Numbers = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
+BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,3 @@ def expected_error(scores: Numbers, labels: Booleans) -> float:
 
 def _places(scores: Numbers) -> npt.NDArray[np.int64]:
     return np.minimum((scores * BINS).astype(np.int64), BINS - 1)
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Return the 95% interval of a share of `n`."""
-    z = 1.96
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return max(0.0, centre - half), min(1.0, centre + half)

@@ -8,14 +8,12 @@ import numpy.typing as npt
 
 from evaluation.cases import Answerable, AnswerKey, Record
 from evaluation.metrics.answer_key import certainty, grade_turn, right_if_claimed
-from evaluation.metrics.calibration import wilson
-from evaluation.metrics.intervals import SEED
+from evaluation.metrics.intervals import folds, wilson
 
 MIN_CLAIMS = 20
 """Graded claims below which no threshold is worth choosing."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0)
 _MIN_CLAIMS_ABOVE = 5
-_FOLDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +105,11 @@ def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdC
     threshold = _lowest_threshold(graded, target) if len(graded) >= MIN_CLAIMS else None
     if threshold is None:
         return None
-    folds = np.random.default_rng(SEED).permutation(len(graded)) % _FOLDS
     held_out: list[bool] = []
-    for fold in range(_FOLDS):
-        fitted = _lowest_threshold([claim for claim, place in zip(graded, folds, strict=True) if place != fold], target)
-        unseen = (claim for claim, place in zip(graded, folds, strict=True) if place == fold)
+    for fold in folds(len(graded)):
+        known = [claim for claim, is_held_out in zip(graded, fold, strict=True) if not is_held_out]
+        fitted = _lowest_threshold(known, target)
+        unseen = (claim for claim, is_held_out in zip(graded, fold, strict=True) if is_held_out)
         held_out += [claim.right for claim in unseen if fitted is not None and claim.confidence >= fitted]
     return replace(threshold_choice(graded, threshold), expected=sum(held_out) / len(held_out) if held_out else None)
 

@@ -15,12 +15,14 @@ import numpy.typing as npt
 RESAMPLES = 2_000
 SEED = 20
 _BLOCK_CELLS = 2_000_000
+_FOLDS = 10
 
 Mark: TypeAlias = tuple[float, float]
 """Contribution of a case to a figure: a sum and its weight. Weight 0: the case does not count."""
 Marks: TypeAlias = Mapping[str, Mark]
 """The marks of one case, by figure."""
 Numbers: TypeAlias = npt.NDArray[np.float64]
+Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,11 @@ def exact(value: float, n: int) -> Figure:
     return Figure(value, value, value, n)
 
 
-def percentile(values: Sequence[float], share: float) -> Figure | None:
-    """Return the `share` (0..100) percentile, without an interval; None for an empty list."""
+def percentile(values: Sequence[float], rank: float) -> Figure | None:
+    """Return the `rank` (0..100) percentile, without an interval; None for an empty list."""
     if not values:
         return None
-    return exact(float(np.percentile(np.asarray(values, dtype=np.float64), share)), len(values))
+    return exact(float(np.percentile(np.asarray(values, dtype=np.float64), rank)), len(values))
 
 
 def bootstrapped(statistic: Callable[[npt.NDArray[np.int64]], float], cases: int, resamples: int = 400) -> Figure:
@@ -100,3 +102,22 @@ def bootstrapped(statistic: Callable[[npt.NDArray[np.int64]], float], cases: int
     drawn = [statistic(rng.integers(0, cases, size=cases)) for _ in range(resamples)]
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return Figure(statistic(np.arange(cases)), float(low), float(high), cases)
+
+
+def wilson(value: float, n: int) -> tuple[float, float]:
+    """Return the 95% interval of a share of `n` (Wilson 1927)."""
+    z = 1.96
+    centre = (value + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (value * (1 - value) / n + z * z / (4 * n * n)) ** 0.5
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def share(count: int, n: int) -> Figure:
+    """Return a share of `n` cases with Wilson's interval."""
+    return Figure(count / n, *wilson(count / n, n), n)
+
+
+def folds(n: int) -> list[Booleans]:
+    """Return ten random parts of `n` cases, each as a mask."""
+    places = np.random.default_rng(SEED).permutation(n) % _FOLDS
+    return [places == fold for fold in range(_FOLDS)]

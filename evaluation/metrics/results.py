@@ -9,9 +9,19 @@ import numpy as np
 
 from evaluation.cases import Record
 from evaluation.metrics.answers import has_facts
-from evaluation.metrics.calibration import Booleans, Numbers, expected_error, wilson
+from evaluation.metrics.calibration import expected_error
 from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims, graded_turns
-from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
+from evaluation.metrics.intervals import (
+    Booleans,
+    Figure,
+    Marks,
+    Numbers,
+    bootstrapped,
+    exact,
+    percentile,
+    ratios,
+    wilson,
+)
 from evaluation.metrics.marks import (
     GROUPS,
     better_direction,
@@ -91,7 +101,7 @@ def reported(run: Run) -> list[SetReport]:
 def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> SetReport:
     """Compute the figures of one set.
 
-    :param others: the other sets of the run by name, for comparisons between sets.
+    :param other_sets: the other sets of the run by name, for comparisons between sets.
     """
     shares = {
         name: _widened(name, figure) for name, figure in ratios(list(marks(set_run, other_sets).values())).items()

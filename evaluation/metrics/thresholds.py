@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.cases import Record
-from evaluation.metrics.calibration import Booleans, Numbers, wilson
-from evaluation.metrics.intervals import SEED
+from evaluation.metrics.intervals import Figure, Numbers, folds, share
 
 STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-_FOLDS = 10
 MIN_FOR_CALIBRATION = 30
 """Minimum number of questions of each kind, answerable and not, for a calibration error."""
 
@@ -64,16 +62,6 @@ def scores(records: Sequence[Record]) -> tuple[list[float], list[float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """A share of `n` questions, with its 95% interval (Wilson)."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
 class Advice:
     """The lowest false-answer rate that a needless-refusal rate of at most `allowed` buys, and its threshold.
 
@@ -82,14 +70,14 @@ class Advice:
 
     allowed: float
     threshold: float
-    over_refusal: Rate
-    false_answers: Rate
+    over_refusal: Figure
+    false_answers: Figure
 
 
 def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Advice]:
     """Return advice for each allowed rate that a threshold can reach.
 
-    None where too few questions are known to have an answer, or to have none.
+    Empty if too few questions are known to have an answer, or to have none.
     """
     answerable, unanswerable = (np.array(column) for column in scores(records))
     if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
@@ -101,27 +89,14 @@ def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Ad
 
 def _advice(answerable: Numbers, unanswerable: Numbers, allowed: float) -> Advice:
     refused, wrongly_answered = 0, 0
-    for good, bad in zip(_folds(len(answerable)), _folds(len(unanswerable)), strict=True):
+    for good, bad in zip(folds(len(answerable)), folds(len(unanswerable)), strict=True):
         threshold = _threshold(answerable[~good], unanswerable[~bad], allowed)
         refused += int((answerable[good] < threshold).sum())
         wrongly_answered += int((unanswerable[bad] >= threshold).sum())
-    return Advice(
-        allowed,
-        _threshold(answerable, unanswerable, allowed),
-        _rate(refused, len(answerable)),
-        _rate(wrongly_answered, len(unanswerable)),
-    )
+    threshold = _threshold(answerable, unanswerable, allowed)
+    return Advice(allowed, threshold, share(refused, len(answerable)), share(wrongly_answered, len(unanswerable)))
 
 
 def _threshold(answerable: Numbers, unanswerable: Numbers, allowed: float) -> float:
     point = false_answers_at(refusal_curve(answerable.tolist(), unanswerable.tolist()), allowed)
     return point.threshold if point else 0.0
-
-
-def _folds(n: int) -> list[Booleans]:
-    places = np.random.default_rng(SEED).permutation(n) % _FOLDS
-    return [places == fold for fold in range(_FOLDS)]
-
-
-def _rate(count: int, n: int) -> Rate:
-    return Rate(count / n, *wilson(count / n, n), n)

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
-from evaluation.metrics.calibration import Booleans, Numbers, expected_error
+from evaluation.metrics.calibration import expected_error
+from evaluation.metrics.intervals import Booleans, Numbers
 
 FILE = Path(__file__).with_name("unseen.json")
 """Written when the shipped judge is fitted."""

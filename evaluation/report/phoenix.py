@@ -8,10 +8,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any
 
 import httpx
-from pydantic import BaseModel
 
 from evaluation.cases import Case, Record
 from evaluation.metrics.intervals import Marks
@@ -33,27 +32,6 @@ class PublishedSet:
     url: str
 
 
-class _Dataset(BaseModel):
-    dataset_id: str
-    version_id: str
-
-
-class _Example(BaseModel):
-    id: str
-    node_id: str
-
-
-class _Examples(BaseModel):
-    examples: list[_Example]
-
-
-class _Created(BaseModel):
-    id: str
-
-
-_Data = TypeVar("_Data", bound=BaseModel)
-
-
 def publish(run: Run, progress: Progress) -> list[PublishedSet]:
     """Bring a run into the Phoenix that is set; sets of claims are left out.
 
@@ -65,15 +43,13 @@ def publish(run: Run, progress: Progress) -> list[PublishedSet]:
 
 
 def _publish_set(client: httpx.Client, run: Run, set_run: SetRun, progress: Progress) -> PublishedSet:
-    dataset = _post(client, "datasets/upload?sync=true", _as_dataset(set_run), _Dataset)
-    listed = client.get(f"/v1/datasets/{dataset.dataset_id}/examples", params={"version_id": dataset.version_id})
-    nodes = {example.id: example.node_id for example in _data(listed, _Examples).examples}
-    about = {
-        "name": run.run_id,
-        "version_id": dataset.version_id,
-        "metadata": {"code": run.state.code, "pipeline": run.state.pipeline, **run.state.settings},
-    }
-    experiment = _post(client, f"datasets/{dataset.dataset_id}/experiments", about, _Created)
+    dataset = _post(client, "datasets/upload?sync=true", _as_dataset(set_run))
+    dataset_id, version = dataset["dataset_id"], {"version_id": dataset["version_id"]}
+    listed = _data(client.get(f"/v1/datasets/{dataset_id}/examples", params=version))
+    nodes = {example["id"]: example["node_id"] for example in listed["examples"]}
+    metadata = {"code": run.state.code, "pipeline": run.state.pipeline, **run.state.settings}
+    about = {"name": run.run_id, "metadata": metadata, **version}
+    experiment = _post(client, f"datasets/{dataset_id}/experiments", about)["id"]
     counted = marks(set_run, run.by_name())
     for count, record in enumerate(set_run.records, 1):
         times = _times(run, record)
@@ -84,20 +60,15 @@ def _publish_set(client: httpx.Client, run: Run, set_run: SetRun, progress: Prog
             "trace_id": record.trace_id or None,
             **times,
         }
-        posted = _post(client, f"experiments/{experiment.id}/runs", body, _Created)
+        posted = _post(client, f"experiments/{experiment}/runs", body)["id"]
         for name, score in _scores(record, counted[record.case.case_id]).items():
             kind = "LLM" if name in record.judged else "CODE"
-            evaluation = {"experiment_run_id": posted.id, "name": name, "annotator_kind": kind, **times}
-            _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Created)
+            evaluation = {"experiment_run_id": posted, "name": name, "annotator_kind": kind, **times}
+            _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}})
         progress(set_run.name, count, len(set_run.records))
-    return PublishedSet(
-        name=set_run.name,
-        dataset_id=dataset.dataset_id,
-        experiment_id=experiment.id,
-        runs=len(set_run.records),
-        traced=sum(bool(record.trace_id) for record in set_run.records),
-        url=str(client.base_url.join(f"/datasets/{dataset.dataset_id}/compare?experimentId={experiment.id}")),
-    )
+    url = client.base_url.join(f"/datasets/{dataset_id}/compare?experimentId={experiment}")
+    traced = sum(bool(record.trace_id) for record in set_run.records)
+    return PublishedSet(set_run.name, dataset_id, experiment, len(set_run.records), traced, str(url))
 
 
 def _as_dataset(set_run: SetRun) -> dict[str, object]:
@@ -151,9 +122,10 @@ def _times(run: Run, record: Record) -> dict[str, str]:
     return {"start_time": run.created_at.isoformat(), "end_time": ended.isoformat()}
 
 
-def _post(client: httpx.Client, path: str, body: Mapping[str, object], form: type[_Data]) -> _Data:
-    return _data(client.post(f"/v1/{path}", json=body), form)
+def _post(client: httpx.Client, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+    return _data(client.post(f"/v1/{path}", json=body))
 
 
-def _data(answer: httpx.Response, form: type[_Data]) -> _Data:
-    return form.model_validate(answer.raise_for_status().json()["data"])
+def _data(answer: httpx.Response) -> dict[str, Any]:
+    data: dict[str, Any] = answer.raise_for_status().json()["data"]
+    return data

@@ -14,7 +14,7 @@ from evaluation.metrics.claims import MIN_CLAIMS, ThresholdChoice, points_at_sha
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import TargetResult, headlines
-from evaluation.metrics.thresholds import Advice, Rate, false_answers_at
+from evaluation.metrics.thresholds import Advice, false_answers_at
 from evaluation.runs import Run
 
 CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
@@ -252,7 +252,7 @@ def _short(words: str) -> str:
     return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
 
 
-def as_text(rate: Rate) -> str:
+def as_text(rate: Figure) -> str:
     """Format a rate with its interval and its number of cases."""
     return f"{rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 

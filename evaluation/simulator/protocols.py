@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
 from evaluation.simulator.schemas import Json, Schema
@@ -133,35 +133,34 @@ class OpenAIFormat:
         }
 
 
-def ollama_chat(body: Mapping[str, object]) -> ChatRequest:
+def ollama_chat(body: Mapping[str, Any]) -> ChatRequest:
     """Read the body of `/api/chat`."""
     form = body.get("format")
-    options = _mapping(body.get("options"))
     return ChatRequest(
-        model=str(body.get("model", "")),
-        messages=_mappings(body.get("messages")),
-        schema=form if isinstance(form, Mapping) else {"type": "object"} if form == "json" else None,
-        stream=body.get("stream", True) is not False,
-        longest=max(0, _int_or_zero(options.get("num_predict"))),
+        model=body.get("model", ""),
+        messages=tuple(body.get("messages", ())),
+        schema={"type": "object"} if form == "json" else form or None,
+        stream=body.get("stream", True),
+        longest=max(0, (body.get("options") or {}).get("num_predict") or 0),
     )
 
 
-def openai_chat(body: Mapping[str, object]) -> ChatRequest:
+def openai_chat(body: Mapping[str, Any]) -> ChatRequest:
     """Read the body of `/v1/chat/completions`."""
-    form = _mapping(body.get("response_format"))
-    schema = _mapping(_mapping(form.get("json_schema")).get("schema"))
+    form = body.get("response_format") or {}
+    schema = form.get("json_schema", {}).get("schema")
     return ChatRequest(
-        model=str(body.get("model", "")),
-        messages=_mappings(body.get("messages")),
+        model=body.get("model", ""),
+        messages=tuple(body.get("messages", ())),
         schema=schema or ({"type": "object"} if form.get("type") == "json_object" else None),
-        stream=body.get("stream") is True,
-        longest=max(0, _int_or_zero(body.get("max_tokens")), _int_or_zero(body.get("max_completion_tokens"))),
+        stream=body.get("stream") or False,
+        longest=body.get("max_tokens") or body.get("max_completion_tokens") or 0,
     )
 
 
-def wants_usage(body: Mapping[str, object]) -> bool:
+def wants_usage(body: Mapping[str, Any]) -> bool:
     """Whether a stream in OpenAI's protocol is to end with its token counts."""
-    return _mapping(body.get("stream_options")).get("include_usage") is True
+    return bool((body.get("stream_options") or {}).get("include_usage"))
 
 
 def texts(value: object) -> list[str]:
@@ -194,15 +193,3 @@ def _line(content: Json) -> bytes:
 
 def _event(content: Json) -> bytes:
     return b"data: " + json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _mappings(value: object) -> tuple[Mapping[str, object], ...]:
-    return tuple(item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else ()
-
-
-def _int_or_zero(value: object) -> int:
-    return value if isinstance(value, int) else 0

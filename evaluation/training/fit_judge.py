@@ -32,8 +32,8 @@ from evaluation import workspace
 from evaluation.cases import Case, LabelledPassage
 from evaluation.datasets.answer_keys import read_key, vkcloud_answers
 from evaluation.datasets.rows import DATA, rows, string
-from evaluation.metrics.calibration import Booleans, Numbers
 from evaluation.metrics.claims import claim_curve
+from evaluation.metrics.intervals import Booleans, Numbers
 from evaluation.metrics.unseen import THRESHOLDS, UnseenVendor, save, unseen_vendor
 from evaluation.run import Plan, measure_set
 from settings import ROOT, get_settings
@@ -66,8 +66,7 @@ def main(
     write: Annotated[bool, typer.Option("--write", help="Store the weights and the table of the report.")] = False,
 ) -> None:
     """Fit, measure and print."""
-    ingest = yaml.safe_load((ROOT / "pipelines" / "ingest" / "ingest.yaml").read_text(encoding="utf-8"))
-    embedder = from_description(ingest["components"]["writer"]["init_parameters"]["embedder"], "embedder")
+    embedder = shipped_encoder()
     vendors = {name: read_vendor(read_key(data / name / "graded.jsonl"), embedder) for name in VENDORS}
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     fitted: dict[str, Any] = {}
@@ -83,6 +82,13 @@ def main(
         content = {**about, **fitted, "function_words": function_words}
         FILE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     _print_vkcloud(data)
+
+
+def shipped_encoder() -> Embedder:
+    """Return the encoder of the ingest pipeline."""
+    ingest = yaml.safe_load((ROOT / "pipelines" / "ingest" / "ingest.yaml").read_text(encoding="utf-8"))
+    embedder: Embedder = from_description(ingest["components"]["writer"]["init_parameters"]["embedder"], "embedder")
+    return embedder
 
 
 def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
