@@ -21,10 +21,7 @@ from evaluation.benchmarks import results
 from evaluation.benchmarks.load import percentile
 from evaluation.benchmarks.server import Served, close_stores, serving, token_for, watched
 from evaluation.benchmarks.streams import StreamedTurn, open_at_once, protocol_faults, stream_turn, stream_turns
-from evaluation.cases import Corpus
-from evaluation.datasets.fixture import fixture, questions
-from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, MissingData
+from evaluation.datasets.catalogue import largest_set
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import RemoteSimulator, simulator_process
@@ -105,20 +102,13 @@ def main() -> None:
 
 def _prepare() -> tuple[Path, Tenant, Sequence[str]]:
     """Prepare a data folder with the largest available knowledge base, and questions for it."""
-    corpus: Corpus = fixture().corpus
-    all_questions = tuple(case.question for case in fixture().cases)
-    try:
-        question_set = vkcloud(DATA, "ru")[0]
-    except MissingData:
-        all_questions += tuple(example.question for example in questions().shops["ru"].showcase)
-    else:
-        corpus, all_questions = question_set.corpus, tuple(case.question for case in question_set.cases)
+    chosen = largest_set()
     folder = workspace.enter(get_settings().data_dir.resolve() / "bench")
-    tenant = workspace.tenant_for(corpus, lambda *_: None)
+    tenant = workspace.tenant_for(chosen.corpus, lambda *_: None)
     with acting_as(tenant):
         policy.change(streaming="verified")
     close_stores()
-    return folder, tenant, all_questions
+    return folder, tenant, [case.question for case in chosen.cases]
 
 
 @dataclass(slots=True)

@@ -24,7 +24,6 @@ from typing import Annotated, TypeAlias
 import httpx
 import numpy as np
 import typer
-import yaml
 from haystack.core.serialization import allow_deserialization_module
 
 from components.answer.packing import quotable
@@ -42,7 +41,7 @@ from evaluation.datasets.catalogue import READERS, chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.answer_key import grade, grade_turn
 from evaluation.metrics.shown import passages, unentailed
-from evaluation.simulator.adapted import adapt
+from evaluation.simulator.adapted import adapt, components_of_type, edited
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
@@ -175,23 +174,12 @@ def _adapted(folder: Path, url: str, seconds: float, concurrent: int, reply_toke
     names = dict.fromkeys(_TIERS, str(listed[0]["id"]))
     adapt(folder, url, _PROFILE, names, timeout=seconds, concurrent=2 * concurrent, failures=_PATIENCE)
     path = folder / "ask" / "profiles" / f"{_PROFILE}.yaml"
-    profile_yaml = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for node in _nodes(profile_yaml):
-        kind = str(node.get("type", ""))
-        parameters = node.get("init_parameters")
-        if kind.endswith(".ChatModels"):
-            node["type"] = f"{RecordingModels.__module__}.{RecordingModels.__name__}"
-        elif kind.endswith(".OpenAIChatGenerator") and isinstance(parameters, dict) and reply_tokens:
-            parameters["generation_kwargs"] = {"max_completion_tokens": reply_tokens}
-    path.write_text(yaml.safe_dump(profile_yaml, allow_unicode=True), encoding="utf-8")
+    with edited(path) as profile:
+        for models in components_of_type(profile, "ChatModels"):
+            models["type"] = f"{RecordingModels.__module__}.{RecordingModels.__name__}"
+        for generator in components_of_type(profile, "OpenAIChatGenerator") if reply_tokens else ():
+            generator["init_parameters"]["generation_kwargs"] = {"max_completion_tokens": reply_tokens}
     return path
-
-
-def _nodes(node: object) -> Iterator[dict[str, object]]:
-    if isinstance(node, dict):
-        yield node
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _nodes(inner)
 
 
 def _ask_all(

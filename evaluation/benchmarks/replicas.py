@@ -119,11 +119,6 @@ class Replica(Node):
         self.url = f"http://127.0.0.1:{self.port}"
         super().__init__(folder, name, "serve", "--host", "127.0.0.1", "--port", str(self.port), **variables)
 
-    def launch(self) -> None:
-        """Start it, and wait until it is ready."""
-        super().launch()
-        await_ready(self, self.port)
-
 
 @dataclass(frozen=True, slots=True)
 class Installation:
@@ -291,6 +286,8 @@ def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
     try:
         for process in (*replicas, *workers):
             process.launch()
+        for replica in replicas:
+            await_ready(replica, replica.port)
         for token in (installation.token, installation.limited):
             with _client(token) as client:
                 client.post(f"{replicas[0].url}/ingest/run", json={"documents": _ARTICLES}).raise_for_status()
@@ -334,6 +331,8 @@ def _press_all(run: _Run, seconds: float, askers: int, kills: int) -> None:
         run.increment("kills")
         time.sleep(min(2.0, seconds / 10))
         victim.launch()
+        if isinstance(victim, Replica):
+            await_ready(victim, victim.port)
     for thread in threads:
         thread.join()
 

@@ -25,9 +25,7 @@ from pyrage import x25519
 from components.ingest.document import SourceDocument
 from evaluation.benchmarks import results
 from evaluation.benchmarks.server import Served, close_stores, installation, opora, serving, token_for
-from evaluation.datasets.fixture import fixture, near_miss_codes
-from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, MissingData
+from evaluation.datasets.catalogue import largest_set
 from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.audit import search
@@ -136,17 +134,6 @@ def _asking(served: Served, questions: Sequence[str]) -> Iterator[list[str]]:
             asker.result()
 
 
-def corpus(limit: int) -> tuple[list[SourceDocument], list[str]]:
-    """Return a real help centre with its questions, or the demo shop with its own and unknown codes."""
-    try:
-        (chosen, *_) = vkcloud(DATA, "ru")
-        cases = chosen.cases
-    except MissingData:
-        chosen = fixture()
-        cases = (*chosen.cases, *near_miss_codes().cases)
-    return list(chosen.corpus.documents()), [case.question for case in cases][:limit]
-
-
 def _answers(served: Served, questions: Sequence[str]) -> list[str]:
     with served.client(token_for(TENANT, *SCOPES)) as client:
         return [_comparable(_asked(client, question)) for question in questions]
@@ -168,9 +155,10 @@ def _asked(client: httpx.Client, question: str) -> dict[str, object]:
 
 def main(questions: Annotated[int, typer.Option(help="How many to ask before and after.")] = QUESTIONS) -> None:
     """Restore, judge, print."""
-    documents, asked = corpus(questions)
+    chosen = largest_set()
     with TemporaryDirectory() as folder:
-        verdict = restore(Path(folder), documents, asked)
+        asked = [case.question for case in chosen.cases][:questions]
+        verdict = restore(Path(folder), chosen.corpus.documents(), asked)
     bounds = dict.fromkeys(("different", "lost", "faults", "remains"), 0)
     results.finish(SCHEMA, asdict(verdict), title="A restored backup", bounds=bounds)
 

@@ -124,11 +124,11 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
 def await_ready(process: Process, port: int) -> None:
     """Wait until a service is ready. Raises `NotStarted`."""
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.is_running:
-        with suppress(httpx.TransportError):
-            if httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5).status_code == 200:
+    with closing(Client(port)) as client:
+        while time.monotonic() < deadline and process.is_running:
+            if client.exchange("GET", "/readyz").status == 200:
                 return
-        time.sleep(0.1)
+            time.sleep(0.1)
     raise NotStarted
 
 

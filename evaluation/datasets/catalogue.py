@@ -11,7 +11,7 @@ from evaluation.datasets.answer_keys import graded_answers, vkcloud_answers
 from evaluation.datasets.fixture import dialogues, fixture, near_miss_codes
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
 from evaluation.datasets.public import techqa, vkcloud, wixqa, xquad
-from evaluation.datasets.rows import MissingData
+from evaluation.datasets.rows import DATA, MissingData
 
 READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet]]]] = {
     "answers": {
@@ -65,3 +65,12 @@ def spoiled(cases: Sequence[Case], noise: str, seed: int = 0) -> tuple[Case, ...
     """Add noise to the cases, as by hasty typing; another seed makes other mistakes of the same kind."""
     spoil = _NOISE[noise]
     return tuple(replace(case, question=spoil(case.question, seed + place)) for place, case in enumerate(cases))
+
+
+def largest_set() -> QuestionSet:
+    """Return the cloud provider's help centre with its FAQ where it is present, else the demo shop."""
+    try:
+        return vkcloud(DATA, "ru")[0]
+    except MissingData:
+        shop = fixture()
+        return QuestionSet(shop.name, shop.corpus, (*shop.cases, *near_miss_codes().cases))

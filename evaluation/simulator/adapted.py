@@ -4,14 +4,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
 from evaluation.simulator.embedding import DIMENSIONS
 from settings import ROOT
 
-_Block: TypeAlias = dict[str, object]
 _TIERS = {"fast": "simulated", "strong": "simulated-strong", "fallback": "simulated-fallback"}
 _ADDRESSES = {"OllamaChatGenerator": "url", "OpenAIChatGenerator": "api_base_url"}
 
@@ -30,15 +29,17 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     # The encoder stays the default one; `equip` lets the simulator embed.
     shutil.rmtree(folder / "ingest" / "profiles")
-    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
-        for configured in _blocks_of_type(profile_yaml, "ChatModels"):
+    with edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
+        for component in components_of_type(profile_yaml, "ChatModels"):
+            configured = component["init_parameters"]
             configured.update({"loading": 0, **bounds})
             for tier, model in models.items():
                 for kind, address in _ADDRESSES.items():
-                    for generator in _blocks_of_type(configured.get(tier), kind):
-                        generator["model"] = model
-                        generator["timeout"] = max(bounds.get("timeout", 0), _seconds(generator.get("timeout")))
-                        generator[address] = f"{url}/v1" if address == "api_base_url" else url
+                    for generator in components_of_type(configured.get(tier), kind):
+                        parameters = generator["init_parameters"]
+                        parameters["model"] = model
+                        parameters["timeout"] = max(bounds.get("timeout", 0), _seconds(parameters.get("timeout")))
+                        parameters[address] = f"{url}/v1" if address == "api_base_url" else url
     return folder
 
 
@@ -54,7 +55,7 @@ def equip(folder: Path, url: str, patience: float = _NO_TIMEOUT) -> Path:
     texts, documents = (
         f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
     )
-    with _edited(folder / "ingest" / "ingest.yaml") as profile_yaml:
+    with edited(folder / "ingest" / "ingest.yaml") as profile_yaml:
         profile_yaml["components"]["writer"]["init_parameters"]["embedder"] = _nested(
             "components.embed.stock.StockEmbedder",
             model="simulated-embed",
@@ -84,7 +85,8 @@ def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
 
 
 @contextmanager
-def _edited(path: Path) -> Iterator[Any]:
+def edited(path: Path) -> Iterator[Any]:
+    """Yield the content of a YAML file, and write what the block has made of it."""
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     yield content
     path.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8")
@@ -94,17 +96,17 @@ def _seconds(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _nested(kind: str, **parameters: object) -> _Block:
+def _nested(kind: str, **parameters: object) -> dict[str, object]:
     return {"type": kind, "init_parameters": parameters}
 
 
-def _blocks_of_type(node: object, kind: str) -> Iterator[_Block]:
-    """Yield the `init_parameters` of every component of this class below `node`."""
+def components_of_type(node: object, kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the description of every component of this class below `node`."""
     if isinstance(node, dict):
         if str(node.get("type", "")).rpartition(".")[2] == kind:
-            yield node["init_parameters"]
+            yield node
         for inner in node.values():
-            yield from _blocks_of_type(inner, kind)
+            yield from components_of_type(inner, kind)
     elif isinstance(node, list):
         for inner in node:
-            yield from _blocks_of_type(inner, kind)
+            yield from components_of_type(inner, kind)
