@@ -4,19 +4,18 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from components.embed.install import installed
 from components.ingest.document import SourceDocument
 from evaluation.cases import Corpus
-from evaluation.metrics.reference import Reference, ReferenceChunk
+from evaluation.metrics.reference import Reference
+from evaluation.metrics.shown import passages
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.core.json import Json
-from tenants.index import Hit, open_collection
 
 _MAKES_CHUNKS = (
     "components/embed",
@@ -87,26 +86,7 @@ def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
 
 def reference() -> Reference:
     """Return the baseline over the chunks of the tenant in context."""
-    return Reference(_reference_chunk(hit) for hit in open_collection().scan())
-
-
-def _reference_chunk(hit: Hit) -> ReferenceChunk:
-    meta = hit.payload["meta"]
-    if not isinstance(meta, Mapping):
-        raise TypeError(hit.id)
-    return ReferenceChunk(
-        doc_id=str(meta["doc_id"]),
-        prefix=f"{meta['title']} {meta['heading']}",
-        text=str(hit.payload["content"]),
-        sentences=tuple(_spans(meta["sentences"])),
-    )
-
-
-def _spans(value: Json) -> Iterator[tuple[int, int]]:
-    for pair in value if isinstance(value, list) else ():
-        match pair:
-            case [int(start), int(end)]:
-                yield start, end
+    return Reference(passages().values())
 
 
 def _digest(articles: list[SourceDocument]) -> str:

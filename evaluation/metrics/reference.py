@@ -6,33 +6,23 @@ Robertson & Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (20
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from components.language.words import stems
+from components.turn import Passage
 
 K1 = 1.2
 B = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceChunk:
-    """A stored chunk as the reference reads it. `prefix` is title and heading, `sentences` are spans into `text`."""
-
-    doc_id: str
-    prefix: str
-    text: str
-    sentences: tuple[tuple[int, int], ...]
-
-
 class Reference:
-    """BM25 over chunks; a document counts as its best chunk."""
+    """BM25 over chunks, with their titles and headings; a document counts as its best chunk."""
 
-    def __init__(self, chunks: Iterable[ReferenceChunk]) -> None:
+    def __init__(self, chunks: Iterable[Passage]) -> None:
         self.chunks = list(chunks)
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._lengths: list[int] = []
         for position, chunk in enumerate(self.chunks):
-            counts = Counter(stems(f"{chunk.prefix} {chunk.text}"))
+            counts = Counter(stems(f"{chunk.title} {chunk.heading} {chunk.text}"))
             self._lengths.append(sum(counts.values()))
             for stem, count in counts.items():
                 self._postings[stem].append((position, count))

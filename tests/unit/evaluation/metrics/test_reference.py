@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from evaluation.metrics.reference import Reference, ReferenceChunk
+from components.turn import Passage
+from evaluation.metrics.reference import Reference
 from evaluation.metrics.targets import check_bench, judge
 
 TEXTS = {
@@ -17,7 +18,7 @@ def reference() -> Reference:
         middle = text.index(".") + 1 if text.count(".") > 1 else len(text)
         return tuple(span for span in ((0, middle), (middle, len(text))) if span[0] < span[1])
 
-    return Reference(ReferenceChunk(name, title, text, spans(text)) for name, (title, text) in TEXTS.items())
+    return Reference(Passage(name, name, title, "", text, spans(text)) for name, (title, text) in TEXTS.items())
 
 
 def test_documents_are_ranked_by_their_best_chunk() -> None:
