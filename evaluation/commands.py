@@ -45,4 +45,4 @@ app = typer.Typer(cls=MeasureByDefault, no_args_is_help=True, add_completion=Fal
 
 @app.callback()
 def keep_names() -> None:
-    """Stand for the group, which Typer asks for."""
+    """Register the group, which Typer requires."""

@@ -314,7 +314,7 @@ def measure(minutes: float) -> Result:
             usage, began, used = Usage(served), monotonic(), served.cpu_seconds()
             usage.run(60 * minutes)
             share = (served.cpu_seconds() - used) / (monotonic() - began)
-        return Result(samples, database.row_counts(), usage.done, usage.failures, round(share, 3))
+        return Result(samples, database.row_counts(), dict(usage.done), dict(usage.failures), round(share, 3))
 
 
 def _value(sample: Sample, name: str) -> float:
