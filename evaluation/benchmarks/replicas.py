@@ -119,6 +119,10 @@ class Replica(Node):
         self.url = f"http://127.0.0.1:{self.port}"
         super().__init__(folder, name, "serve", "--host", "127.0.0.1", "--port", str(self.port), **variables)
 
+    def await_ready(self) -> None:
+        """Wait until it is ready. Raises `NotStarted`."""
+        await_ready(self, self.port)
+
 
 @dataclass(frozen=True, slots=True)
 class Installation:
@@ -287,7 +291,7 @@ def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
         for process in (*replicas, *workers):
             process.launch()
         for replica in replicas:
-            await_ready(replica, replica.port)
+            replica.await_ready()
         for token in (installation.token, installation.limited):
             with _client(token) as client:
                 client.post(f"{replicas[0].url}/ingest/run", json={"documents": _ARTICLES}).raise_for_status()
@@ -332,7 +336,7 @@ def _press_all(run: _Run, seconds: float, askers: int, kills: int) -> None:
         time.sleep(min(2.0, seconds / 10))
         victim.launch()
         if isinstance(victim, Replica):
-            await_ready(victim, victim.port)
+            victim.await_ready()
     for thread in threads:
         thread.join()
 
