@@ -241,6 +241,10 @@ class _Writer:
         for name, figure in report.figures.items():
             group = group_of.get(name.partition(":")[0], "other")
             groups[group].append(self._cell(name, figure, report.reference.get(name)))
+        for name, kinds in report.scoreless().items():
+            value = _message("table", self.locale, "scoreless", kinds=kinds)
+            blank = dict.fromkeys(("interval", "reference", "bar"), "")
+            groups["other"].append({"name": figure_name(name, self.locale), "value": value, "n": 0} | blank)
         return [
             {"name": text(f"evaluation.group.{name}", self.locale), "figures": cells} for name, cells in groups.items()
         ]

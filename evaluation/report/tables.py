@@ -31,9 +31,12 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     def say(key: str, **params: str | int) -> None:
         console.print(escape(text(f"evaluation.table.{key}", locale, **params)), highlight=False)
 
-    title = f"{report.name}  n={report.n}  {report.seconds:.1f} s"
+    title = text("evaluation.table.title", locale, name=report.name, n=report.n, seconds=f"{report.seconds:.1f}")
     rows = [_figure_row(name, figure, report.reference.get(name), locale) for name, figure in report.figures.items()]
-    console.print(_table(title, ("figure", "value", "interval", "n", "reference"), rows, locale))
+    for name, kinds in report.scoreless().items():
+        none = text("evaluation.table.scoreless", locale, kinds=kinds)
+        rows.append((escape(figure_name(name, locale)), none, "", "0", ""))
+    console.print(_table(escape(title), ("figure", "value", "interval", "n", "reference"), rows, locale))
     if report.outcomes:
         say("outcomes", counted=_counted({outcome_name(name, locale): n for name, n in report.outcomes.items()}))
     if report.unjudged:
