@@ -122,16 +122,6 @@ def test_a_lease_can_be_asked_for(name: str, server: Settings) -> None:
     theirs.close()
 
 
-def test_a_lost_connection_loses_no_lease(name: str, server: Settings) -> None:
-    ours, theirs = on_server(server), on_server(server)
-    assert ours.take(name)
-    database.close_all()
-    assert not theirs.take(name)
-    assert ours.holds(name)
-    ours.close()
-    theirs.close()
-
-
 def test_a_database_that_is_not_there_raises_try_again(nowhere: str) -> None:
     settings = Settings.model_validate({"database_url": f"postgresql+psycopg://opora@{nowhere}/opora"})
     with pytest.raises((TryAgain, OperationalError)):

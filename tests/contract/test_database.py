@@ -1,17 +1,15 @@
 """An unresponsive database causes a bounded wait, and then the caller may try again."""
 
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url, text
 
 from settings import Settings
 from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database
-from tests import servers
 from tests.gateway import Gateway
 
 
@@ -59,33 +57,6 @@ def test_every_thread_that_computes_has_a_connection(postgres_url: str) -> None:
         connections = [held.enter_context(database.engine(settings).connect()) for _ in range(20)]
         assert all(connection.scalar(text("SELECT 1")) == 1 for connection in connections)
     database.close_all()
-
-
-def test_a_server_that_grants_few_connections_is_shared(postgres_url: str, tmp_path: Path) -> None:
-    with servers.own_database(postgres_url) as url:
-        admin = create_engine(postgres_url, isolation_level="AUTOCOMMIT")
-        with admin.connect() as connection:
-            connection.execute(text(f"ALTER DATABASE {url.database} CONNECTION LIMIT 3"))
-        admin.dispose()
-        limited = url.render_as_string(hide_password=False)
-        settings = Settings.model_validate({"database_url": limited, "data_dir": tmp_path})
-
-        def work(number: int) -> int:
-            with database.reading(settings) as session:
-                session.execute(text("SELECT pg_sleep(0.05)"))
-                return session.scalar(text("SELECT CAST(:number AS INTEGER)"), {"number": number}) or 0
-
-        with ThreadPoolExecutor(12) as pool:
-            assert list(pool.map(work, range(60))) == list(range(60))
-        database.close_all()
-        settings = settings.model_copy(update={"database_statement_seconds": 1})
-        with ExitStack() as held:
-            for _ in range(3):
-                held.enter_context(database.engine(settings).connect())
-            with pytest.raises(TryAgain):
-                work(0)
-        assert work(1) == 1
-        database.close_all()
 
 
 def test_timeouts_belong_to_the_transaction(postgres_url: str) -> None:
