@@ -1,7 +1,7 @@
 """Background thread that moves records from the spool to the database."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -15,7 +15,7 @@ from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
 from tenants.core.batches import batches
-from tenants.core.errors import Busy, TryAgain
+from tenants.core.errors import Busy, Locked, TryAgain
 from tenants.storage import database
 from tenants.work import claims
 
@@ -28,6 +28,9 @@ _MAX_PAUSE = 5.0
 _SWEEP_SECONDS = 60.0
 _BATCH = 64
 """Turns in one transaction: it holds SQLite's write lock for some 5 ms, and tickets wait for it."""
+
+_REST_SECONDS = 2.0
+"""Time for which a locked chain is left alone."""
 
 _PATIENCE = 20.0
 """Seconds that `close` waits for a hanging database."""
@@ -51,6 +54,7 @@ class Recorder:
         self._stop = Event()
         self._thread: Thread | None = None
         self._failures = 0
+        self._locked_until: dict[str, float] = {}
         self._swept_at = float("-inf")
 
     def start(self) -> None:
@@ -83,7 +87,7 @@ class Recorder:
         Raises `TryAgain` if the database does not accept them.
         """
         self._pending = self.spool.abandoned_segments()
-        if not self._store_pending():
+        if not self._store_pending() or self._locked_until:
             raise TryAgain
 
     def close(self) -> None:
@@ -103,7 +107,7 @@ class Recorder:
     def _run(self) -> None:
         self._maintain()
         while not self._stop.is_set():
-            self._wake.wait(_SWEEP_SECONDS)
+            self._wake.wait(_REST_SECONDS if self._locked_until else _SWEEP_SECONDS)
             self._stop.wait(min(PACE * 2**self._failures, _MAX_PAUSE))
             self._wake.clear()
             if not self._store_pending():
@@ -120,6 +124,8 @@ class Recorder:
                 self._wake.set()
 
     def _store_pending(self) -> bool:
+        now = monotonic()
+        self._locked_until = {tenant_id: until for tenant_id, until in self._locked_until.items() if until > now}
         try:
             if self._pending:
                 self.spool.force()
@@ -146,15 +152,17 @@ class Recorder:
             return
         try:
             with claims.holding(_CARRYING, patience=0):
-                while lines := self._shared.first(_BATCH):
+                last = ""
+                while lines := self._shared.first(_BATCH, after=last):
+                    last = lines[-1].spooled_id
                     for one in lines:
                         if one.entry is None:
                             log.critical("a record of %d bytes is put aside: it cannot be read", len(one.line))
                             self.spool.quarantine(one.line)
-                    entries = [one.entry for one in lines if one.entry is not None]
-                    for tenant_id in dict.fromkeys(entry.tenant_id for entry in entries):
-                        self._store(tenant_id, [entry for entry in entries if entry.tenant_id == tenant_id])
-                    self._shared.remove(lines)
+                    locked = self._store_batch([one.entry for one in lines if one.entry is not None])
+                    self._shared.remove(
+                        [one for one in lines if one.entry is None or one.entry.tenant_id not in locked]
+                    )
         except Busy:
             # The other one may just have ended.
             self._wake.set()
@@ -163,8 +171,20 @@ class Recorder:
         if not path.exists():
             return
         for batch in batches(self._entries(path), _BATCH):
-            for tenant_id in dict.fromkeys(entry.tenant_id for entry in batch):
+            locked = self._store_batch(batch)
+            for entry in batch:
+                if entry.tenant_id in locked:
+                    self.spool.append(entry)
+
+    def _store_batch(self, batch: Sequence[Entry]) -> set[str]:
+        """Store records of any tenants. Returns the tenants whose chains are locked, so that theirs have to wait."""
+        tenants = dict.fromkeys(entry.tenant_id for entry in batch)
+        for tenant_id in [one for one in tenants if one not in self._locked_until]:
+            try:
                 self._store(tenant_id, [entry for entry in batch if entry.tenant_id == tenant_id])
+            except Locked:
+                self._locked_until[tenant_id] = monotonic() + _REST_SECONDS
+        return self._locked_until.keys() & tenants
 
     def _entries(self, path: Path) -> Iterator[Entry]:
         for entry, line in read(path):

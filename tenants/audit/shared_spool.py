@@ -55,12 +55,13 @@ class SharedSpool:
             return False
         return True
 
-    def first(self, limit: int) -> tuple[SpooledLine, ...]:
-        """Return the oldest records."""
+    def first(self, limit: int, after: str = "") -> tuple[SpooledLine, ...]:
+        """Return the oldest records with an id after this one."""
         if not database.is_shared(self._settings):
             return ()
         with database.reading(self._settings) as session:
-            rows = session.scalars(select(SpooledRow).order_by(SpooledRow.spooled_id).limit(limit)).all()
+            later = select(SpooledRow).where(SpooledRow.spooled_id > after)
+            rows = session.scalars(later.order_by(SpooledRow.spooled_id).limit(limit)).all()
         return tuple(SpooledLine(row.spooled_id, row.line, _entry(row.line)) for row in rows)
 
     def remove(self, lines: Sequence[SpooledLine]) -> None:

@@ -28,6 +28,8 @@ _LINK = ("sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "dige
 SUBJECT = "audit"
 """Caller of records that reach the audit by themselves."""
 
+_LOCK_MILLISECONDS = 200
+"""Turns of other tenants wait meanwhile."""
 _PRUNED_AT_ONCE = 1_000
 """Values per statement, which databases limit."""
 
@@ -50,12 +52,15 @@ class TurnOwner:
 
 
 def append(entries: Iterable[Entry], settings: Settings) -> int:
-    """Record turns of one tenant; skip those already recorded. Returns the number of new ones."""
+    """Record turns of one tenant; skip those already recorded. Returns the number of new ones.
+
+    Raises `Locked` if the chain is in use for long.
+    """
     by_turn: dict[str, Entry] = {}
     for entry in entries:
         by_turn.setdefault(entry.turn_id, entry)
     tenant_id = next(iter(by_turn.values())).tenant_id
-    with acting_as(Tenant(tenant_id, SUBJECT)), _appending(settings) as chain:
+    with acting_as(Tenant(tenant_id, SUBJECT)), _appending(settings, _LOCK_MILLISECONDS) as chain:
         recorded = chain.session.scalars(select(AuditRow.turn_id).where(AuditRow.turn_id.in_(by_turn))).all()
         fresh = [entry for turn_id, entry in by_turn.items() if turn_id not in recorded]
         forgotten = _forgotten(chain.session)
@@ -208,8 +213,8 @@ class _Chain:
 
 
 @contextmanager
-def _appending(settings: Settings) -> Iterator[_Chain]:
-    with database.writing(settings) as session:
+def _appending(settings: Settings, lock_milliseconds: int = 0) -> Iterator[_Chain]:
+    with database.writing(settings, lock_milliseconds=lock_milliseconds) as session:
         # A row of the chain's own: ingestion for the tenant does not have to wait.
         head = session.locked(AuditChainRow, sequence=0, hash=GENESIS)
         with session.no_autoflush:

@@ -116,6 +116,10 @@ class Busy(TryAgain):
     code = "busy"
 
 
+class Locked(TryAgain):
+    """Another transaction holds a row for longer than this one waits for it."""
+
+
 class IndexDamaged(TryAgain):
     """The tenant's index does not match the records. It is rebuilt from the stored texts.
 

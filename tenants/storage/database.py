@@ -15,7 +15,7 @@ from threading import Lock, local
 from traceback import extract_stack
 from typing import TYPE_CHECKING, Any
 
-from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
+from psycopg.errors import DataCorrupted, IndexCorrupted, LockNotAvailable, ReadOnlySqlTransaction
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
 from sqlalchemy.exc import (
     ArgumentError,
@@ -30,10 +30,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
 from tenants.core import context
-from tenants.core.errors import CallerError, InternalFault, TryAgain
+from tenants.core.errors import CallerError, InternalFault, Locked, TryAgain
 from tenants.storage.bounded_connection import BoundedConnection, patient
 from tenants.storage.pool import SharingPool
-from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
+from tenants.storage.sessions import LOCK_MILLISECONDS, STATEMENT_SECONDS, TenantSession, tell_server
 
 if TYPE_CHECKING:
     import psycopg
@@ -130,9 +130,12 @@ def reading(settings: Settings | None = None) -> Iterator[TenantSession]:
 
 
 @contextmanager
-def writing(settings: Settings | None = None) -> Iterator[TenantSession]:
-    """Open a session of the tenant in context that is committed when the block ends and rolled back when it raises."""
-    with _committed(settings, context.tenant_id(), across=False) as session:
+def writing(settings: Settings | None = None, *, lock_milliseconds: int = 0) -> Iterator[TenantSession]:
+    """Open a session of the tenant in context that is committed when the block ends and rolled back when it raises.
+
+    :param lock_milliseconds: time to wait for a row of PostgreSQL, if not that of a statement. Raises `Locked` then.
+    """
+    with _committed(settings, context.tenant_id(), across=False, lock_milliseconds=lock_milliseconds) as session:
         yield session
 
 
@@ -148,9 +151,12 @@ def across_tenants(settings: Settings | None = None, *, write: bool = False) -> 
 
 
 @contextmanager
-def _committed(settings: Settings | None, tenant_id: str | None, *, across: bool) -> Iterator[TenantSession]:
+def _committed(
+    settings: Settings | None, tenant_id: str | None, *, across: bool, lock_milliseconds: int = 0
+) -> Iterator[TenantSession]:
     with _waited_for(settings):
-        bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE")
+        options = {"sqlite_begin": "IMMEDIATE", LOCK_MILLISECONDS: lock_milliseconds}
+        bind = _present(settings).execution_options(**options)
         session = TenantSession(bind, tenant_id, across=across, expire_on_commit=False)
         with session, session.begin():
             yield session
@@ -286,6 +292,8 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
             if not isinstance(error.orig, _CORRUPT_ERRORS):
                 _CORRUPT.add((settings or get_settings()).database)
             raise TryAgain("database_corrupt") from error
+        if isinstance(error.orig, LockNotAvailable):
+            raise Locked from error
         # A standby is read-only, which psycopg reports as a programming error.
         if not isinstance(error, OperationalError) and not isinstance(error.orig, ReadOnlySqlTransaction):
             raise

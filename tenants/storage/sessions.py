@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 STATEMENT_SECONDS = "statement_seconds"
 """Execution option of an engine: the timeout of statements."""
+LOCK_MILLISECONDS = "lock_milliseconds"
+"""Execution option: the timeout of waiting for a row, if it is shorter."""
 _NO_KEY = {"key_share": True}
 """`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
 
@@ -151,13 +153,14 @@ def tell_server(connection: Connection, tenant_id: str | None, seconds: int | No
     """
     if connection.dialect.name != "postgresql":
         return
+    options = connection.get_execution_options()
     if seconds is None:
-        seconds = connection.get_execution_options().get(STATEMENT_SECONDS, 0)
+        seconds = options.get(STATEMENT_SECONDS, 0)
     name, value = ("opora.across", "on") if tenant_id is None else ("opora.tenant", tenant_id)
     connection.exec_driver_sql(
         "SELECT set_config(%s, %s, true), set_config('statement_timeout', %s, true),"
-        " set_config('idle_in_transaction_session_timeout', %s, true)",
-        (name, value, f"{seconds}s", f"{2 * seconds}s"),
+        " set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true)",
+        (name, value, f"{seconds}s", f"{2 * seconds}s", str(options.get(LOCK_MILLISECONDS, 0))),
     )
 
 

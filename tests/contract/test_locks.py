@@ -13,6 +13,7 @@ from sqlalchemy import Engine, create_engine, make_url, select, text
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
+from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import feedback
@@ -26,6 +27,7 @@ from tenants.work import jobs
 from tenants.work.jobs import Job
 from tests.audits import entry
 from tests.chats import handed_over
+from tests.webhooks import wait_until
 
 PATIENCE_SECONDS = 30
 T = TypeVar("T")
@@ -97,6 +99,36 @@ def test_the_audit_and_ingestion_do_not_wait_for_each_other(records: Settings, p
     with store._appending(records):
         begin(pool, lexicon.apply, [terms]).result(PATIENCE_SECONDS)
         assert begin(pool, generations.begin, "").result(PATIENCE_SECONDS) == 2
+
+
+def test_a_locked_chain_delays_no_other_tenant(records: Settings, pool: ThreadPoolExecutor) -> None:
+    Registry().add("globex")
+    locked, go_on = Event(), Event()
+
+    def hold() -> None:
+        with store._appending(records):
+            locked.set()
+            assert go_on.wait(PATIENCE_SECONDS)
+
+    held = begin(pool, hold)
+    assert locked.wait(PATIENCE_SECONDS)
+    carrier = Recorder(records)
+    for tenant_id in ("acme", "globex"):
+        carrier.spool.append(entry(f"{tenant_id} 0", tenant_id=tenant_id))  # of a replica without its database
+        carrier.record(entry(f"{tenant_id} 1", tenant_id=tenant_id))
+    carrier.start()
+    wait_until(lambda: turns("globex") == {"globex 0", "globex 1"})
+    assert turns("acme") == {"t1"}
+    go_on.set()
+    held.result(PATIENCE_SECONDS)
+    wait_until(lambda: turns("acme") == {"t1", "acme 0", "acme 1"})
+    carrier.close()
+
+
+def turns(tenant_id: str) -> set[str]:
+    """Return the recorded turns of a tenant."""
+    with acting_as(Tenant(tenant_id, "tests")):
+        return {one.turn_id for one in search.find(search.TurnQuery())}
 
 
 def test_a_job_that_is_being_begun_is_cancelled_as_a_running_one(records: Settings, pool: ThreadPoolExecutor) -> None:
