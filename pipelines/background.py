@@ -1,5 +1,7 @@
 """Background work of an installation: its tasks and their schedule."""
 
+import logging
+from datetime import UTC, datetime
 from functools import partial
 from threading import Event
 
@@ -17,11 +19,15 @@ from settings import Settings
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.audit import pruning
+from tenants.chats import files, outbox
 from tenants.core.context import Tenant, acting_as
-from tenants.privacy import retention
-from tenants.storage import database
+from tenants.core.errors import trail
+from tenants.privacy import chat_people, retention
+from tenants.storage import bus, database
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import Periodic, Queue, TenantTask
+
+log = logging.getLogger("opora.background")
 
 
 class Background:
@@ -34,7 +40,9 @@ class Background:
         self._delivery = WebhookDelivery()
         task = TenantTask("ingest", jobs.tenants_waiting, partial(_begin, ingest, settings))
         periodic = [
-            Periodic("deliveries", self._deliver, every=_delivery_seconds(settings), at_start=True),
+            Periodic(
+                "deliveries", self._deliver, every=_delivery_seconds(settings), at_start=True, wake=outbox.arrived
+            ),
             Periodic("chats", clock.sweep, every=30),
             Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
             Periodic("mending", Mender(library).run, every=600, at_start=True, wake=index.damage_noticed),
@@ -64,19 +72,28 @@ class Background:
         self._delivery.start_due()
 
 
-def tidy(closing: Event) -> None:
-    """Delete expired rows, and uploads that no job owns."""
+def tidy(closing: Event, now: datetime | None = None) -> None:
+    """Delete expired rows, chats and their files, and uploads that no job owns."""
+    now = now or datetime.now(UTC)
     retention.prune()
     for tenant in Registry().list():
         if closing.is_set():
             return
-        with acting_as(Tenant(tenant.tenant_id, "jobs")):
-            for job_id in uploads.abandoned():
-                uploads.remove(job_id)
+        try:
+            with acting_as(Tenant(tenant.tenant_id, "jobs")):
+                files.prune(now)
+                chat_people.prune(now)
+                for job_id in uploads.abandoned():
+                    uploads.remove(job_id)
+        except Exception as error:
+            log.error("tidying of %r: %s", tenant.tenant_id, trail(error))
 
 
 def _delivery_seconds(settings: Settings) -> int:
-    """Return the interval of looks for due deliveries. On a server each look is a job, so they are fewer."""
+    """Return the interval of looks for due deliveries. On a server each look is a job, so they are fewer; with Redis,
+    processes tell each other of new deliveries."""
+    if bus.is_shared(settings):
+        return 10
     return 2 if database.is_shared(settings) else 1
 
 

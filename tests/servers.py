@@ -46,8 +46,11 @@ def absent(backend: str, remedy: str) -> NoReturn:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """Yield the URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or a server that runs until the block ends."""
+def postgres(**options: str) -> Iterator[str]:
+    """Yield the URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or a server that runs until the block ends.
+
+    :param options: further settings of a server that is started here.
+    """
     if url := os.environ.get("OPORA_TEST_POSTGRES_URL"):
         yield url
         return
@@ -60,8 +63,8 @@ def postgres() -> Iterator[str]:
         data = place / "data"
         _run([initdb, "-D", data, "-U", "opora", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"])
         settings = {"listen_addresses": "", "unix_socket_directories": place, "fsync": "off", "max_connections": 60}
-        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with _running([server, "-D", data, *options], lambda: _accepts(place)):
+        arguments = [part for name, value in (settings | options).items() for part in ("-c", f"{name}={value}")]
+        with _running([server, "-D", data, *arguments], lambda: _accepts(place)):
             with psycopg.connect(host=str(place), user="opora", dbname="postgres", autocommit=True) as admin:
                 admin.execute(f"CREATE ROLE {ORDINARY} LOGIN")
             yield f"postgresql+psycopg://opora@/postgres?host={place}"
@@ -87,9 +90,10 @@ def own_database(server: str, template: str = "template1") -> Iterator[URL]:
 
 
 @contextmanager
-def pgbouncer(server: str) -> Iterator[Callable[[URL], URL]]:
+def pgbouncer(server: str, pool_size: int = 3) -> Iterator[Callable[[URL], URL]]:
     """Run PgBouncer in transaction mode in front of a PostgreSQL server until the block ends.
 
+    :param pool_size: connections to the server; few by default, so that tenants share them.
     :returns: gives the URL by which a database of the server is reached through it.
     """
     binary = _binary("pgbouncer", Path("/usr/sbin"))
@@ -104,8 +108,8 @@ def pgbouncer(server: str) -> Iterator[Callable[[URL], URL]]:
             f"[databases]\n* = {' '.join(f'{name}={value}' for name, value in target.items())}\n"
             f"[pgbouncer]\nlisten_addr =\nlisten_port = {_BOUNCER_PORT}\nunix_socket_dir = {place}\n"
             f"auth_type = trust\nauth_file = {place}/users.txt\n"
-            # Few, so that tenants share the server's connections.
-            "pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n"
+            f"stats_users = {url.username}\n"
+            f"pool_mode = transaction\ndefault_pool_size = {pool_size}\nmax_client_conn = 200\n"
         )
         behind = {"host": str(place), "port": str(_BOUNCER_PORT)}
         with _running(

@@ -109,7 +109,7 @@ def _enqueue(
     session: TenantSession, event: MailEvent, chat_id: str, data: Mapping[str, object], wait: timedelta
 ) -> None:
     _ensure_receiver(session)
-    outbox.add(session, MAIL, event, chat_id, data, due=datetime.now(UTC) + wait)
+    outbox.add(session, MAIL, event, chat_id, data, due_at=datetime.now(UTC) + wait)
 
 
 def _ensure_receiver(session: TenantSession) -> None:

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
+from threading import Event
 from typing import Literal, TypeAlias, get_args
 
 from sqlalchemy import delete, func, or_, select, tuple_, update
+from sqlalchemy.event import listen
 
 from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
-from tenants.storage import database
+from tenants.storage import bus, database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 
@@ -27,6 +29,7 @@ EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
 MailEvent: TypeAlias = Literal["email.reply", "email.alert"]
 MAIL_EVENTS: tuple[MailEvent, ...] = get_args(MailEvent)
 MAIL = "email"
+_CHANNEL = "deliveries"
 TEST_EVENT = "webhook.test"
 """Sent on an admin's request, whatever events a receiver subscribes to."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
@@ -55,20 +58,33 @@ class Delivery:
     delivered_at: datetime | None
 
 
+arrived = Event()
+"""Set when an event is to be sent now, in every process."""
+
+
+def _announce(_: TenantSession) -> None:
+    arrived.set()
+    bus.publish(_CHANNEL, "")
+
+
+bus.on(_CHANNEL, lambda _: arrived.set(), arrived.set)
+
+
 def enqueue(session: TenantSession, event: EventName, chat_id: str, data: Mapping[str, object]) -> None:
     """Write an event for every webhook of the tenant in context that wants it."""
     now = datetime.now(UTC)
     for webhook in session.scalars(select(WebhookRow)):
         if event in webhook.events:
             session.add(_event(webhook.webhook_id, event, chat_id, data, now))
+            listen(session, "after_commit", _announce, once=True)
 
 
 def add(
-    session: TenantSession, receiver: str, event: str, chat_id: str, data: Mapping[str, object], *, due: datetime
+    session: TenantSession, receiver: str, event: str, chat_id: str, data: Mapping[str, object], *, due_at: datetime
 ) -> None:
     """Write an event for one receiver of the tenant in context, to be sent from a time on."""
     row = _event(receiver, event, chat_id, data, datetime.now(UTC))
-    row.next_at = due
+    row.next_at = due_at
     session.add(row)
 
 
@@ -79,6 +95,7 @@ def enqueue_test(webhook_id: str) -> str:
             raise NotFound("webhook_unknown")
         row = _event(webhook_id, TEST_EVENT, "", {}, datetime.now(UTC))
         session.add(row)
+        listen(session, "after_commit", _announce, once=True)
     return row.delivery_id
 
 
@@ -160,6 +177,7 @@ def deliver_again(delivery_id: str) -> None:
         if row is None:
             raise NotFound("delivery_unknown")
         row.state, row.attempts, row.next_at = "pending", 0, datetime.now(UTC)
+        listen(session, "after_commit", _announce, once=True)
 
 
 def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Delivery, ...]:

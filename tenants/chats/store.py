@@ -7,7 +7,7 @@ Visitors can access their own chats only; any other chat does not exist for them
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from tenants.accounts import policy
 from tenants.chats import mail
@@ -20,6 +20,7 @@ from tenants.chats.undo import undoable
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
+from tenants.storage.tables import TenantRow
 
 DISCARDED = "suggestion_discarded"
 """The event of a suggestion that an operator did not want."""
@@ -401,6 +402,14 @@ def reopen(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
 
 
 # Time
+
+
+def tenants_due(now: datetime) -> tuple[str, ...]:
+    """Return the tenants with chats to wake, or in which customers wait for an operator. One query for all tenants."""
+    snoozed = and_(ChatRow.state == "snoozed", ChatRow.snoozed_until <= now)
+    due = exists().where(ChatRow.tenant_id == TenantRow.tenant_id, or_(snoozed, ChatRow.state == "queued"))
+    with database.across_tenants() as session:
+        return tuple(session.scalars(select(TenantRow.tenant_id).where(due)))
 
 
 def wake_up(now: datetime | None = None) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from traceback import extract_stack
 from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import DataCorrupted, IndexCorrupted, LockNotAvailable, ReadOnlySqlTransaction
-from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
     DatabaseError,
@@ -33,7 +33,7 @@ from tenants.core import context
 from tenants.core.errors import CallerError, InternalFault, Locked, TryAgain
 from tenants.storage.bounded_connection import BoundedConnection, patient
 from tenants.storage.pool import SharingPool
-from tenants.storage.sessions import LOCK_MILLISECONDS, STATEMENT_SECONDS, TenantSession, tell_server
+from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
 
 if TYPE_CHECKING:
     import psycopg
@@ -155,18 +155,17 @@ def _committed(
     settings: Settings | None, tenant_id: str | None, *, across: bool, lock_milliseconds: int = 0
 ) -> Iterator[TenantSession]:
     with _waited_for(settings):
-        options = {"sqlite_begin": "IMMEDIATE", LOCK_MILLISECONDS: lock_milliseconds}
-        bind = _present(settings).execution_options(**options)
+        bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE", lock_milliseconds=lock_milliseconds)
         session = TenantSession(bind, tenant_id, across=across, expire_on_commit=False)
         with session, session.begin():
             yield session
 
 
-def row_counts(settings: Settings | None = None) -> dict[str, int]:
-    """Count the rows of each table."""
-    with across_tenants(settings) as session:
-        names = inspect(session.connection()).get_table_names()
-        return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
+@contextmanager
+def single_statement(settings: Settings | None = None) -> Iterator[Connection]:
+    """Open a connection for one statement about the installation. A transaction would cost three more."""
+    with _waited_for(settings), _present(settings).connect() as connection:
+        yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":

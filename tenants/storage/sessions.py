@@ -24,8 +24,6 @@ T = TypeVar("T")
 
 STATEMENT_SECONDS = "statement_seconds"
 """Execution option of an engine: the timeout of statements."""
-LOCK_MILLISECONDS = "lock_milliseconds"
-"""Execution option: the timeout of waiting for a row, if it is shorter."""
 _NO_KEY = {"key_share": True}
 """`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
 
@@ -160,7 +158,7 @@ def tell_server(connection: Connection, tenant_id: str | None, seconds: int | No
     connection.exec_driver_sql(
         "SELECT set_config(%s, %s, true), set_config('statement_timeout', %s, true),"
         " set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true)",
-        (name, value, f"{seconds}s", f"{2 * seconds}s", str(options.get(LOCK_MILLISECONDS, 0))),
+        (name, value, f"{seconds}s", f"{2 * seconds}s", str(options.get("lock_milliseconds", 0))),
     )
 
 

@@ -100,8 +100,8 @@ class LeaseClaims:
 
     def _renew(self) -> None:
         renewal = update(LeaseRow).where(LeaseRow.holder == self._holder).values(until=_END).returning(LeaseRow.name)
-        with self._lock, database.across_tenants(self._settings, write=True) as session:
-            renewed = set(session.scalars(renewal, execution_options={"synchronize_session": False}))
+        with self._lock, database.single_statement(self._settings) as connection:
+            renewed = set(connection.scalars(renewal))
             if lost := self._held - renewed:
                 log.warning("%d claims were lost to other processes", len(lost))
                 self._held -= lost

@@ -56,8 +56,9 @@ class PostgresQueue:
         self._periodic = periodic
         self._swept = float("-inf")
         self._connector = PsycopgConnector(
-            # A connection pooler may run the next statement on another connection.
-            kwargs={**database.connection_parameters(settings), "prepare_threshold": None},
+            # A connection pooler may run the next statement on another connection. Procrastinate's transactions have
+            # one statement each.
+            kwargs={**database.connection_parameters(settings), "prepare_threshold": None, "autocommit": True},
             min_size=1,
             max_size=_CONNECTIONS,
             timeout=_RETRY_SECONDS,

@@ -7,12 +7,10 @@ from threading import Event
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
 from tenants.accounts import policy
-from tenants.accounts.registry import Registry
-from tenants.chats import files, sites, store
+from tenants.chats import sites, store
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import trail
-from tenants.privacy import chat_people
 
 log = logging.getLogger("opora.chats")
 
@@ -23,14 +21,14 @@ def sweep(closing: Event, now: datetime | None = None) -> None:
     :param closing: set when the process stops.
     """
     now = now or datetime.now(UTC)
-    for tenant in Registry().list():
+    for tenant_id in store.tenants_due(now):
         if closing.is_set():
             return
         try:
-            with acting_as(Tenant(tenant.tenant_id, "clock")):
+            with acting_as(Tenant(tenant_id, "clock")):
                 _sweep_tenant(now)
         except Exception as error:
-            log.error("chats of %r: %s", tenant.tenant_id, trail(error))
+            log.error("chats of %r: %s", tenant_id, trail(error))
 
 
 def _still_open(chat: Chat) -> str:
@@ -43,12 +41,5 @@ def _sweep_tenant(now: datetime) -> None:
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
     timed_out = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
-    pruned, forgotten = files.prune(now), chat_people.prune(now)
-    if woken or timed_out or pruned or forgotten:
-        log.info(
-            "chats: %d woken, %d returned to the assistant, %d deleted; %d files deleted",
-            len(woken),
-            len(timed_out),
-            forgotten,
-            pruned,
-        )
+    if woken or timed_out:
+        log.info("chats: %d woken, %d returned to the assistant", len(woken), len(timed_out))

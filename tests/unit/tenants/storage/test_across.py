@@ -19,8 +19,9 @@ ACROSS = {
     },
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim", "forget"},
+    "chats/store.py": {"tenants_due"},
     "work/jobs.py": {"tenants_waiting", "forget_old"},
-    "work/leases.py": {"take", "want", "release", "_renew", "_exists"},
+    "work/leases.py": {"take", "want", "release", "_exists"},
     # Retention.
     "access/issued_tokens.py": {"forget_expired"},
     "chats/handoffs.py": {"forget_old"},
@@ -31,7 +32,6 @@ ACROSS = {
     "insight/totals.py": {"by_tenant", "by_state"},
     "privacy/erasures.py": {"journal"},
     "privacy/resealing.py": {"_reseal"},
-    "storage/database.py": {"row_counts"},
 }
 """Functions that open a session over all tenants, by file."""
 

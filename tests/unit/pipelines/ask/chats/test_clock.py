@@ -4,14 +4,17 @@ from datetime import UTC, datetime, timedelta
 from threading import Event
 
 import pytest
+from sqlalchemy import event
 
 from pipelines.ask.chats import clock
+from pipelines.background import tidy
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import files, handoffs, store
 from tenants.chats.records import Chat, HandoffRequest
 from tenants.core.context import Tenant, acting_as
+from tenants.storage import database
 
 PATIENT, HURRIED = Tenant("patient", "v:1"), Tenant("hurried", "v:1")
 
@@ -67,9 +70,9 @@ def test_files_of_chats_go_when_their_time_has_come() -> None:
     with acting_as(PATIENT):
         chat = store.start()
         files.add(chat.chat_id, "a.txt", "text/plain", b"text")
-        clock.sweep(Event())
+        tidy(Event())
         assert len(files.of_chat(chat.chat_id)) == 1
-    clock.sweep(Event(), datetime.now(UTC) + timedelta(days=2))
+    tidy(Event(), datetime.now(UTC) + timedelta(days=2))
     with acting_as(PATIENT):
         assert files.of_chat(chat.chat_id) == ()
 
@@ -83,3 +86,13 @@ def test_a_chat_that_was_put_off_comes_back_with_whoever_has_it() -> None:
     assert state(PATIENT, chat) == "snoozed"
     clock.sweep(Event(), datetime.now(UTC) + timedelta(hours=2))
     assert state(PATIENT, chat) == "human"
+
+
+def test_a_sweep_with_nothing_due_is_one_query_for_any_number_of_tenants() -> None:
+    statements: list[str] = []
+    event.listen(database.engine(), "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    for _ in range(2):
+        Registry().add(f"t{len(statements)}")
+        statements.clear()
+        clock.sweep(Event())
+        assert [one.split()[0] for one in statements if not one.startswith("BEGIN")] == ["SELECT"]
