@@ -59,7 +59,7 @@ class Delivery:
 
 
 arrived = Event()
-"""Set when an event is to be sent now, in every process."""
+"""Set in every process when a new event is stored."""
 
 
 def _announce(_: TenantSession) -> None:

@@ -28,10 +28,12 @@ from tenants.knowledge import documents
 from tenants.storage import database
 from tenants.storage import files as stored_files
 from tenants.tables import Base
-from tenants.work import uploads
+from tenants.work import jobs, queue, uploads
+from tenants.work.queue import TenantTask
 from tests.chats import handed_over
 from tests.schemas import of_every_database
 from tests.servers import own_database
+from tests.webhooks import wait_until
 
 STORED = Path(__file__).with_name("version_0_1_0.tar.xz")
 """Data folder written by version 0.1.0."""
@@ -233,6 +235,51 @@ def test_uploads_that_wait_in_the_database_move_to_the_store(empty: Settings) ->
     with acting_as(ANNA):
         folder = uploads.fetched("job-1")
     assert {path.name: path.read_bytes() for path in folder.rglob("*.md")} == {"а.md": b"13", "б.md": b"24"}
+
+
+def test_jobs_that_wait_during_an_upgrade_are_done(empty: Settings) -> None:
+    """The earlier version had no queue of tasks: workers find its jobs by their rows."""
+    target = database._open(empty)
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        database._begin_migration(connection)
+        database._migrate(connection, "0027")
+        connection.execute(ACME, {"now": "2026-01-01 00:00:00"})
+        for job_id, state, attempts in (("job-1", "running", 1), ("job-2", "queued", 0)):
+            connection.execute(
+                text(
+                    "INSERT INTO jobs (tenant_id, job_id, subject, kind, state, files, gone, size, progress, revision,"
+                    " attempts, farthest, faults, cancelling, created_at, started_at) VALUES ('acme', :job, 'anna',"
+                    " 'upload', :state, '[\"a.md\"]', '[]', 1, '{}', 1, :attempts, 0, 0, FALSE, :now, :now)"
+                ),
+                {"job": job_id, "state": state, "attempts": attempts, "now": "2026-01-01 00:00:00"},
+            )
+            connection.execute(
+                text("INSERT INTO upload_pieces VALUES ('acme', :job, 0, 'a.md', :data, :now)"),
+                {"job": job_id, "data": job_id.encode(), "now": "2026-01-01 00:00:00"},
+            )
+    target.dispose()
+    assert database.migrate(empty) == ("0027", database.HEAD)
+    imported: list[tuple[str, bytes]] = []
+
+    class Import:
+        def step(self) -> float | None:
+            with acting_as(ANNA):
+                while (job := jobs.begin()) is not None:
+                    (path,) = uploads.fetched(job.job_id).iterdir()
+                    imported.append((job.job_id, path.read_bytes()))
+                    jobs.end(job.job_id, "done")
+            return 0.0
+
+        def pause(self) -> None:
+            """Nothing is left."""
+
+    worker = queue.create(empty, [TenantTask("ingest", jobs.tenants_waiting, lambda _: Import())], [])
+    worker.warm_up()
+    try:
+        wait_until(lambda: len(imported) == 2)
+    finally:
+        worker.close()
+    assert imported == [("job-1", b"job-1"), ("job-2", b"job-2")]
 
 
 def test_a_server_is_upgraded_by_whoever_runs_it(empty_server: Settings) -> None:
