@@ -250,10 +250,14 @@ def watching(served: Served, folder: Path) -> Iterator[list[Sample]]:
         thread.join()
 
 
-def _sample(served: Served, folder: Path, seconds: float) -> Sample:
+def _row_counts() -> dict[str, int]:
     with database.across_tenants() as session:
         names = inspect(session.connection()).get_table_names()
-        tables = {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
+        return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
+
+
+def _sample(served: Served, folder: Path, seconds: float) -> Sample:
+    tables = _row_counts()
     kept = sum(number for name, number in tables.items() if name in KEPT)
     return Sample(
         seconds=seconds,
@@ -317,7 +321,7 @@ def measure(minutes: float) -> Result:
             usage, began, used = Usage(served), monotonic(), served.cpu_seconds()
             usage.run(60 * minutes)
             share = (served.cpu_seconds() - used) / (monotonic() - began)
-        return Result(samples, database.row_counts(), dict(usage.done), dict(usage.failures), round(share, 3))
+        return Result(samples, _row_counts(), dict(usage.done), dict(usage.failures), round(share, 3))
 
 
 def _value(sample: Sample, name: str) -> float:
