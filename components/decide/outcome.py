@@ -63,8 +63,8 @@ class OutcomeComposer:
     :param near_from: the same of the first article, below which the reply says that the articles hold no answer. Of 300
         replies of the demo shops that people have read, the first one helped 9 times in 10 from here on.
     :param likely_from: the same, from which on the reply says that the first article probably answers.
-    :param on_topic_from: the same of the first article, from which on a question of doubtful topic is taken as asked. In
-        the demo shop 85 of 100 questions reach it, and 28 of 100 about banks, travel and the like.
+    :param on_topic_from: the same, from which on a question of doubtful topic is taken as asked. In the demo shop 85 of
+        100 questions reach it, and 28 of 100 about banks, travel and the like.
     :param clarify_from: least adequacy to clarify instead of refusing.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
