@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from components import turn as turns
 from components.answer.generative import WRITING
+from components.language.marks import HEADING_LINE
 from components.models.calls import NOT_ATTEMPTED, Call
 from components.turn import SHOWN
 from pipelines.ask.contract import (
@@ -125,7 +126,7 @@ def _article(article: turns.Article, query: str, links: HelpLinks | None) -> Art
         url=_address(passage, article.snippet, links),
         snippet=article.snippet,
         score=article.score,
-        text=passage.text[:_CARD_LENGTH],
+        text=HEADING_LINE.sub(r"\1", passage.text)[:_CARD_LENGTH],
         sections=links.sections(article, query) if links else (),
     )
 
