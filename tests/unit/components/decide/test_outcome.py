@@ -286,9 +286,12 @@ def test_a_request_for_a_call_asks_for_the_number(locale: str) -> None:
 
 def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
     doubt = Reading("irrelevant", 0.5, kind="irrelevant")
-    refused = composed("?", near(0.04, SOURCE), doubt=doubt, refused=Verdict("human"))
-    assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
-    assert composed("?", near(0.06, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "refused"
+    by_meaning = replace(SOURCE, meta={**SOURCE.meta, "scores": {"cosine": 0.85}})
+    for documents in (near(0.04, by_meaning), near(0.2, SOURCE)):
+        refused = composed("?", documents, doubt=doubt, refused=Verdict("human"))
+        assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
+    assert composed("?", near(0.06, by_meaning), doubt=doubt, refused=Verdict("human")).outcome == "refused"
+    assert composed("?", near(0.34, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "low_confidence"
 
 
 drafts = st.builds(
