@@ -1,11 +1,13 @@
 """Attacks of a tenant on an installation, each as a context manager."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
@@ -36,7 +38,9 @@ _RELOAD_SECONDS = 1.5
 """Pause between two loads of a busy page of the desk, as in `ui/src/desk/live.ts`."""
 
 _CHANGE_SECONDS, _CHANGING = 0.5, 12
-"""Two new chats a second, by as many visitors as may make so many."""
+"""Pause between two messages, and the visitors who write them in turn."""
+
+_TABS_ADDRESS = "127.0.1.100"
 
 _SIGN_IN_SECONDS = 1.0
 """Between two passwords of a client: twelve of them try twice as many as once delayed questions by seconds."""
@@ -270,25 +274,64 @@ def sign_ins(target: Target) -> Iterator[None]:
 
 @contextmanager
 def desk_tabs(target: Target) -> Iterator[None]:
-    """Attack with tabs of the desk that follow events, and load the inbox at each of two changes a second."""
-
+    """Attack with visible tabs of the desk, each in its own browser, while customers who wait write twice a second."""
     with ExitStack() as stack:
         cookie = _session_of_the_desk(target)
-        for _ in range(_TABS):
-            stack.enter_context(
-                stack.enter_context(_tab(target, cookie)).stream("GET", "/desk/live")
-            ).raise_for_status()
         visitors = [stack.enter_context(target.visitor(number)) for number in range(_CHANGING)]
+        chats = [f"/chats/{one.post('/chats', json={}).raise_for_status().json()['chat_id']}" for one in visitors]
+        for visitor, chat in zip(visitors, chats, strict=True):
+            visitor.post(f"{chat}/person").raise_for_status()
 
         def change(_: httpx.Client, number: int) -> None:
-            visitors[number % _CHANGING].post("/chats", json={}).raise_for_status()
+            message = {"text": f"Где заказ {number}?", "client_id": f"m-{number}"}
+            visitors[number % _CHANGING].post(f"{chats[number % _CHANGING]}/messages", json=message).raise_for_status()
 
-        stack.enter_context(_repeating(target, change, 1, _CHANGE_SECONDS))
-        reload = _repeating(
-            target, lambda tab, _: tab.get("/desk"), _TABS, _RELOAD_SECONDS, lambda _: _tab(target, cookie)
-        )
-        stack.enter_context(reload)
-        yield
+        over = Event()
+        tabs = stack.enter_context(ThreadPoolExecutor(1, "tabs")).submit(asyncio.run, _tabs(target, cookie, over))
+        stack.callback(over.set)
+        with _repeating(target, change, 1, _CHANGE_SECONDS):
+            yield
+        over.set()
+        tabs.result()
+
+
+async def _tabs(target: Target, cookie: str, over: Event) -> None:
+    """Run the tabs until it is over.
+
+    :raises Exception: a tab failed.
+    """
+    tabs = [asyncio.create_task(_follow(target, cookie)) for _ in range(_TABS)]
+    await asyncio.to_thread(over.wait)
+    for tab in tabs:
+        tab.cancel()
+    for result in await asyncio.gather(*tabs, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
+
+
+async def _follow(target: Target, cookie: str) -> None:
+    """Load the inbox at each event, as `ui/src/desk/live.ts` does in a visible tab."""
+    changed = asyncio.Event()
+
+    async def load(tab: httpx.AsyncClient) -> None:
+        version = ""
+        while await changed.wait():
+            changed.clear()
+            response = await tab.get("/desk", headers={"If-None-Match": version})
+            if response.status_code != HTTPStatus.NOT_MODIFIED:
+                version = response.raise_for_status().headers["ETag"]
+            await asyncio.sleep(_RELOAD_SECONDS)
+
+    transport = httpx.AsyncHTTPTransport(local_address=_TABS_ADDRESS)
+    async with (
+        httpx.AsyncClient(base_url=target.url, transport=transport, headers={"Cookie": cookie}, timeout=120) as tab,
+        asyncio.TaskGroup() as tasks,
+        tab.stream("GET", "/desk/live") as events,
+    ):
+        tasks.create_task(load(tab))
+        async for line in events.raise_for_status().aiter_lines():
+            if line in ("event: ready", "event: changed"):
+                changed.set()
 
 
 @contextmanager
@@ -401,13 +444,6 @@ def _session_of_the_desk(target: Target) -> str:
         form = {"login": LOGIN, "password": PASSWORD}
         browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
         return f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
-
-
-def _tab(target: Target, cookie: str) -> httpx.Client:
-    """Return a browser tab of a signed-in user."""
-    tab = target.stranger()
-    tab.headers["Cookie"] = cookie
-    return tab
 
 
 ATTACKS: Mapping[str, Attack] = {

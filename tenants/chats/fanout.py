@@ -6,7 +6,7 @@ late announcement only costs time. Typing and presence are signals: announced an
 
 import asyncio
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -84,7 +84,14 @@ class Watcher:
 
 
 _WATCHERS: dict[tuple[str, str | None], set[Watcher]] = {}
+_VERSIONS: Counter[str] = Counter()
+"""Changes of each tenant's chats; of the empty name, moments when changes of any tenant may have been missed."""
 _LOCK = Lock()
+
+
+def version() -> int:
+    """Return a number that grows before watchers learn of a change of a chat of the tenant in context."""
+    return _VERSIONS[context.current().tenant_id] + _VERSIONS[""]
 
 
 @contextmanager
@@ -112,6 +119,7 @@ def announce(announcement: Announcement, settings: Settings | None = None) -> No
 
 def _deliver(announcement: Announcement) -> None:
     with _LOCK:
+        _VERSIONS[announcement.tenant_id] += announcement.kind == "changed"
         watchers = [
             *_WATCHERS.get((announcement.tenant_id, announcement.chat_id), ()),
             *_WATCHERS.get((announcement.tenant_id, None), ()),
@@ -122,6 +130,7 @@ def _deliver(announcement: Announcement) -> None:
 
 def _wake_all() -> None:
     with _LOCK:
+        _VERSIONS[""] += 1
         watchers = [watcher for group in _WATCHERS.values() for watcher in group]
     for watcher in watchers:
         watcher.receive(None)

@@ -10,10 +10,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from types import UnionType
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, String, and_, bindparam, case, func, or_, select, tuple_
 from sqlalchemy.sql.elements import SQLColumnExpression
 
 from tenants.chats.records import Chat, Message, chat_of, message_of
@@ -24,6 +25,8 @@ from tenants.storage import database
 
 View: TypeAlias = Literal["waiting", "mine", "taken", "assistant", "snoozed", "resolved", "all"]
 VIEWS: tuple[View, ...] = get_args(View)
+OWN: frozenset[View] = frozenset({"mine", "taken"})
+"""Views that depend on the operator."""
 HIGH_STAKES = frozenset({"high_risk", "high_stakes"})
 """Reasons of a handoff that come before all others."""
 
@@ -123,10 +126,16 @@ def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: in
 
 def counts() -> Mapping[View, int]:
     """Count the chats of each view."""
-    columns = [func.coalesce(func.sum(case((and_(*_of_view(view)), 1), else_=0)), 0) for view in VIEWS if view != "all"]
     with database.reading() as session:
-        numbers = session.execute(select(*columns, func.count())).one()
+        numbers = session.execute(_counting()).one()
     return dict(zip(VIEWS, map(int, numbers), strict=True))
+
+
+@cache
+def _counting() -> Select[*tuple[int, ...]]:
+    """Return the query of `counts`, which takes longer to build than to run."""
+    columns = [func.coalesce(func.sum(case((and_(*_of_view(view)), 1), else_=0)), 0) for view in VIEWS if view != "all"]
+    return select(*columns, func.count())
 
 
 def count(view: View) -> int:
@@ -193,14 +202,17 @@ def _is_urgent(chat: Chat) -> bool:
     return chat.reason in HIGH_STAKES and chat.state == "queued"
 
 
-def _of_view(view: View) -> list[ColumnElement[bool]]:
-    me = context.current().subject
+_ME = bindparam("me", callable_=lambda: context.current().subject, type_=String())
+
+
+@cache
+def _of_view(view: View) -> Sequence[ColumnElement[bool]]:
     # A chat that waited too long is back with the assistant, but its ticket still waits for a person.
     waits = or_(ChatRow.state == "queued", and_(ChatRow.state == "bot", ChatRow.ticket_id.is_not(None)))
-    conditions: Mapping[View, list[ColumnElement[bool]]] = {
+    conditions: Mapping[View, Sequence[ColumnElement[bool]]] = {
         "waiting": [waits],
-        "mine": [ChatRow.state.in_(("human", "snoozed")), ChatRow.assignee == me],
-        "taken": [ChatRow.state == "human", ChatRow.assignee != me],
+        "mine": [ChatRow.state.in_(("human", "snoozed")), ChatRow.assignee == _ME],
+        "taken": [ChatRow.state == "human", ChatRow.assignee != _ME],
         "assistant": [ChatRow.state == "bot", ChatRow.ticket_id.is_(None)],
         "snoozed": [ChatRow.state == "snoozed"],
         "resolved": [ChatRow.state == "resolved"],

@@ -6,10 +6,12 @@ The pages are forms and links and work without JavaScript; `ui/src/desk` adds li
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, TypeAlias
 from urllib.parse import urlencode
 
 from fastapi import Form, Header, Query
+from markupsafe import Markup
 from starlette.responses import Response
 
 from components.language import texts
@@ -21,6 +23,7 @@ from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ, Chat
+from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, OporaError, TryAgain
 from tenants.desk import articles, evaluation_results, inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
@@ -66,8 +69,16 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
         if_none_match: _Known = "",
     ) -> Response:
         chosen = inbox.Filter(*(one.replace("\0", " ") for one in (q, site, reason)))
-        listed = inbox.page(view, chosen, after=after)
+        me = context.current().subject
+
+        def listed() -> tuple[Markup, str | None]:
+            found, people = inbox.page(view, chosen, after=after), conversation.names(operators.all())
+            rows = desk.part("inbox_rows.html", rows=found.rows, people=people, customer=conversation.customer)
+            return rows, found.following
+
         kept = {name: value for name, value in (("q", q), ("site", site), ("reason", reason)) if value}
+        shown_to = ("rows", view, problems.caller.get().locale, me if view in inbox.OWN else "")
+        rows, following = listed() if kept or after else desk.shared.get(listed, *shown_to)
         page = desk.page(
             "inbox.html",
             section="inbox",
@@ -76,11 +87,10 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
             chosen=chosen,
             kept=urlencode(kept),
             sites=sites.own(),
-            reasons=inbox.reasons(),
-            page=listed,
-            counts=inbox.counts(),
-            people=conversation.names(operators.all()),
-            customer=conversation.customer,
+            reasons=desk.shared.get(inbox.reasons, "reasons"),
+            rows=rows,
+            following=following,
+            counts=desk.shared.get(inbox.counts, "counts", me),
             sets_up=pages.may(sessions.current().operator, "admin"),
             first=not after,
             loss=evaluation_results.unseen_loss() if pages.may(sessions.current().operator, "ingest") else None,
@@ -279,8 +289,8 @@ def _conversation(
         article=articles.of_chat(chat.chat_id),
         writes=knowledge.may_publish(),
         limit=REPLY_LIMIT,
-        queue=inbox.page("waiting", limit=20),
-        waiting=inbox.count("waiting"),
+        queue=desk.shared.get(partial(inbox.page, "waiting", limit=20), "queue"),
+        waiting=desk.shared.get(partial(inbox.count, "waiting"), "waiting"),
         customer=conversation.customer,
         fault=fault,
         text=text,

@@ -1,13 +1,16 @@
 """Shared code of the desk's pages: texts, the current operator, navigation."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
 from hashlib import sha256
 from http import HTTPStatus
-from typing import TypeVar, cast
+from threading import Lock
+from typing import Any, TypeVar, cast
 
+from cachetools import TTLCache
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.figures import number, percent
@@ -16,14 +19,19 @@ from components.language.texts import text
 from pipelines import pages, problems
 from settings import Settings
 from tenants.accounts import registry
+from tenants.chats import fanout
+from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Response])
+Part = TypeVar("Part")
 
 SEE_OTHER = 303
 """Redirect status after a form was processed."""
+
+_SHARED_SECONDS, _MOST_SHARED = 1.0, 500
 
 _MENU = (
     ("inbox", "/desk", "operate"),
@@ -81,6 +89,29 @@ def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Call
     return decorate
 
 
+class Shared:
+    """Parts of pages that tabs of a tenant share, for a second or until one of its chats changes.
+
+    At each change, every tab of every operator loads its page.
+    """
+
+    def __init__(self) -> None:
+        self._parts: TTLCache[Hashable, Any] = TTLCache(_MOST_SHARED, _SHARED_SECONDS)
+        self._lock = Lock()
+
+    def get(self, make: Callable[[], Part], *name: str) -> Part:
+        """Return the part of this name of the tenant in context, made if necessary."""
+        # The version is read first: a change while the part is made has another one.
+        key = (context.current().tenant_id, fanout.version(), *name)
+        with self._lock:
+            part: Part | None = self._parts.get(key)
+        if part is None:
+            part = make()
+            with self._lock:
+                self._parts[key] = part
+        return part
+
+
 class Desk:
     """Renders the pages.
 
@@ -90,6 +121,7 @@ class Desk:
     def __init__(self, templates: pages.Renderer, settings: Settings) -> None:
         self._templates = templates
         self.settings = settings
+        self.shared = Shared()
 
     def public(self, template: str, status: int = 200, **values: object) -> Response:
         """Render a page for a visitor who is not signed in."""
@@ -115,14 +147,20 @@ class Desk:
             response.headers["Retry-After"] = str(retry_after)
         return response
 
+    def part(self, template: str, **values: object) -> Markup:
+        """Render a part of a page."""
+        return Markup(self._html(template, values).strip())  # noqa: S704 - templates escape every value
+
     def _page(self, template: str, status: int, values: Mapping[str, object]) -> Response:
+        return HTMLResponse(self._html(template, values), status)
+
+    def _html(self, template: str, values: Mapping[str, object]) -> str:
         locale = problems.caller.get().locale
         standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
         standing |= {"t": texts(locale), "named": names(locale)}
         standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
         standing |= {"clock": partial(clock, locale=locale), "day": partial(day, locale=locale)}
-        html = self._templates.render(template, locale, {**standing, **values})
-        return HTMLResponse(html, status)
+        return self._templates.render(template, locale, {**standing, **values})
 
 
 def unless_known(response: Response, known: str) -> Response:
