@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import bodies, pages, problems
+from pipelines.connections import counted_as
 from pipelines.reads import Read, Reads
 from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
@@ -266,7 +267,7 @@ class _GatedRequest:
             )
 
     def _address(self) -> str:
-        return str((self.scope.get("client") or ("",))[0])
+        return counted_as(str((self.scope.get("client") or ("",))[0]))
 
     async def _caller(self) -> Tenant:
         token = _bearer(self.headers)

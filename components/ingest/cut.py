@@ -3,6 +3,7 @@
 Imports nothing heavy: worker processes load this on each start.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -27,6 +28,8 @@ _AROUND = 6
 """Maximum number of chunks of a section to read on either side of a chunk."""
 _SHORT_DOCUMENT = 4
 """Maximum number of chunks of a document that is always read completely: each chunk lists all others."""
+_EMPTY_SPACE = re.compile(r"(?<!\s)\s{200,}+")
+"""White space that is shortened. It has no tokens, so a chunk with it could have any length."""
 NAMELESS = "…"
 """The title of a document all of whose names give orders."""
 
@@ -56,7 +59,7 @@ def safe_blocks_of(document: SourceDocument) -> tuple[Block, ...]:
 
 def blocks_of(document: SourceDocument) -> tuple[Block, ...]:
     """Return the blocks of a document's text, without what is not for readers."""
-    text = clean(document.text)
+    text = _EMPTY_SPACE.sub(lambda space: "\n\n" if "\n" in space[0] else " ", clean(document.text))
     if document.markup == "plain":
         return plain_blocks(_untitled(text, document.title))
     return markdown_blocks(text)

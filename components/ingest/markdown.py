@@ -30,18 +30,22 @@ _TAGS = (
     "tt u ul video wbr"
 ).split()
 _FLAGS = "allowfullscreen|autoplay|border|controls|hidden|loop|muted|nowrap|open|reversed"
-TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*=[^<>]*|(?:\s+(?:{_FLAGS}))*\s*/?)>", re.IGNORECASE)
+# No part of a tag can end in two places: otherwise, 20 kB of equals signs take a minute.
+TAG = re.compile(
+    rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>=]*+=[^<>]*+|(?:\s++(?:{_FLAGS}))*+\s*+/?)>",
+    re.IGNORECASE,
+)
 _PAIRED = re.compile(
-    r"<(/?)(address|button|code|data|fieldset|form|label|object|option|output|select|time|title|var)(?:\s[^<>]*)?>",
+    r"<(/?)(address|button|code|data|fieldset|form|label|object|option|output|select|time|title|var)(?:\s[^<>]*+)?>",
     re.IGNORECASE,
 )
 """Elements whose names are placeholders as well, so they are markup only if the same paragraph closes them."""
 HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """Mark that readers of paged formats write at the beginning of a page."""
-ANCHOR = re.compile(r"[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
+ANCHOR = re.compile(r"(?:(?<![ \t])[ \t]++)?+\{#[\w-]++\}[ \t]*+$", re.MULTILINE)
 """The id of a heading, as Docusaurus, Hugo and Pandoc write it."""
-_BREAK = re.compile(r"</?(?:br|dd|div|dt|h[1-6]|li|ol|p|tr|ul)(?:\s[^<>]*=[^<>]*|\s*)/?>", re.IGNORECASE)
+_BREAK = re.compile(r"</?(?:br|dd|div|dt|h[1-6]|li|ol|p|tr|ul)(?:\s[^<>=]*+=[^<>]*+|\s*+)/?>", re.IGNORECASE)
 """Tags at which a browser begins a new line."""
 _PREFORMATTED = re.compile(r"\s*<pre\b[^<>]*>(.*)</pre>\s*", re.IGNORECASE | re.DOTALL)
 _IMAGE = re.compile(r"<img\b", re.IGNORECASE)
@@ -51,14 +55,14 @@ _CLASS = re.compile(r"[a-z][a-z_-]*")
 """`inline` and the like, which some generators write as the title of an image."""
 _MISSING = "\ue001"
 """Marks the place of an image without a name until its sentence is complete."""
-_GAP = re.compile(rf"[ ]*{_MISSING}[ ]*(?=[.,;:!?)])|{_MISSING}")
+_GAP = re.compile(rf"(?:(?<! )[ ]++)?+{_MISSING}[ ]*+(?=[.,;:!?)])|{_MISSING}")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these the parser would change nothing but line breaks, which `_unwrapped` handles."""
 _HARD_BREAK = "\v"
 _SENTENCE_ENDS = frozenset(("", "\n", _HARD_BREAK, *".!?…:;"))
 _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 """Extra spaces left by a removed image or tag."""
-_LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
+_LINE_END = re.compile(r"(?:(?<![ \t])[ \t]++)?+([\n\v])[ \t]*+")
 _WRAPPED_FROM = 50
 """A line at least this long that ends in mid-sentence was wrapped by an editor, not ended by its author."""
 

@@ -25,7 +25,7 @@ MAX_LENGTH = 300_000
 _SHOWN = 200
 
 _CODE = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^()\n]*\)")
+_PICTURE = re.compile(r"!\[((?:(?!!\[)[^\]\n])*+)\]\([^()\n]*+\)")
 
 
 @dataclass(frozen=True, slots=True)

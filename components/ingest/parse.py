@@ -21,7 +21,7 @@ from tenants.core import fairness
 from tenants.core.errors import CallerError, Invalid
 from tenants.core.json import Json
 
-_ADDRESS = re.compile(r"(?:https?://|[^:\s]*(?:[/?#]|\Z))[^\s\\]*\Z", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?://|[^:\s/?#]*+(?:[/?#]|\Z))[^\s\\]*+\Z", re.IGNORECASE)
 """Addresses that a citation may link to: a web page or a path on the same site. No other schemes (`javascript:`)."""
 
 

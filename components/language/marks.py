@@ -12,7 +12,7 @@ HEADING = r"#{1,6}"
 HEADING_MARK = re.compile(rf"{HEADING}\s+")
 """The marker of a heading, with the white space behind it."""
 
-HEADING_LINE = re.compile(rf"^{HEADING}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+HEADING_LINE = re.compile(rf"^{HEADING}[ \t]++(.(?:.*[^ \t#\n])?)[ \t#]*+$", re.MULTILINE)
 """A line that is a heading; its group is the heading's text."""
 
 FENCE = r"(?:```|~~~)"

@@ -43,6 +43,8 @@ _SKEW_SECONDS = 60
 _SECONDS = 5.0
 _FAILURES, _PAUSE_SECONDS = 3, 30.0
 _MAX_BYTES = 500_000
+_DOCUMENTS_OF_TENANT = 4
+"""Cached documents of a tenant, so that one whose addresses change all the time does not fill the memory."""
 _RANK: tuple[TenantRole, ...] = ("operator", "editor", "admin")
 
 _Document: TypeAlias = Mapping[str, object]
@@ -81,7 +83,7 @@ class SignIn:
     def __init__(self) -> None:
         self._fetcher = Fetcher(permitted=is_permitted, seconds=_SECONDS, largest=_MAX_BYTES)
         self._lock = Lock()
-        self._documents: dict[str, tuple[float, _Document]] = {}
+        self._documents: dict[str, dict[str, tuple[float, _Document]]] = {}
 
     def begin(self, provider: Provider, redirect_uri: str, next: str) -> tuple[str, Attempt]:
         """Return the address to redirect the browser to, and the attempt that it must return with."""
@@ -198,8 +200,9 @@ class SignIn:
         return document
 
     def _fetched(self, url: str, provider: Provider, *, fresh: bool = False) -> _Document:
+        tenant_id = context.current().tenant_id
         with self._lock:
-            read_at, document = self._documents.get(url, (float("-inf"), {}))
+            read_at, document = self._documents.get(tenant_id, {}).get(url, (float("-inf"), {}))
         if not fresh and monotonic() - read_at < _FRESH_SECONDS:
             return document
         with _reaching(url):
@@ -208,7 +211,11 @@ class SignIn:
             raise TryAgain("sso_unreachable")
         document = _document(answer.data)
         with self._lock:
-            self._documents[url] = monotonic(), document
+            own = self._documents.setdefault(tenant_id, {})
+            own.pop(url, None)
+            own[url] = monotonic(), document
+            if len(own) > _DOCUMENTS_OF_TENANT:
+                del own[next(iter(own))]
         return document
 
 

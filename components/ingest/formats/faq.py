@@ -25,7 +25,7 @@ _LABEL = re.compile(
     r"[ \t]*+(?:№?[ \t]*+\d+)?[ \t]*+[:.][ \t]*+(?:\*\*|__)?[ \t]*+",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$")
+_HEADING = re.compile(r"#{1,6}[ \t]++((?:.*[^ \t#\n])?)[ \t#]*+$")
 _MIN_PAIRS = 2
 """A single "Q:" may be a figure of speech; two pairs make an FAQ."""
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
-_TITLE = re.compile(r"\s*#[ \t]+(\S.*?)[ \t#]*(?:\n|\Z)")
+_TITLE = re.compile(r"\s*+#[ \t]++(\S(?:.*[^ \t#\n])?)[ \t#]*+(?:\n|\Z)")
+_MAX_BRACKETS = 1_000
+"""Brackets of front matter that are read: the scanner takes quadratic time over nested ones."""
 
 
 def read_markdown(data: bytes) -> Parsed:
@@ -50,6 +52,8 @@ def _title(body: str) -> tuple[str, str]:
 def _front_matter(text: str) -> "tuple[Mapping[str, Json], str]":
     match = _FRONT_MATTER.match(text)
     if match is None:
+        return {}, text
+    if match[1].count("[") + match[1].count("{") > _MAX_BRACKETS:
         return {}, text
     try:
         # Aliases can expand a few lines to gigabytes.

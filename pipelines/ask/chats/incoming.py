@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import EmailMessage
+from email.parser import BytesHeaderParser
 from email.policy import EmailPolicy
 from email.utils import parseaddr
 from hashlib import sha256
@@ -30,10 +31,13 @@ LONGEST = 2_000
 
 Kind: TypeAlias = Literal["answer", "bounce", "automatic", "foreign", "empty", "unreadable"]
 
-_LONGEST_HEADER = 500
+_LONGEST_HEADER, _LONGEST_THREAD = 500, 20_000
 """Characters of a header that are read. The standard library parses addresses and parameters in quadratic time."""
+_MOST_BORDERS, _MOST_PARTS = 20, 1_000
+"""Nested multiparts, and lines that may begin a part. The standard library compares each line to all borders."""
+_BORDER = re.compile(rb"boundary\s*=", re.IGNORECASE)
 _THREAD = frozenset({"references", "in-reply-to"})
-"""Headers with a chain of references, which may be long; these are read in linear time."""
+"""Headers with a chain of references, which may be long."""
 
 _BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
 _ROBOTS = re.compile(r"(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply)@", re.IGNORECASE)
@@ -72,7 +76,7 @@ class _Policy(EmailPolicy):
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return the name and the value of a header."""
         name, value = super().header_source_parse(sourcelines)
-        return name, value if name.lower() in _THREAD else value[:_LONGEST_HEADER]
+        return name, value[: _LONGEST_THREAD if name.lower() in _THREAD else _LONGEST_HEADER]
 
 
 _POLICY = _Policy()
@@ -91,7 +95,8 @@ def read(raw: bytes, own_address: str) -> Incoming:
 
 
 def _read(raw: bytes, own_address: str) -> Incoming:
-    message = cast("EmailMessage", message_from_bytes(raw, policy=_POLICY))
+    # The header alone: the e-mail of a stranger is not worth more.
+    message = cast("EmailMessage", BytesHeaderParser(policy=_POLICY).parsebytes(raw))
     references = mail.references(f"{message.get('References', '')} {message.get('In-Reply-To', '')}")
     if message.get_content_type() == "multipart/report":
         # The e-mail that came back is part of the report.
@@ -101,6 +106,9 @@ def _read(raw: bytes, own_address: str) -> Incoming:
         return Incoming("foreign")
     if _is_automatic(message, sender) or sender == own_address.lower():
         return Incoming("automatic", references)
+    if len(_BORDER.findall(raw)) > _MOST_BORDERS or raw.count(b"\n--") > _MOST_PARTS:
+        return Incoming("unreadable", references)
+    message = cast("EmailMessage", message_from_bytes(raw, policy=_POLICY))
     words = without_quotes(_text(message))[:LONGEST]
     named = str(message.get("Message-ID", "")).encode("utf-8", "replace") or raw
     attachments = sum(1 for _ in message.iter_attachments()) if message.is_multipart() else 0

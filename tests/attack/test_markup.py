@@ -1,0 +1,116 @@
+"""Articles, files and pages that once held the interpreter, and with it every tenant, for minutes."""
+
+from time import process_time
+
+import pytest
+
+from components.ingest.crawl import Crawl
+from components.ingest.cut import cut
+from components.ingest.document import Refusal, SourceDocument
+from components.ingest.fetch import Fetcher
+from components.ingest.files import RawArticle
+from components.ingest.formats.text import read_markdown, read_plain
+from components.ingest.omitted import omitted
+from components.ingest.pack import Sizes
+from components.ingest.parse import ArticleParser
+from components.language.marks import HEADING_LINE
+from tests.unit.components.ingest.site import HTML, serving
+
+MOST_SECONDS = 1.0
+SIZES = Sizes(200, 500, 50, 50)
+IN_PROCESS = 19_000
+"""Characters of an article that is cut in the process of the service."""
+
+
+def article(text: str) -> SourceDocument:
+    return SourceDocument("a.md", "Filter", text)
+
+
+def repeated(unit: str, length: int) -> str:
+    return (unit * length)[:length]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<div>\n<br {}",
+        "<div>\n<b {}",
+        "<div>\n<time {}",
+        "![](a.png) `{}` b",
+        "a `{}` b\nc",
+        "# Filter {} b",
+        "~~~\n{}\n~~~",
+    ],
+)
+@pytest.mark.parametrize("unit", ["=", " ", "a=b ", " open", "\n ", "{#a} "])
+def test_markup_of_an_article_takes_no_time(text: str, unit: str) -> None:
+    started_at = process_time()
+    cut(article(text.format(repeated(unit, IN_PROCESS))), SIZES)
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[a]: <{repeated('![', 40_000)}>",
+        f"a\n\n[a]: <b {repeated('=', 40_000)}",
+        f"a{repeated(' ', 40_000)}b",
+        f"[a]: <{repeated('![a](', 40_000)}>",
+    ],
+    ids=["pictures", "attributes", "spaces", "addresses"],
+)
+def test_text_left_out_of_chunks_is_found_in_no_time(text: str) -> None:
+    started_at = process_time()
+    omitted(article(text))
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# a{repeated(' ', 40_000)}b",
+        f"# a{repeated(' #', 40_000)}b",
+        f"Q: a\n# a{repeated(' ', 40_000)}b",
+        f"---\na: {repeated('[', IN_PROCESS)}\n---\n",
+        f"---\na: {repeated('{a: ', IN_PROCESS)}\n---\n",
+    ],
+    ids=["title", "title with marks", "heading", "lists", "objects"],
+)
+def test_a_text_file_is_read_in_no_time(text: str) -> None:
+    started_at = process_time()
+    for read in (read_markdown, read_plain):
+        read(text.encode())
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "\n "])
+def test_white_space_makes_no_chunk_long(space: str) -> None:
+    text = f"The filter costs 5 euro.\n\n~~~\n# filter{repeated(space, 100_000)}x\n~~~\n"
+    chunks = cut(article(text), SIZES).chunks
+    assert sum(len(chunk.text) for chunk in chunks) < 500
+
+
+def test_a_heading_in_a_chunk_is_found_in_no_time() -> None:
+    heading = f"Filter{repeated(' #', 40_000)}x"
+    started_at = process_time()
+    assert HEADING_LINE.findall(f"text\n## {heading} #\ntext") == [heading]
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize("url", [repeated("/", 40_000), repeated("a?", 40_000)])
+def test_an_address_of_an_article_is_checked_in_no_time(url: str) -> None:
+    started_at = process_time()
+    refused = ArticleParser().parse(SourceDocument("a.md", "Filter", "Text", url=f"{url} "))
+    assert isinstance(refused, Refusal)
+    assert refused.error.code == "field_invalid"
+    assert process_time() - started_at < MOST_SECONDS
+
+
+def test_comments_before_a_page_take_no_time() -> None:
+    body = f"{'<!---->' * 24}<p>Filter</p>".encode()
+    crawl = Crawl(Fetcher(permitted=lambda address: address == "127.0.0.1"), pause=0)
+    started_at = process_time()
+    with serving({"/help/": (200, HTML, body)}) as site:
+        [page] = crawl.articles(f"{site.url}/help/")
+    assert isinstance(page, RawArticle)
+    assert process_time() - started_at < MOST_SECONDS
