@@ -1,5 +1,6 @@
 """Silent servers of third parties, and deliberately heavy work: neither delays other tenants."""
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from time import perf_counter
 import httpx
 import pytest
 
+from components.ingest.fetch import Fetcher, Response
 from evaluation.benchmarks.attacks import SilentServer, client_from, silent_server
 from pipelines import pages
 from settings import Settings
@@ -17,6 +19,7 @@ from tests import desk
 from tests.attack.attacking import ATTACKER, SlowTool
 from tests.service.serving import Server, in_force
 from tests.service.stored import tool_of
+from ui.desk.oidc import SignIn
 
 MOST_SECONDS = 2.0
 """For a request of another tenant meanwhile. Before, it was 10 seconds and more."""
@@ -68,6 +71,22 @@ def test_a_silent_identity_provider_holds_up_nobody(
         assert len(provider.accepted) <= 8
         provider.hang_up()
     assert set(codes) == {503}
+
+
+def test_a_tenant_keeps_few_documents_of_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetched(self: Fetcher, url: str, *, site: str = "") -> Response:
+        issuer = url.partition("/.well-known/")[0]
+        document = {"issuer": issuer, "authorization_endpoint": f"{issuer}/authorize"}
+        return Response(url, 200, "application/json", json.dumps(document).encode())
+
+    monkeypatch.setattr(Fetcher, "fetch", fetched)
+    signing_in = SignIn()
+    with acting_as(Tenant(ATTACKER, "admin")):
+        for number in range(20):
+            given = {"issuer": f"https://login.example/{number}", "client_id": "desk", "client_secret": "hush"}
+            address, _ = signing_in.begin(providers.parsed(given), "https://help.example/desk/sso-callback", "")
+            assert address.startswith(f"https://login.example/{number}/authorize?")
+    assert sum(map(len, signing_in._documents.values())) == 4
 
 
 def test_a_provider_that_fails_is_left_alone(server: Server, attacker: httpx.Client, provider: SilentServer) -> None:

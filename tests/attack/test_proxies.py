@@ -86,6 +86,21 @@ def test_addresses_of_one_ipv6_network_share_a_limit(behind: tuple[Server, Setti
     assert sessions(server, PROXY, ["2001:db8:1:2::1", "::ffff:198.51.100.77", "::ffff:198.51.100.78"]) == [200] * 3
 
 
+def test_visitors_of_one_ipv6_network_share_a_limit(behind: tuple[Server, Settings]) -> None:
+    server, _ = behind
+    transport = httpx.HTTPTransport(local_address=PROXY)
+    with httpx.Client(transport=transport, base_url=server.url, timeout=60, headers={"Origin": SHOP}) as client:
+
+        def begun(number: int) -> int:
+            """Return how many chats another visitor begins, from another address of the network."""
+            elsewhere = {"X-Forwarded-For": f"2001:db8:{number:x}::1"}
+            session = client.post("/widget/sessions", json={"site": "site_proxied"}, headers=elsewhere).json()
+            headers = {"Authorization": f"Bearer {session['token']}", "X-Forwarded-For": f"2001:db8::{number:x}"}
+            return sum(client.post("/chats", json={}, headers=headers).is_success for _ in range(10))
+
+        assert sum(map(begun, range(0x10, 0x1B))) == 100
+
+
 def test_the_proxy_has_as_many_connections_as_it_needs(behind: tuple[Server, Settings]) -> None:
     server, _ = behind
 
