@@ -55,14 +55,14 @@ _CLASS = re.compile(r"[a-z][a-z_-]*")
 """`inline` and the like, which some generators write as the title of an image."""
 _MISSING = "\ue001"
 """Marks the place of an image without a name until its sentence is complete."""
-_GAP = re.compile(rf"(?:(?<! )[ ]++)?+{_MISSING}[ ]*+(?=[.,;:!?)])|{_MISSING}")
+_GAP = re.compile(rf"[ ]*{_MISSING}[ ]*(?=[.,;:!?)])|{_MISSING}")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these the parser would change nothing but line breaks, which `_unwrapped` handles."""
 _HARD_BREAK = "\v"
 _SENTENCE_ENDS = frozenset(("", "\n", _HARD_BREAK, *".!?…:;"))
 _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 """Extra spaces left by a removed image or tag."""
-_LINE_END = re.compile(r"(?:(?<![ \t])[ \t]++)?+([\n\v])[ \t]*+")
+_LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _WRAPPED_FROM = 50
 """A line at least this long that ends in mid-sentence was wrapped by an editor, not ended by its author."""
 

@@ -23,6 +23,8 @@ MOST = 100
 MAX_LENGTH = 300_000
 """Maximum length of a text to analyse, in characters."""
 _SHOWN = 200
+_MOST_PIECES = 1_000
+"""Distinct pieces that are looked for in the visible text; each takes a search of the whole of it."""
 
 _CODE = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _PICTURE = re.compile(r"!\[((?:(?!!\[)[^\]\n])*+)\]\([^()\n]*+\)")
@@ -47,7 +49,7 @@ def omitted(document: SourceDocument) -> tuple[Omitted, ...] | None:
     # What is visible was kept: the name of an icon, the same as code.
     left_out = (
         Omitted(why, _cut_short(" ".join(piece.split())), times)
-        for (why, piece, shown), times in counts.items()
+        for (why, piece, shown), times in islice(counts.items(), _MOST_PIECES)
         if text.count(shown) > visible.count(shown)
     )
     return tuple(islice(left_out, MOST))

@@ -30,22 +30,11 @@ def repeated(unit: str, length: int) -> str:
     return (unit * length)[:length]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<div>\n<br {}",
-        "<div>\n<b {}",
-        "<div>\n<time {}",
-        "![](a.png) `{}` b",
-        "a `{}` b\nc",
-        "# Filter {} b",
-        "~~~\n{}\n~~~",
-    ],
-)
-@pytest.mark.parametrize("unit", ["=", " ", "a=b ", " open", "\n ", "{#a} "])
-def test_markup_of_an_article_takes_no_time(text: str, unit: str) -> None:
+@pytest.mark.parametrize("tag", ["br", "b"])
+@pytest.mark.parametrize("unit", ["=", "a=b "])
+def test_markup_of_an_article_takes_no_time(tag: str, unit: str) -> None:
     started_at = process_time()
-    cut(article(text.format(repeated(unit, IN_PROCESS))), SIZES)
+    cut(article(f"<div>\n<{tag} {repeated(unit, IN_PROCESS)}"), SIZES)
     assert process_time() - started_at < MOST_SECONDS
 
 
@@ -55,9 +44,9 @@ def test_markup_of_an_article_takes_no_time(text: str, unit: str) -> None:
         f"[a]: <{repeated('![', 40_000)}>",
         f"a\n\n[a]: <b {repeated('=', 40_000)}",
         f"a{repeated(' ', 40_000)}b",
-        f"[a]: <{repeated('![a](', 40_000)}>",
+        "\n".join(f"{{#a{number}}}" for number in range(14_000)),
     ],
-    ids=["pictures", "attributes", "spaces", "addresses"],
+    ids=["pictures", "attributes", "spaces", "anchors"],
 )
 def test_text_left_out_of_chunks_is_found_in_no_time(text: str) -> None:
     started_at = process_time()
