@@ -27,7 +27,7 @@ from tenants.core.errors import Busy, Invalid
 from tenants.work import claims
 from ui.cli.terminal import DEFAULT_TENANT, Json, LocaleOption, TenantOption, acting_for, progress_bar, shown_by
 
-Data = Annotated[Path, typer.Option(help=message("help.data"), show_default=False)]
+Data = Annotated[Path | None, typer.Option(help=message("help.data"))]
 Pipeline = Annotated[Path | None, typer.Option(help=message("help.pipeline"), exists=True, dir_okay=False)]
 Concurrency = Annotated[int, typer.Option(help=message("help.concurrency"), min=1, max=64)]
 Evaluators = Annotated[Path | None, typer.Option(help=message("help.evaluators"), exists=True, dir_okay=False)]
@@ -36,7 +36,7 @@ Evaluators = Annotated[Path | None, typer.Option(help=message("help.evaluators")
 def run(
     names: Annotated[list[str], typer.Argument(help=message("help.names"))],
     tenant: TenantOption = DEFAULT_TENANT,
-    data: Data = DATA,
+    data: Data = None,
     pipeline: Pipeline = None,
     concurrency: Concurrency = 1,
     evaluators: Evaluators = None,
@@ -58,7 +58,7 @@ def run(
         from evaluation.evaluators.added import read_evaluators  # brings the libraries of models
 
         added = read_evaluators(evaluators)
-    plan = Plan(data, _chosen_pipeline(pipeline, "" if of_sets else tenant), concurrency, added)
+    plan = Plan(data or DATA, _chosen_pipeline(pipeline, "" if of_sets else tenant), concurrency, added)
     with progress_bar("") as progress:
         shown = shown_by(progress)
         if of_sets:
@@ -74,7 +74,7 @@ def answers(
     key: Annotated[Path | None, typer.Option(help=message("help.key"), dir_okay=False)] = None,
     corpus: Annotated[Path | None, typer.Option(help=message("help.corpus"), exists=True)] = None,
     tenant: Annotated[str, typer.Option(help=message("help.key_tenant"))] = "",
-    data: Data = DATA,
+    data: Data = None,
     pipeline: Pipeline = None,
     concurrency: Concurrency = 1,
     html: Html = None,
@@ -90,13 +90,13 @@ def answers(
         cases = read_key(key) if key else ()
         if tenant:
             _check_data_is_free()
-        plan = Plan(data, _chosen_pipeline(pipeline, tenant), concurrency)
+        plan = Plan(data or DATA, _chosen_pipeline(pipeline, tenant), concurrency)
         with progress_bar("") as progress:
             if key and tenant:
                 measured = measure_tenant(key.stem, cases, tenant, plan, shown_by(progress))
             else:
                 workspace.enter(get_settings().data_dir / "evaluation")
-                measured = measure_set(_keyed_set(key, cases, corpus, data), plan, shown_by(progress))
+                measured = measure_set(_keyed_set(key, cases, corpus, plan.data), plan, shown_by(progress))
     except MissingData as error:
         raise Invalid("key_absent", path=str(error.path)) from error
     finished_run = _kept(runs, measured.name, [measured], plan, tenant)

@@ -114,7 +114,10 @@ def test_every_command_exists(page: str) -> None:
             if following is None:
                 break
             command = following.load() if isinstance(following, LazyCommand) else following
-        command = getattr(command, "commands", {}).get("run", command) if line.startswith("evaluate ") else command
+        if line.startswith("evaluate ") and isinstance(
+            measure := getattr(command, "commands", {}).get("run"), LazyCommand
+        ):
+            command = measure.load()
         options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
         assert not getattr(command, "commands", {}) or len(line.split()) == 1 or "--help" in line, line
         assert set(re.findall(r"--[a-z-]+", line.partition("#")[0])) <= {*options, "--help"}, line
