@@ -23,7 +23,7 @@ def print_table(
     wrong = frozenset(faulty)
     for first, *more in rows:
         style = "bold red" if first in wrong else ""
-        table.add_row(str(first).replace("_", " "), *map(_cell, more), style=style)
+        table.add_row(str(first), *map(_cell, more), style=style)
     console.print(table)
 
 
