@@ -106,11 +106,6 @@ class Node(Process):
         super().__init__(*command, **variables)
         self._homes = (str(folder / f"{name}-{number}") for number in count())
 
-    @property
-    def pid(self) -> int:
-        """Return the id of its process."""
-        return self.process.pid if self.process else 0
-
     def launch(self) -> None:
         """Start it."""
         self.start(OPORA_DATA_DIR=next(self._homes))
