@@ -306,7 +306,7 @@ def _client(token: str) -> httpx.Client:
 
 
 def run(installation: Installation, *, seconds: float, askers: int, kills: int) -> Counts:
-    """Ask, load and follow for that long, killing the first replica and each worker in turn, and count."""
+    """Ask, load and follow for that long, killing each replica and worker in turn, and count."""
     shared = _Run(installation, time.monotonic() + seconds)
     _press_all(shared, seconds, askers, kills)
     _await_jobs(shared)
@@ -330,7 +330,7 @@ def _press_all(run: _Run, seconds: float, askers: int, kills: int) -> None:
         thread.start()
     for number in range(kills):
         time.sleep(max(0.0, run.until - seconds + seconds * (number + 1) / (kills + 1) - time.monotonic()))
-        victim = (run.installation.replicas[0], *run.installation.workers)[number % 3]
+        victim = (*run.installation.replicas, *run.installation.workers)[number % 4]
         victim.end(signal.SIGKILL)
         run.increment("kills")
         time.sleep(min(2.0, seconds / 10))

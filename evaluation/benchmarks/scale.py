@@ -1,7 +1,10 @@
-"""Idle load, connections, memory and start of two replicas and two workers, for a growing number of tenants.
+"""Two replicas and two workers behind PgBouncer, idle and at work.
 
-`python -m evaluation.benchmarks.scale idle --tenants 6 200` starts PostgreSQL, PgBouncer and Redis of this machine, and
-a fake of Qdrant's server. Before the load is measured, each tenant imports an article and asks at each replica.
+`python -m evaluation.benchmarks.scale idle --tenants 6 200` measures idle load, connections, memory and start for a
+growing number of tenants; each imports an article and asks at each replica before. `python -m
+evaluation.benchmarks.scale work` imports for a large and a small tenant at once, lets a worker join, and kills each
+process in turn under load, as `evaluation.benchmarks.replicas` does. Both start PostgreSQL, PgBouncer and Redis of this
+machine, and a fake of Qdrant's server.
 """
 
 import argparse
@@ -18,8 +21,6 @@ from tempfile import TemporaryDirectory
 
 import httpx
 import psycopg
-from rich.console import Console
-from rich.table import Table
 from sqlalchemy import URL, make_url
 
 from evaluation.benchmarks import replicas
@@ -32,6 +33,9 @@ from tenants.core.context import SCOPES
 _AT_ONCE = 16
 _SETTLE_SECONDS = 10.0
 _STATEMENTS = 12
+_LARGE, _SECTIONS = 2_000, 20
+"""Chunks of a large import, and of each of its pages."""
+
 _ARTICLE = {"doc_id": "e10.md", "title": "E10", "text": "## E10\n\nКод E10 означает, что вода не сливается.\n"}
 _QUESTION = "Что означает код E10?"
 
@@ -47,7 +51,6 @@ class Idle:
 
     tenants: int
     statements: float
-    transactions: float
     connections: int
     replica_mb: int
     worker_mb: int
@@ -62,15 +65,16 @@ class Observer:
         console = _parameters(pooled.set(database="pgbouncer"))
         self._pooler = psycopg.connect(console, autocommit=True, cursor_factory=psycopg.ClientCursor)
 
-    def idle(self, seconds: float) -> tuple[float, float, list[tuple[float, str]]]:
-        """Return statements and transactions a second, and the most frequent statements."""
+    def statements(self, seconds: float) -> list[tuple[float, str]]:
+        """Return the statements of this time and how often a second each was made, the most frequent first."""
         self._server.execute("SELECT pg_stat_statements_reset()")
         time.sleep(seconds)
         query = "SELECT calls, query FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'"
-        rows = sorted(((int(calls) / seconds, str(text)) for calls, text in self._server.execute(query)), reverse=True)
-        ends = sum(rate for rate, text in rows if text.startswith(("COMMIT", "ROLLBACK")))
-        alone = sum(rate for rate, text in rows if "procrastinate" in text)
-        return sum(rate for rate, _ in rows), ends + alone, rows[:_STATEMENTS]
+        return sorted(((int(calls) / seconds, str(text)) for calls, text in self._server.execute(query)), reverse=True)
+
+    def workers(self) -> int:
+        """Return the number of registered workers."""
+        return len(self._server.execute("SELECT id FROM procrastinate_workers").fetchall())
 
     def connections(self) -> dict[int, int]:
         """Return the number of connections of each process to PgBouncer."""
@@ -101,14 +105,19 @@ def installation(place: Path) -> Iterator[tuple[Installation, Observer]]:
         yield stack.enter_context(replicas.serving(stores, place)), observer
 
 
+def _client(replica: Replica, tenant_id: str) -> httpx.Client:
+    """Add a tenant and return a client for it."""
+    Registry().add(tenant_id)
+    token = issue(get_settings(), tenant_id, scopes=SCOPES, subject="bench", ttl_seconds=36_000)
+    return httpx.Client(base_url=replica.url, headers={"Authorization": f"Bearer {token}"}, timeout=120)
+
+
 def grow(running: Installation, tenants: Sequence[str]) -> None:
     """Add tenants; each imports an article and asks at each replica."""
 
     def touch(tenant_id: str) -> None:
-        Registry().add(tenant_id)
-        token = issue(get_settings(), tenant_id, scopes=SCOPES, subject="bench", ttl_seconds=36_000)
-        with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=120) as client:
-            client.post(f"{running.replicas[0].url}/ingest/run", json={"documents": [_ARTICLE]}).raise_for_status()
+        with _client(running.replicas[0], tenant_id) as client:
+            client.post("/ingest/run", json={"documents": [_ARTICLE]}).raise_for_status()
             for replica in running.replicas:
                 client.post(f"{replica.url}/ask/run", json={"question": _QUESTION}).raise_for_status()
 
@@ -143,41 +152,89 @@ def _resident_mb(process: Replica) -> int:
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024 // 1_000_000
 
 
-def start_seconds(replica: Replica) -> float:
-    """Restart a replica, and return the seconds until it is ready."""
+def _start_seconds(replica: Replica) -> float:
     replica.end(signal.SIGTERM)
     begun = time.monotonic()
     replica.launch()
     replica.await_ready()
-    return time.monotonic() - begun
+    return round(time.monotonic() - begun, 1)
+
+
+def idle(running: Installation, observer: Observer, tenants: Sequence[int], seconds: float) -> dict[str, object]:
+    """Measure with each of these numbers of tenants, and print the most frequent statements of the last one."""
+    measured: list[Idle] = []
+    statements: list[tuple[float, str]] = []
+    for count in tenants:
+        grow(running, [f"t{number}" for number in range(measured[-1].tenants if measured else 2, count)])
+        most = peak_connections(running, observer, seconds=10.0)
+        time.sleep(_SETTLE_SECONDS)
+        statements = observer.statements(seconds)
+        memory = [max(map(_resident_mb, kind)) for kind in (running.replicas, running.workers)]
+        measured.append(Idle(count, round(sum(rate for rate, _ in statements), 1), most, *memory))
+    for rate, text in statements[:_STATEMENTS]:
+        sys.stderr.write(f"{rate:6.2f}/s {' '.join(text.split())[:120]}\n")
+    return {"idle": [asdict(one) for one in measured], "start_seconds": _start_seconds(running.replicas[1])}
+
+
+def imports(running: Installation, observer: Observer) -> dict[str, float | str]:
+    """Import a page of one tenant while another one imports `_LARGE` chunks; then let a worker join.
+
+    :returns: seconds that each import took, and from the registration of a new worker to its first job.
+    """
+    large, small = (_client(running.replicas[0], tenant_id) for tenant_id in ("large", "small"))
+    pages = [(f"{number}.md", _page(number)) for number in range(_LARGE // _SECTIONS)]
+    begun = time.monotonic()
+    import_of_large = _upload(large, pages)
+    _await_state(large, import_of_large, "running")
+    began = time.monotonic()
+    _await_state(small, _upload(small, pages[:1]), "done")
+    seconds: dict[str, float | str] = {"small_import": round(time.monotonic() - began, 1)}
+    seconds["large_import_meanwhile"] = _await_state(large, import_of_large, "running", "done")
+    _await_state(large, import_of_large, "done")
+    seconds["large_import"] = round(time.monotonic() - begun, 1)
+    for worker in running.workers:
+        worker.end(signal.SIGTERM)
+    job = _upload(small, pages[1:2])
+    running.workers[0].launch()
+    while not observer.workers():
+        time.sleep(0.02)
+    began = time.monotonic()
+    _await_state(small, job, "running", "done")
+    running.workers[1].launch()
+    return {**seconds, "worker_joins": round(time.monotonic() - began, 1)}
+
+
+def _page(number: int) -> bytes:
+    codes = [f"Код E{number}-{at}" for at in range(_SECTIONS)]
+    sections = (f"## {code}\n\n{f'{code}: вода не сливается. ' * 12}\n" for code in codes)
+    return f"# Страница {number}\n\n{''.join(sections)}".encode()
+
+
+def _upload(client: httpx.Client, pages: Sequence[tuple[str, bytes]]) -> str:
+    reply = client.post("/documents", files=[("files", page) for page in pages]).raise_for_status()
+    return str(reply.json()["job_id"])
+
+
+def _await_state(client: httpx.Client, job_id: str, *states: str) -> str:
+    while (state := client.get(f"/jobs/{job_id}").raise_for_status().json()["state"]) not in states:
+        time.sleep(0.05)
+    return str(state)
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["idle"])
+    parser.add_argument("what", choices=["idle", "work"])
     parser.add_argument("--tenants", type=int, nargs="+", default=[6, 50])
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
-    measured: list[Idle] = []
     with TemporaryDirectory() as folder, installation(Path(folder)) as (running, observer):
-        for count in arguments.tenants:
-            grow(running, [f"t{number}" for number in range(measured[-1].tenants if measured else 2, count)])
-            most = peak_connections(running, observer, seconds=10.0)
-            time.sleep(_SETTLE_SECONDS)
-            statements, transactions, frequent = observer.idle(arguments.seconds)
-            memory = [max(map(_resident_mb, kind)) for kind in (running.replicas, running.workers)]
-            measured.append(Idle(count, round(statements, 1), round(transactions, 1), most, *memory))
-        started = start_seconds(running.replicas[1])
-    console = Console(stderr=True)
-    table = Table(*Idle.__dataclass_fields__)
-    for one in measured:
-        table.add_row(*map(str, asdict(one).values()))
-    console.print(table)
-    for rate, text in frequent:
-        console.print(f"{rate:6.2f}/s {' '.join(text.split())[:150]}", markup=False)
-    result = {"schema": "scale.v1", "idle": [asdict(one) for one in measured], "start_seconds": round(started, 1)}
-    sys.stdout.write(json.dumps(result, indent=2) + "\n")
+        if arguments.what == "idle":
+            result = idle(running, observer, arguments.tenants, arguments.seconds)
+        else:
+            result = dict(imports(running, observer))
+            result |= asdict(replicas.run(running, seconds=arguments.seconds, askers=4, kills=4))
+    sys.stdout.write(json.dumps({"schema": "scale.v1", **result}, indent=2) + "\n")
     return 0
 
 
