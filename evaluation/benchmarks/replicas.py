@@ -398,7 +398,7 @@ def sharing(stores: Stores, folder: Path) -> Iterator[None]:
 def main(
     seconds: Annotated[float, typer.Option(help="How long to ask.")] = 60.0,
     askers: Annotated[int, typer.Option(help="Clients that ask.")] = 16,
-    kills: Annotated[int, typer.Option(help="Processes to kill, in turn.")] = 3,
+    kills: Annotated[int, typer.Option(help="Processes to kill, in turn.")] = 4,
 ) -> None:
     """Run, count, print."""
     from tests import fake_qdrant, servers  # of the checkout; a wheel has none

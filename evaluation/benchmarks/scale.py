@@ -12,16 +12,15 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import httpx
-import psycopg
-from sqlalchemy import URL, make_url
 
 from evaluation.benchmarks import replicas
 from evaluation.benchmarks.replicas import Installation, Replica, Stores
@@ -29,6 +28,9 @@ from settings import get_settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES
+
+if TYPE_CHECKING:
+    from tests.observed import Observer
 
 _AT_ONCE = 16
 _SETTLE_SECONDS = 10.0
@@ -42,7 +44,7 @@ _QUESTION = "Что означает код E10?"
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """An installation of so many tenants while nobody asks.
+    """An installation without requests.
 
     :ivar statements: a second, of all processes, `BEGIN` and `COMMIT` included.
     :ivar connections: the most that one process had open to PgBouncer under load before.
@@ -56,53 +58,19 @@ class Idle:
     worker_mb: int
 
 
-class Observer:
-    """Looks at PostgreSQL and PgBouncer from outside."""
-
-    def __init__(self, direct: URL, pooled: URL) -> None:
-        self._server = psycopg.connect(_parameters(direct), autocommit=True)
-        self._server.execute("CREATE EXTENSION pg_stat_statements")
-        console = _parameters(pooled.set(database="pgbouncer"))
-        self._pooler = psycopg.connect(console, autocommit=True, cursor_factory=psycopg.ClientCursor)
-
-    def statements(self, seconds: float) -> list[tuple[float, str]]:
-        """Return the statements of this time and how often a second each was made, the most frequent first."""
-        self._server.execute("SELECT pg_stat_statements_reset()")
-        time.sleep(seconds)
-        query = "SELECT calls, query FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'"
-        return sorted(((int(calls) / seconds, str(text)) for calls, text in self._server.execute(query)), reverse=True)
-
-    def workers(self) -> int:
-        """Return the number of registered workers."""
-        return len(self._server.execute("SELECT id FROM procrastinate_workers").fetchall())
-
-    def connections(self) -> dict[int, int]:
-        """Return the number of connections of each process to PgBouncer."""
-        cursor = self._pooler.execute("SHOW CLIENTS")
-        at = [column.name for column in cursor.description or ()].index("remote_pid")
-        pids = [int(row[at]) for row in cursor]
-        return {pid: pids.count(pid) for pid in pids}
-
-
-def _parameters(url: URL) -> str:
-    return f"host={url.query['host']} port={url.query.get('port', 5432)} user=opora dbname={url.database}"
-
-
 @contextmanager
-def installation(place: Path) -> Iterator[tuple[Installation, Observer]]:
+def installation(place: Path) -> Iterator[tuple[Installation, "Observer"]]:
     """Run all servers, two replicas and two workers."""
-    from tests import fake_qdrant, servers  # of the checkout; a wheel has none
+    from tests import fake_qdrant, observed, servers  # of the checkout; a wheel has none
 
-    with ExitStack() as stack:
-        server = stack.enter_context(servers.postgres(shared_preload_libraries="pg_stat_statements"))
-        pooled: Callable[[URL], URL] = stack.enter_context(servers.pgbouncer(server, pool_size=20))
-        url = stack.enter_context(servers.own_database(server))
-        redis_url = stack.enter_context(servers.redis())
-        behind = pooled(url)
-        stores = Stores(behind.render_as_string(), redis_url, stack.enter_context(fake_qdrant.running()))
-        observer = Observer(make_url(server).set(database=url.database), behind)
-        stack.enter_context(replicas.sharing(stores, place))
-        yield stack.enter_context(replicas.serving(stores, place)), observer
+    with (
+        observed.postgres() as (database_url, observer),
+        servers.redis() as redis_url,
+        fake_qdrant.running() as qdrant_url,
+    ):
+        stores = Stores(database_url, redis_url, qdrant_url)
+        with replicas.sharing(stores, place), replicas.serving(stores, place) as running:
+            yield running, observer
 
 
 def _client(replica: Replica, tenant_id: str) -> httpx.Client:
@@ -125,7 +93,7 @@ def grow(running: Installation, tenants: Sequence[str]) -> None:
         list(pool.map(touch, tenants))
 
 
-def peak_connections(running: Installation, observer: Observer, seconds: float) -> int:
+def peak_connections(running: Installation, observer: "Observer", seconds: float) -> int:
     """Ask `_AT_ONCE` questions at a time, and return the most connections that a process has open meanwhile."""
     until = time.monotonic() + seconds
 
@@ -135,16 +103,16 @@ def peak_connections(running: Installation, observer: Observer, seconds: float) 
                 url = running.replicas[number % 2].url
                 client.post(f"{url}/ask/run", json={"question": f"{_QUESTION} {number}"}).raise_for_status()
 
-    most = 0
+    peak = 0
     own = {process.pid for process in (*running.replicas, *running.workers)}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asking = [pool.submit(ask, number) for number in range(_AT_ONCE)]
         while time.monotonic() < until:
-            most = max(most, *(count for pid, count in observer.connections().items() if pid in own))
+            peak = max(peak, *(count for pid, count in observer.connections().items() if pid in own))
             time.sleep(0.2)
         for one in asking:
             one.result()
-    return most
+    return peak
 
 
 def _resident_mb(process: Replica) -> int:
@@ -160,23 +128,23 @@ def _start_seconds(replica: Replica) -> float:
     return round(time.monotonic() - begun, 1)
 
 
-def idle(running: Installation, observer: Observer, tenants: Sequence[int], seconds: float) -> dict[str, object]:
+def idle(running: Installation, observer: "Observer", tenants: Sequence[int], seconds: float) -> dict[str, object]:
     """Measure with each of these numbers of tenants, and print the most frequent statements of the last one."""
     measured: list[Idle] = []
     statements: list[tuple[float, str]] = []
     for count in tenants:
         grow(running, [f"t{number}" for number in range(measured[-1].tenants if measured else 2, count)])
-        most = peak_connections(running, observer, seconds=10.0)
+        peak = peak_connections(running, observer, seconds=10.0)
         time.sleep(_SETTLE_SECONDS)
         statements = observer.statements(seconds)
         memory = [max(map(_resident_mb, kind)) for kind in (running.replicas, running.workers)]
-        measured.append(Idle(count, round(sum(rate for rate, _ in statements), 1), most, *memory))
+        measured.append(Idle(count, round(sum(rate for rate, _ in statements), 1), peak, *memory))
     for rate, text in statements[:_STATEMENTS]:
         sys.stderr.write(f"{rate:6.2f}/s {' '.join(text.split())[:120]}\n")
     return {"idle": [asdict(one) for one in measured], "start_seconds": _start_seconds(running.replicas[1])}
 
 
-def imports(running: Installation, observer: Observer) -> dict[str, float | str]:
+def imports(running: Installation, observer: "Observer") -> dict[str, float | str]:
     """Import a page of one tenant while another one imports `_LARGE` chunks; then let a worker join.
 
     :returns: seconds that each import took, and from the registration of a new worker to its first job.

@@ -24,7 +24,6 @@ from typing import Annotated
 import httpx
 import numpy as np
 import typer
-from sqlalchemy import func, inspect, select, table
 
 from evaluation.benchmarks import results
 from evaluation.benchmarks.server import Served, descendants, installation, opora, resident_mb, serving, token_for
@@ -32,7 +31,7 @@ from evaluation.benchmarks.streams import read_events, stream_turn
 from evaluation.datasets.fixture import questions
 from evaluation.report.plots import time_series
 from tenants.core.context import SCOPES
-from tenants.storage import database
+from tenants.storage import database, diagnosis
 
 SCHEMA = "bench-soak.v1"
 MINUTES = 30.0
@@ -250,14 +249,8 @@ def watching(served: Served, folder: Path) -> Iterator[list[Sample]]:
         thread.join()
 
 
-def _row_counts() -> dict[str, int]:
-    with database.across_tenants() as session:
-        names = inspect(session.connection()).get_table_names()
-        return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
-
-
 def _sample(served: Served, folder: Path, seconds: float) -> Sample:
-    tables = _row_counts()
+    tables = diagnosis.row_counts()
     kept = sum(number for name, number in tables.items() if name in KEPT)
     return Sample(
         seconds=seconds,
@@ -321,7 +314,7 @@ def measure(minutes: float) -> Result:
             usage, began, used = Usage(served), monotonic(), served.cpu_seconds()
             usage.run(60 * minutes)
             share = (served.cpu_seconds() - used) / (monotonic() - began)
-        return Result(samples, _row_counts(), dict(usage.done), dict(usage.failures), round(share, 3))
+        return Result(samples, diagnosis.row_counts(), dict(usage.done), dict(usage.failures), round(share, 3))
 
 
 def _value(sample: Sample, name: str) -> float:

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import psycopg
 from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
+from sqlalchemy import func, inspect, select, table
 
 from settings import Settings
 from tenants.storage import database
@@ -34,6 +35,13 @@ class StoreState:
     version: str = ""
     revision: str = ""
     ahead_seconds: float | None = None
+
+
+def row_counts(settings: Settings | None = None) -> dict[str, int]:
+    """Count the rows of each table."""
+    with database.across_tenants(settings) as session:
+        names = inspect(session.connection()).get_table_names()
+        return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
 
 
 def database_state(settings: Settings, seconds: int) -> StoreState:

@@ -271,7 +271,7 @@ def test_jobs_that_wait_during_an_upgrade_are_done(empty: Settings) -> None:
             return 0.0
 
         def pause(self) -> None:
-            """Nothing is left."""
+            """Do nothing: no step leaves work."""
 
     worker = queue.create(empty, [TenantTask("ingest", jobs.tenants_waiting, lambda _: Import())], [])
     worker.warm_up()

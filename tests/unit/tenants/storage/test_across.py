@@ -32,6 +32,7 @@ ACROSS = {
     "insight/totals.py": {"by_tenant", "by_state"},
     "privacy/erasures.py": {"journal"},
     "privacy/resealing.py": {"_reseal"},
+    "storage/diagnosis.py": {"row_counts"},
 }
 """Functions that open a session over all tenants, by file."""
 
