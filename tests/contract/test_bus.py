@@ -15,7 +15,7 @@ from settings import Settings, get_settings
 from tenants.access import revocations
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import fanout, sites
+from tenants.chats import fanout, outbox, sites, webhooks
 from tenants.chats.fanout import Announcement
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
@@ -93,6 +93,28 @@ def test_a_change_elsewhere_is_seen_at_once_and_others_stay_cached(
         other.publish("expired", json.dumps([NAME, "other"]))
         assert eventually(lambda: values.get(neighbour, load) > 1)
         assert values.get(key, load) == changed, "this process ignores its own notices"
+
+
+def test_workers_hear_of_a_delivery_as_soon_as_it_is_stored(
+    replica: Settings, other: bus._Link, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with acting_as(ACME):
+        receiver = webhooks.add("https://crm.example/hook")
+
+    sent: list[str] = []
+
+    def publish(channel: str, payload: str) -> None:
+        outbox.arrived.clear()  # set already for this process, which plays the worker
+        sent.append(channel)
+        other.publish(channel, payload)
+
+    monkeypatch.setattr(bus, "publish", publish)
+    with servers.redis_in(place):
+        assert eventually(lambda: is_live(replica))
+        with acting_as(ACME):
+            outbox.enqueue_test(receiver.webhook_id)
+        assert sent == ["deliveries"]
+        assert eventually(outbox.arrived.is_set)
 
 
 def test_changes_during_an_outage_of_redis_are_seen(
