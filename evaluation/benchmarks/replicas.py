@@ -41,7 +41,7 @@ ACME, LIMITED = "acme", "limited"
 LIMIT = 5
 """Questions a minute of the one tenant that has a limit."""
 
-_PATIENCE_SECONDS = 600.0
+_PATIENCE_SECONDS = 180.0
 _KEYS = {
     "OPORA_DATA_KEYS": "replicas-share-the-keys-of-data-0",
     "OPORA_TOKEN_KEYS": "replicas-share-the-keys-of-tokens-0",

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 16
 _SETTLE_SECONDS = 10.0
 _STATEMENTS = 12
-_LARGE, _SECTIONS = 2_000, 20
-"""Chunks of a large import, and of each of its pages."""
+_SECTIONS = 20
+"""Chunks of a page."""
 
 _ARTICLE = {"doc_id": "e10.md", "title": "E10", "text": "## E10\n\nКод E10 означает, что вода не сливается.\n"}
 _QUESTION = "Что означает код E10?"
@@ -144,13 +144,13 @@ def idle(running: Installation, observer: "Observer", tenants: Sequence[int], se
     return {"idle": [asdict(one) for one in measured], "start_seconds": _start_seconds(running.replicas[1])}
 
 
-def imports(running: Installation, observer: "Observer") -> dict[str, float | str]:
-    """Import a page of one tenant while another one imports `_LARGE` chunks; then let a worker join.
+def imports(running: Installation, observer: "Observer", chunks: int) -> dict[str, float | str]:
+    """Import a page of one tenant while another one imports many chunks; then let a worker join.
 
     :returns: seconds that each import took, and from the registration of a new worker to its first job.
     """
     large, small = (_client(running.replicas[0], tenant_id) for tenant_id in ("large", "small"))
-    pages = [(f"{number}.md", _page(number)) for number in range(_LARGE // _SECTIONS)]
+    pages = [(f"{number}.md", _page(number)) for number in range(chunks // _SECTIONS)]
     begun = time.monotonic()
     import_of_large = _upload(large, pages)
     _await_state(large, import_of_large, "running")
@@ -185,7 +185,7 @@ def _upload(client: httpx.Client, pages: Sequence[tuple[str, bytes]]) -> str:
 
 def _await_state(client: httpx.Client, job_id: str, *states: str) -> str:
     while (state := client.get(f"/jobs/{job_id}").raise_for_status().json()["state"]) not in states:
-        time.sleep(0.05)
+        time.sleep(0.2)
     return str(state)
 
 
@@ -194,13 +194,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["idle", "work"])
     parser.add_argument("--tenants", type=int, nargs="+", default=[6, 50])
+    parser.add_argument("--chunks", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder, installation(Path(folder)) as (running, observer):
         if arguments.what == "idle":
             result = idle(running, observer, arguments.tenants, arguments.seconds)
         else:
-            result = dict(imports(running, observer))
+            result = dict(imports(running, observer, arguments.chunks))
             result |= asdict(replicas.run(running, seconds=arguments.seconds, askers=4, kills=4))
     sys.stdout.write(json.dumps({"schema": "scale.v1", **result}, indent=2) + "\n")
     return 0
