@@ -24,6 +24,7 @@ import httpx
 
 from evaluation.benchmarks import replicas
 from evaluation.benchmarks.replicas import Installation, Replica, Stores
+from evaluation.benchmarks.server import resident_mb
 from settings import get_settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
@@ -115,11 +116,6 @@ def peak_connections(running: Installation, observer: "Observer", seconds: float
     return peak
 
 
-def _resident_mb(process: Replica) -> int:
-    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
-    return int(status.partition("VmRSS:")[2].split()[0]) * 1024 // 1_000_000
-
-
 def _start_seconds(replica: Replica) -> float:
     replica.end(signal.SIGTERM)
     begun = time.monotonic()
@@ -137,7 +133,7 @@ def idle(running: Installation, observer: "Observer", tenants: Sequence[int], se
         peak = peak_connections(running, observer, seconds=10.0)
         time.sleep(_SETTLE_SECONDS)
         statements = observer.statements(seconds)
-        memory = [max(map(_resident_mb, kind)) for kind in (running.replicas, running.workers)]
+        memory = [max(round(resident_mb(one.pid)) for one in kind) for kind in (running.replicas, running.workers)]
         measured.append(Idle(count, round(sum(rate for rate, _ in statements), 1), peak, *memory))
     for rate, text in statements[:_STATEMENTS]:
         sys.stderr.write(f"{rate:6.2f}/s {' '.join(text.split())[:120]}\n")

@@ -31,7 +31,7 @@ from evaluation.benchmarks.streams import read_events, stream_turn
 from evaluation.datasets.fixture import questions
 from evaluation.report.plots import time_series
 from tenants.core.context import SCOPES
-from tenants.storage import database, diagnosis
+from tenants.storage import diagnosis
 
 SCHEMA = "bench-soak.v1"
 MINUTES = 30.0
