@@ -1,4 +1,4 @@
-"""What an operator sees of a customer's chat: the customer's words, and the articles that the customer saw."""
+"""An operator's view of a chat: the words of the customer and the articles that they saw."""
 
 from functools import partial
 from typing import Any
