@@ -53,8 +53,7 @@ def test_a_long_header_of_an_email_takes_no_time(header: str, unit: str) -> None
 
 
 @pytest.mark.parametrize("reference", ["a@b", mail.message_id(Reference("acme", "a" * 24, "b" * 32), "m", "b")])
-@pytest.mark.parametrize("depth", [1, 20, 300])
-@pytest.mark.parametrize("line", ["-", "--b0", "--b0\r\nContent-Type: message/rfc822\r\n"])
+@pytest.mark.parametrize(("depth", "line"), [(300, "-"), (1, "--b0\r\nContent-Type: message/rfc822\r\n")])
 def test_parts_of_an_email_take_no_time(reference: str, depth: int, line: str) -> None:
     kind = "Content-Type: multipart/mixed; boundary=b{0}\r\n\r\n--b{0}\r\n"
     head = f"From: anna@example.com\r\nReferences: {reference}\r\n"
