@@ -1,5 +1,6 @@
 """`python -m evaluation.simulator`: listen until stopped. Prints the address, and takes knobs as JSON."""
 
+import signal
 from typing import Annotated
 
 import typer
@@ -32,6 +33,8 @@ def main(
     with wire.listening(host, port) as listening:
         bound, number = listening.getsockname()[:2]
         typer.echo(f"http://{bound}:{number}")
+        for name in (signal.SIGTERM, signal.SIGINT):  # Uvicorn stops, then raises the signal again
+            signal.signal(name, lambda *_: None)
         wire.server(Simulator(chosen).handle).run([listening])
 
 
