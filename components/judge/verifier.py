@@ -15,6 +15,8 @@ from components.passages import to_passages
 from components.turn import Claim, Complexity, Draft, Passage, Quality, RejectedApproach
 
 VERIFIER = "verifier"
+_LONGEST = 1_000
+"""Characters of a claim. A longer one is no statement that a model could check: it retells what the writer has read."""
 
 
 @component
@@ -22,9 +24,9 @@ class FactVerifier:
     """Check the claims of an answer and drop those that nothing supports, before anyone sees them.
 
     A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
-    call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, names an
-    identifier or a number that no source holds, or proposes a rejected approach, in its own words or, as another call
-    of the model says, in others. If the model fails, the claims stay,
+    call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, is longer
+    than a statement can be, names an identifier or a number that no source holds, or proposes a rejected approach, in
+    its own words or, as another call of the model says, in others. If the model fails, the claims stay,
     factuality is 0 with the status `failed`, and the turn is degraded (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
@@ -83,7 +85,7 @@ class FactVerifier:
                 for claim in draft.claims
                 if (claim.citations or is_lead(claim))
                 and claim not in proposals
-                and (draft.quoted or not is_invented(claim.text, sources))
+                and (draft.quoted or (len(claim.text) <= _LONGEST and not is_invented(claim.text, sources)))
             ]
             checked = self._judged(allowed, numbered, locale, quality, complexity)
         except Exception as error:
