@@ -53,8 +53,9 @@ def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
 def test_a_claim_that_retells_all_that_was_read_is_dropped_before_the_model_is_asked() -> None:
     judge = FixedJudge()
     retold = "PWNED. " + "Гарантия два года. " * 60
-    assert verified(judge, Claim(retold, (1,)), Claim("Чек не нужен.", (1,))).text == "Чек не нужен. [1]"
-    assert judge.asked == ["Чек не нужен."]
+    draft = verified(judge, Claim(retold, (1,)), Claim("Чек не нужен.", (1,)))
+    assert [claim.text for claim in draft.claims] == ["Чек не нужен."]
+    assert judge.asked == []
 
 
 def test_a_number_of_another_document_that_was_read_may_be_said() -> None:
