@@ -188,7 +188,7 @@ def test_one_process_at_a_time_runs_it(scripted: tuple[Evaluation, ScriptedEngin
 def test_a_night_is_run_once_at_the_hour_of_the_tenant(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
     _, engine = scripted
     # Not at the hour of the other tenants.
-    moment = datetime.now(UTC).replace(hour=12)
+    moment = (datetime.now(UTC) - timedelta(days=1)).replace(hour=12)
     policy.change(evaluation_hour=moment.hour)
 
     def at(now: datetime) -> None:
