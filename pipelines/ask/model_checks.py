@@ -98,8 +98,9 @@ def explained(result: ModelResult, locale: str) -> str:
     """Return the result in words: what was measured, or what is wrong and which setting it concerns."""
     model = result.model
     if result.fault is None:
+        in_one_piece = model.kind == "chat" and not result.tokens_per_second
         return text(
-            f"models.test.{model.kind}",
+            "models.test.chat_at_once" if in_one_piece else f"models.test.{model.kind}",
             locale,
             milliseconds=number(result.milliseconds, locale=locale),
             first=number(result.first_token_ms / 1_000, 1, locale=locale),
