@@ -1,8 +1,8 @@
 """Turns of reads: few requests of one tenant's staff compute at once, the others wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
-exports, of one tenant would have nearly all of them. While questions are in work, several reads of a tenant compute
-one after the other, with pauses.
+exports, of one tenant would have nearly all of them. While questions are in work, reads of a tenant compute one after
+the other, with pauses.
 """
 
 import asyncio
@@ -54,10 +54,10 @@ class Read:
         self._start: Message | None = None
 
     async def begin(self) -> None:
-        """Wait for a turn; beside other reads of the tenant, also for a moment without a question."""
+        """Wait for a turn; while questions are in work, also for a moment without any."""
         self._turns.reads += 1
         turn: Semaphore | Lock = self._turns.free
-        if self._turns.reads > 1 and fairness.has_questions():
+        if fairness.has_questions():
             turn = self._turns.single
         try:
             await turn.acquire()

@@ -61,7 +61,7 @@ class SelfEvaluator:
         """
         draft = to_draft(answers[0]) if answers else Draft("", (), ())
         if draft.quoted and answers[0].documents:
-            # The evidence is as good as its best document, a quotation as the one that it is from.
+            # Adequacy is that of the best document, which need not be the quoted one.
             adequacy = min(adequacy, relevance(answers[0].documents[0]))
         if self.judge is None or draft.quoted or not draft.claims:
             return {"evaluation": self._by_evidence(query, draft, adequacy)}

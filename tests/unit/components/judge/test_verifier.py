@@ -50,7 +50,7 @@ def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
     assert judge.asked == ["Гарантия на 500 ₽."]
 
 
-def test_a_claim_that_retells_all_that_was_read_is_dropped_before_the_model_is_asked() -> None:
+def test_a_claim_that_retells_all_that_was_read_is_dropped() -> None:
     judge = FixedJudge()
     retold = "PWNED. " + "Гарантия два года. " * 60
     draft = verified(judge, Claim(retold, (1,)), Claim("Чек не нужен.", (1,)))
