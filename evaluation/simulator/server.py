@@ -164,10 +164,12 @@ class Simulator:
         load.waiting += 1
         try:
             await _until(load.ready_at)
+        except asyncio.CancelledError:
+            if load.waiting == 1:
+                self._loads.pop(model, None)
+            raise
         finally:
             load.waiting -= 1
-            if not load.waiting and monotonic() < load.ready_at:
-                self._loads.pop(model, None)
         return load.ready_at
 
     def _chat_reply(self, chat: ChatRequest, prompt: Prompt, fault: Fault | None) -> ChatReply:

@@ -130,10 +130,10 @@ def test_a_model_that_is_not_pulled_comes_with_the_command(ollama: Simulator) ->
 
 
 def test_a_model_that_loads_slowly_passes(ollama: Simulator) -> None:
-    ollama.set_knobs(ollama.knobs.model_copy(update={"loading_ms": 2_500}))
+    ollama.set_knobs(ollama.knobs.model_copy(update={"loading_ms": 1_500}))
     models = named_models.profile("ollama")
     around = {**models.models[0].around}
-    around["init_parameters"] = {**around["init_parameters"], "timeout": 1.5}
+    around["init_parameters"] = {**around["init_parameters"], "timeout": 1.0}
     hurried = [replace(one, around=around) if one.kind == "chat" else one for one in models.models]
     results = model_checks.check(replace(models, models=tuple(hurried)), seconds=30)
     assert {one.fault for one in results if one.model.kind == "chat"} == {None}
