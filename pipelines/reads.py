@@ -26,11 +26,10 @@ _PAUSE_SHARE, _MOST_PAUSE_SECONDS = 3.0, 0.2
 
 @dataclass(slots=True, weakref_slot=True)
 class _Turns:
-    """The turns of one tenant. `reads`: how many wait or compute."""
+    """The turns of one tenant."""
 
     free: Semaphore = field(default_factory=lambda: Semaphore(MOST_READS))
     single: Lock = field(default_factory=Lock)
-    reads: int = 0
 
 
 class Reads:
@@ -55,15 +54,8 @@ class Read:
 
     async def begin(self) -> None:
         """Wait for a turn; while questions are in work, also for a moment without any."""
-        self._turns.reads += 1
-        turn: Semaphore | Lock = self._turns.free
-        if fairness.has_questions():
-            turn = self._turns.single
-        try:
-            await turn.acquire()
-        except asyncio.CancelledError:
-            self._turns.reads -= 1
-            raise
+        turn = self._turns.single if fairness.has_questions() else self._turns.free
+        await turn.acquire()
         self._held = turn
         if turn is self._turns.single:
             await _let_questions_go_first()
@@ -73,7 +65,6 @@ class Read:
         """Give the turn to another read."""
         if self._held is None:
             return
-        self._turns.reads -= 1
         if self._held is self._turns.single:
             loop = asyncio.get_running_loop()
             pause = _PAUSE_SHARE * (loop.time() - self._began) if self._began else 0.0
