@@ -173,14 +173,15 @@ class OutcomeComposer:
             turn = replace(turn, outcome=outcome, reason=reason)
         beside = in_context or ()
         finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "", beside)
-        # By words alone, chance matches score as high.
-        by_meaning = [article.score for article in finished.reply.articles if COSINE in article.passage.scores]
-        is_near = max(by_meaning, default=0.0) >= self.on_topic_from
-        if doubt and finished.reason == "no_relevant_context" and not is_near:
+        if doubt and finished.reason == "no_relevant_context" and not self._is_on_topic(finished.reply.articles):
             outcome, reason = FIXED[doubt.intent]
             turn = replace(turn, intent=doubt.intent, outcome=outcome, reason=reason)
             finished = self._finished(turn, (), doubt.kind)
         return {"turn": finished}
+
+    def _is_on_topic(self, articles: Sequence[Article]) -> bool:
+        """Return whether an article is near by meaning: by words alone, chance matches score as high."""
+        return any(one.score >= self.on_topic_from for one in articles if COSINE in one.passage.scores)
 
     def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str, beside: Sequence[Document] = ()) -> Turn:
         rules = policy.current()
