@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,17 +195,28 @@ def free_port() -> int:
 def watched(port: int) -> Iterator[list[float]]:
     """Ask `/healthz` again and again in this block. Filled meanwhile: the milliseconds of each answer."""
     spent: list[float] = []
+    with closing(Client(port)) as client:
+
+        def ask() -> None:
+            spent.append(client.exchange("GET", "/healthz").milliseconds)
+
+        with repeating(ask, PROBE_SECONDS):
+            yield spent
+
+
+@contextmanager
+def repeating(work: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Do `work` in a background thread while the block runs, with so many seconds between."""
     stop = Event()
 
-    def watch() -> None:
-        with closing(Client(port)) as client:
-            while not stop.wait(PROBE_SECONDS):
-                spent.append(client.exchange("GET", "/healthz").milliseconds)
+    def repeat() -> None:
+        while not stop.wait(seconds):
+            work()
 
-    thread = Thread(target=watch, name="health")
+    thread = Thread(target=repeat, name="repeating")
     thread.start()
     try:
-        yield spent
+        yield
     finally:
         stop.set()
         thread.join()

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Lock, Semaphore, Thread
+from threading import Lock, Semaphore
 from time import monotonic, sleep
 from typing import Annotated
 
@@ -26,7 +26,16 @@ import numpy as np
 import typer
 
 from evaluation.benchmarks import results
-from evaluation.benchmarks.server import Served, descendants, installation, opora, resident_mb, serving, token_for
+from evaluation.benchmarks.server import (
+    Served,
+    descendants,
+    installation,
+    opora,
+    repeating,
+    resident_mb,
+    serving,
+    token_for,
+)
 from evaluation.benchmarks.streams import read_events, stream_turn
 from evaluation.datasets.fixture import questions
 from evaluation.report.plots import time_series
@@ -234,19 +243,13 @@ class Usage:
 def watching(served: Served, folder: Path) -> Iterator[list[Sample]]:
     """Sample the operating system and the database every few seconds in this block."""
     samples: list[Sample] = []
-    began, stop = monotonic(), Event()
+    began = monotonic()
 
-    def watch() -> None:
-        while not stop.wait(SAMPLE_SECONDS):
-            samples.append(_sample(served, folder, monotonic() - began))
+    def sample() -> None:
+        samples.append(_sample(served, folder, monotonic() - began))
 
-    thread = Thread(target=watch, name="watch")
-    thread.start()
-    try:
+    with repeating(sample, SAMPLE_SECONDS):
         yield samples
-    finally:
-        stop.set()
-        thread.join()
 
 
 def _sample(served: Served, folder: Path, seconds: float) -> Sample:
