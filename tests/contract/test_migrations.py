@@ -2,6 +2,7 @@
 
 import tarfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
 from settings import Settings, get_settings
@@ -186,13 +187,21 @@ def empty(
     database.close_all()
 
 
+@contextmanager
+def schema_of(settings: Settings, revision: str) -> Iterator[Connection]:
+    """Create the database of an earlier version; open while the block runs."""
+    target = database._open(settings)
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        database._begin_migration(connection)
+        database._migrate(connection, revision)
+        yield connection
+    target.dispose()
+
+
 def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> None:
     password, now = "снег идёт над рекой", datetime.now(UTC).replace(tzinfo=None).isoformat(" ")
     hashed = operators._hash(password)
-    target = database._open(empty)
-    with database._without_foreign_keys(target) as connection, connection.begin():
-        database._begin_migration(connection)
-        database._migrate(connection, "0019")
+    with schema_of(empty, "0019") as connection:
         connection.execute(ACME, {"now": now})
         for login, tenant_id, role in (("anna", "acme", "admin"), ("root", None, "installation")):
             connection.execute(
@@ -203,7 +212,6 @@ def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> No
                 text("INSERT INTO operator_sessions VALUES (:digest, :login, '::1', 'Firefox', :now, :now)"),
                 {"digest": sessions.digest_of(f"secret of {login}"), "login": login, "now": now},
             )
-    target.dispose()
     assert database.migrate(empty) == ("0019", database.HEAD)
     assert differences(empty) == []
     for login, tenant_id in (("anna", "acme"), ("root", None)):
@@ -218,17 +226,13 @@ def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> No
 
 
 def test_uploads_that_wait_in_the_database_move_to_the_store(empty: Settings) -> None:
-    target = database._open(empty)
-    with database._without_foreign_keys(target) as connection, connection.begin():
-        database._begin_migration(connection)
-        database._migrate(connection, "0031")
+    with schema_of(empty, "0031") as connection:
         connection.execute(ACME, {"now": "2026-01-01 00:00:00"})
         for number, (name, data) in enumerate([("а.md", b"1"), ("п/б.md", b"2"), ("а.md", b"3"), ("п/б.md", b"4")]):
             connection.execute(
                 text("INSERT INTO upload_pieces VALUES ('acme', 'job-1', :number, :name, :data, :now)"),
                 {"number": number, "name": name, "data": data, "now": "2026-01-01 00:00:00"},
             )
-    target.dispose()
     with acting_as(ANNA):
         stored_files.write(stored_files.path("uploads", "job-1", "а.md"), b"of an interrupted migration")
     assert database.migrate(empty) == ("0031", database.HEAD)
@@ -239,10 +243,7 @@ def test_uploads_that_wait_in_the_database_move_to_the_store(empty: Settings) ->
 
 def test_jobs_that_wait_during_an_upgrade_are_done(empty: Settings) -> None:
     """The earlier version had no queue of tasks: workers find its jobs by their rows."""
-    target = database._open(empty)
-    with database._without_foreign_keys(target) as connection, connection.begin():
-        database._begin_migration(connection)
-        database._migrate(connection, "0027")
+    with schema_of(empty, "0027") as connection:
         connection.execute(ACME, {"now": "2026-01-01 00:00:00"})
         for job_id, state, attempts in (("job-1", "running", 1), ("job-2", "queued", 0)):
             connection.execute(
@@ -257,7 +258,6 @@ def test_jobs_that_wait_during_an_upgrade_are_done(empty: Settings) -> None:
                 text("INSERT INTO upload_pieces VALUES ('acme', :job, 0, 'a.md', :data, :now)"),
                 {"job": job_id, "data": job_id.encode(), "now": "2026-01-01 00:00:00"},
             )
-    target.dispose()
     assert database.migrate(empty) == ("0027", database.HEAD)
     imported: list[tuple[str, bytes]] = []
 
