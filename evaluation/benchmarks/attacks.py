@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,8 +35,8 @@ _BODY_BYTES = 48_000_000
 _PAUSE_SECONDS = 0.25
 """Pause between two questions of an attacker: four of them ask 960 a minute, like sixteen visitors at their limit."""
 
-_RELOAD_SECONDS = 1.5
-"""Pause between two loads of a busy page of the desk, as in `ui/src/desk/live.ts`."""
+_RELOAD_SECONDS, _SPREAD_SECONDS = 1.2, 0.6
+"""Pause between two loads of a busy page of the desk, and its random part, as in `ui/src/desk/live.ts`."""
 
 _CHANGE_SECONDS, _CHANGING = 0.5, 12
 """Pause between two messages, and the visitors who write them in turn."""
@@ -320,7 +321,7 @@ async def _follow(target: Target, cookie: str) -> None:
             response = await tab.get("/desk", headers={"If-None-Match": version})
             if response.status_code != HTTPStatus.NOT_MODIFIED:
                 version = response.raise_for_status().headers["ETag"]
-            await asyncio.sleep(_RELOAD_SECONDS)
+            await asyncio.sleep(_RELOAD_SECONDS + random.random() * _SPREAD_SECONDS)  # noqa: S311 - no secret
 
     transport = httpx.AsyncHTTPTransport(local_address=_TABS_ADDRESS)
     async with (

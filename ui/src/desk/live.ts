@@ -18,7 +18,9 @@ interface News {
 }
 
 const KINDS = ['ready', 'changed', 'typing', 'presence', 'roll_call', 'ended'];
-const BETWEEN_LOADS_MS = 1_500;
+/** Pause between two loads, and its random part, so that tabs do not all load at the same moment. */
+const BETWEEN_LOADS_MS = 1_200;
+const SPREAD_MS = 600;
 const TYPING_MS = 8_000;
 const LOOKING_EVERY_MS = 15_000;
 
@@ -71,7 +73,7 @@ export class Live {
           this.adopt(parsed(await response.text()));
           this.version = response.headers.get('etag') ?? '';
         }
-        await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOADS_MS));
+        await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOADS_MS + Math.random() * SPREAD_MS));
       }
     } catch {
       this.show(false);
