@@ -1,7 +1,7 @@
 """The hard rules for a claim: what a model may not decide, because a mistake would be costly and a rule is exact.
 
-A rule rejects a claim only for an identifier or a number that nothing shown to the writer holds, or because it proposes
-an approach that the tenant has rejected. Everything else is for the verifier to judge.
+A rule rejects a claim only for an identifier or a number that nothing shown to the writer holds, for its length, or
+because it proposes an approach that the tenant has rejected. Everything else is for the verifier to judge.
 """
 
 import re
@@ -17,6 +17,9 @@ from components.turn import Claim, Passage, RejectedApproach
 _NUMBER_BEFORE = re.compile(r"\d[.,: ]\Z")
 _NUMBER_AFTER = re.compile(r"[.,: ]\d")
 _ITEM = re.compile(rf"\A\s*{ITEM}\s+")
+_LONGEST = 1_000
+"""Characters of a claim. A longer one is no statement that a model could check: it retells what the writer has read."""
+
 _COUNT = 4
 """A count up to this may be the writer's own ("there are two ways")."""
 
@@ -41,11 +44,13 @@ def _holds(text: str, said: str) -> bool:
     return False
 
 
-def is_invented(claim: str, sources: Sequence[str]) -> bool:
-    """Return whether the claim holds an identifier or a number that none of the sources holds.
+def is_unfit(claim: str, sources: Sequence[str]) -> bool:
+    """Return whether the claim is too long, or holds an identifier or a number that none of the sources holds.
 
     :param sources: the question and the texts that were shown to the writer.
     """
+    if len(claim) > _LONGEST:
+        return True
     known_codes = {code for source in sources for code in _codes(source)}
     if not set(codes(claim)) <= known_codes:
         return True

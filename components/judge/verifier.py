@@ -8,15 +8,13 @@ from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.drafts import is_lead, to_answer, to_draft, with_claims
 from components.faults import degraded
-from components.judge.claims import is_invented, is_quoted, rejected_by
+from components.judge.claims import is_quoted, is_unfit, rejected_by
 from components.judge.llm import LlmJudge
 from components.models.calls import tier_of
 from components.passages import to_passages
 from components.turn import Claim, Complexity, Draft, Passage, Quality, RejectedApproach
 
 VERIFIER = "verifier"
-_LONGEST = 1_000
-"""Characters of a claim. A longer one is no statement that a model could check: it retells what the writer has read."""
 
 
 @component
@@ -85,7 +83,7 @@ class FactVerifier:
                 for claim in draft.claims
                 if (claim.citations or is_lead(claim))
                 and claim not in proposals
-                and (draft.quoted or (len(claim.text) <= _LONGEST and not is_invented(claim.text, sources)))
+                and (draft.quoted or not is_unfit(claim.text, sources))
             ]
             checked = self._judged(allowed, numbered, locale, quality, complexity)
         except Exception as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from components.judge.claims import is_invented
+from components.judge.claims import is_unfit
 from components.language.marks import ITEM
 from components.language.texts import LOCALES
 from components.language.texts import text as said_in
@@ -58,7 +58,7 @@ def unentailed(question: str, answer: TurnAnswer, passages_by_id: Mapping[str, P
 def _supported(claim: str, question: str, page: str) -> bool:
     said = set(stems(claim))
     shared = said & set(stems(f"{page}\n{question}"))
-    return len(shared) >= _SHARED * len(said) and not is_invented(claim, [question, page])
+    return len(shared) >= _SHARED * len(said) and not is_unfit(claim, [question, page])
 
 
 def _is_stored(citation: CitationPart, page: str, passages_by_id: Mapping[str, Passage]) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.judge.claims import is_invented, is_quoted, rejected_by
+from components.judge.claims import is_quoted, is_unfit, rejected_by
 from components.turn import Claim, RejectedApproach
 from tests.turns import passage
 
@@ -30,7 +30,7 @@ def test_parts_of_words_and_numbers_are_no_quotations(claim: str) -> None:
     ["Ошибка E25 означает засор.", "Доставка стоит 1 300 ₽.", "Гарантия 36 месяцев.", "Скидка 87 %."],
 )
 def test_a_code_or_number_of_no_source_is_invented(claim: str) -> None:
-    assert is_invented(claim, ["вопрос", SOURCE.text])
+    assert is_unfit(claim, ["вопрос", SOURCE.text])
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_code_or_number_of_no_source_is_invented(claim: str) -> None:
     ],
 )
 def test_numbers_of_the_sources_the_question_and_counts_may_be_said(claim: str) -> None:
-    assert not is_invented(claim, ["можно за 500 ₽?", SOURCE.text])
+    assert not is_unfit(claim, ["можно за 500 ₽?", SOURCE.text])
 
 
 def test_a_claim_that_proposes_a_rejected_approach_is_found() -> None:
