@@ -16,7 +16,7 @@ from components.language.marks import FENCE, HEADING_MARK, ITEM
 from components.language.normalise import fold
 from components.language.words import stems
 from components.nested import Nested
-from components.passages import to_passage
+from components.passages import relevance, to_passage
 from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
 _DELIMITER = re.compile(r"[\s|:-]+")
@@ -28,19 +28,24 @@ _LISTED = re.compile(rf"\s*(?:{ITEM}\s|\||{FENCE})")
 class ExtractiveAnswerer(Nested):
     """Quote the section of the best document from its start, never cut inside a list, a table or code.
 
+    The best document is the first whose relevance is within `tie` of the highest: rankers settle near ties, and never
+    put forward a document that answers something else.
+
     A section that holds several headings is quoted from the one whose text covers most of the query. If the query names
     codes, only the entries about them are quoted. Sentences that propose a rejected approach are left out, and the
     draft names the approach.
 
     :param limit: most characters of an answer; the rest is left to the article.
+    :param tie: how much less relevant than the most relevant document one may be, and still be quoted for its place.
 
     ```python
     ExtractiveAnswerer().run(query="E20", documents=documents)["answers"]
     ```
     """
 
-    def __init__(self, limit: int = 1_500) -> None:
+    def __init__(self, limit: int = 1_500, tie: float = 0.3) -> None:
         self.limit = limit
+        self.tie = tie
 
     @component.output_types(answers=list[GeneratedAnswer])
     def run(
@@ -52,7 +57,8 @@ class ExtractiveAnswerer(Nested):
         """
         read = read_query(query)
         withheld: dict[RejectedApproach, None] = {}
-        for document in documents:
+        least = max(map(relevance, documents), default=0.0) - self.tie
+        for document in sorted(documents, key=lambda one: relevance(one) < least):
             passage = to_passage(document)
             spans, section = _about(passage, read)
             for span in spans:

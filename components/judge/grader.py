@@ -86,7 +86,8 @@ class DocGrader:
                 grades = self.judge.grade(query, passages, locale=locale, tier=tier_of(quality, complexity))
                 best = accepted[0]
                 answering = [one for one in accepted if to_passage(one).chunk_id in grades.answering]
-                accepted = [*answering, best] if answering and best not in answering else answering
+                judged = [with_meta(one, relevance=max(relevance(one), grades.adequacy)) for one in answering]
+                accepted = [*judged, best] if answering and best not in answering else judged
                 adequacy, missing = grades.adequacy, list(grades.missing)
             except Exception as error:
                 degraded(GRADER, error)

@@ -13,6 +13,7 @@ from components.judge.terms import read_query
 from components.language.identifiers import codes
 from components.language.words import stems
 from components.models.calls import tier_of
+from components.passages import relevance
 from components.turn import Complexity, Draft, Passage, Quality, SelfEvaluation
 
 SELF_EVALUATOR = "self_evaluator"
@@ -59,6 +60,9 @@ class SelfEvaluator:
         :param adequacy: probability (0..1) that the evidence answers.
         """
         draft = to_draft(answers[0]) if answers else Draft("", (), ())
+        if draft.quoted and answers[0].documents:
+            # The evidence is as good as its best document, a quotation as the document that it is from.
+            adequacy = min(adequacy, relevance(answers[0].documents[0]))
         if self.judge is None or draft.quoted or not draft.claims:
             return {"evaluation": self._by_evidence(query, draft, adequacy)}
         try:

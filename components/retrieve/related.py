@@ -7,7 +7,7 @@ from haystack import Document, component
 
 from components.faults import degraded
 from components.judge.terms import read_query
-from components.passages import from_payload, in_force, to_passage
+from components.passages import from_payload, in_force, relevance, to_passage, with_meta
 from components.retrieve.rejected import MIN_COSINE, close_to
 from components.retrieve.reranker import precedence
 from components.retrieve.retriever import TenantRetriever
@@ -184,15 +184,32 @@ def _statement(side: Side, chunk: Passage, owners: Mapping[str, Document]) -> St
 def _trusted_first(
     documents: list[Document], conflicts: Sequence[Conflict], successors: Mapping[str, str]
 ) -> list[Document]:
-    """Move each document before the documents that it supersedes, or contradicts with higher trust."""
+    """Move each document before those that it supersedes or, being more trusted, contradicts.
+
+    Both are about the same thing, so the document that goes first is as relevant as the other one.
+    """
     ordered = list(documents)
-    pairs = [(conflict.trusted.passage.doc_id, conflict.other.passage.doc_id) for conflict in conflicts]
-    pairs += [(newer, older) for older, newer in successors.items()]
-    for first, second in pairs:
-        places = {to_passage(document).doc_id: place for place, document in reversed([*enumerate(ordered)])}
-        if first in places and second in places and places[first] > places[second]:
-            ordered.insert(places[second], ordered.pop(places[first]))
+    for conflict in conflicts:
+        _put_first(ordered, _of_chunk(ordered, conflict.trusted.passage), _of_chunk(ordered, conflict.other.passage))
+    for older, newer in successors.items():
+        _put_first(ordered, _of_document(ordered, newer), _of_document(ordered, older))
     return ordered
+
+
+def _put_first(documents: list[Document], first: int | None, second: int | None) -> None:
+    """Move one document before another, and give it the relevance of both."""
+    if first is None or second is None:
+        return
+    shared = max(relevance(documents[first]), relevance(documents[second]))
+    documents.insert(min(first, second), with_meta(documents.pop(first), relevance=shared))
+
+
+def _of_chunk(documents: Sequence[Document], passage: Passage) -> int | None:
+    return next((place for place, one in enumerate(documents) if passage.chunk_id in _chunk_ids(one)), None)
+
+
+def _of_document(documents: Sequence[Document], doc_id: str) -> int | None:
+    return next((place for place, one in enumerate(documents) if to_passage(one).doc_id == doc_id), None)
 
 
 def _first_passages(doc_ids: Collection[str]) -> Iterator[Passage]:

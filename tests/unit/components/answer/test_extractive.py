@@ -53,6 +53,13 @@ def test_a_table_row_about_the_code_follows_the_header() -> None:
     assert quoted("ошибка E20", table).text == f"{head}| E20 | засор | [1]"
 
 
+@pytest.mark.parametrize(("first", "quotation"), [(0.7, "Курьер. [1]"), (0.6, "Самовывоз. [1]")])
+def test_the_order_decides_between_near_ties_only(first: float, quotation: str) -> None:
+    documents = [document("Курьер.", "c1", relevance=first), document("Самовывоз.", "c2", relevance=0.9)]
+    answers = ExtractiveAnswerer(tie=0.25).run(query="доставка", documents=documents)["answers"]
+    assert to_draft(answers[0]).text == quotation
+
+
 def test_a_rejected_approach_is_left_out_and_named() -> None:
     approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
     draft = quoted("машина шумит", "Проверьте ножки. Стучать по корпусу можно.", rejected=[approach])

@@ -1,11 +1,13 @@
 """Self-evaluation: a score is measured or absent; a quotation is as good as its evidence."""
 
+from dataclasses import replace
+
 import pytest
 
 from components.faults import collect_degraded
 from components.judge.self_evaluator import NOT_EVALUATED, SelfEvaluator
 from components.turn import SelfEvaluation
-from tests.turns import EVALUATED, FixedJudge, answer, passage
+from tests.turns import EVALUATED, FixedJudge, answer, document, passage
 
 pytestmark = pytest.mark.usefixtures("terms")
 
@@ -31,6 +33,13 @@ def test_a_quotation_is_worth_its_evidence() -> None:
 def test_a_quotation_of_weak_evidence_answers_nothing(judge: FixedJudge | None) -> None:
     found = evaluated(judge, quoted=True, adequacy=0.3)
     assert (found.answerability, found.quality) == ("cannot", 50)
+
+
+def test_a_quotation_of_a_weaker_document_than_the_best_is_worth_its_own() -> None:
+    quotation = answer("Гарантия два года.", quoted=True)
+    quotation = replace(quotation, documents=[document("Гарантия два года.", relevance=0.2)])
+    found = SelfEvaluator().run(query="гарантия", answers=[quotation], adequacy=0.9)["evaluation"]
+    assert (found.answerability, found.confidence) == ("cannot", 0.2)
 
 
 def test_a_code_that_the_quotation_lacks_is_missing() -> None:

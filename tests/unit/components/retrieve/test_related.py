@@ -8,6 +8,7 @@ import pytest
 from haystack import Document
 
 from components.faults import collect_degraded
+from components.passages import relevance
 from components.retrieve import related
 from components.retrieve.related import EvidenceContext
 from components.turn import Query
@@ -64,6 +65,16 @@ def test_the_newer_side_is_trusted_and_goes_first() -> None:
     assert (conflict.kind, conflict.trusted.text, conflict.other.text) == ("number", NEW, OLD)
     assert conflict.trusted.passage.chunk_id == "new-1"
     assert [one.id for one in context["documents"]] == ["new-1", "old-1"]
+
+
+@pytest.mark.usefixtures("shelf")
+def test_the_side_that_goes_first_is_as_relevant_as_the_other() -> None:
+    newer = document(NEW, "new-2", doc_id="new", updated_at="2026-02-01", relevance=0.3)
+    older = document(OLD, "old-1", doc_id="old", updated_at="2024-01-10", relevance=0.8)
+    aside = document("Доставка два дня.", "new-1", doc_id="new", updated_at="2026-02-01", relevance=0.4)
+    for evidence in ([older, aside, newer], [newer, older, aside]):
+        found = [(one.id, relevance(one)) for one in context_of(evidence)["documents"]]
+        assert found == [("new-2", 0.8), ("old-1", 0.8), ("new-1", 0.4)]
 
 
 def test_the_more_trusted_side_beats_the_newer_one(shelf: Shelf) -> None:

@@ -47,7 +47,19 @@ ARTICLES = [
     SourceDocument("pump", "Насос", "Насос стиральной машины меняют в мастерской за 3 дня."),
     SourceDocument("password", "Пароль", "Пароль меняют в профиле, в разделе безопасности."),
     SourceDocument("delivery", "Доставка", "Доставка по городу занимает 2 дня."),
+    SourceDocument("deposit", "Залог", "За прокат дрели берут залог 3 000 ₽.", meta={"updated_at": "2024-01-01"}),
+    SourceDocument("prices", "Прокат дрели", "Прокат дрели стоит 500 ₽ в день.", meta={"updated_at": "2026-01-01"}),
 ]
+DEPOSIT = "Какой залог за прокат дрели?"
+REVERSED = """
+components:
+  reversed:
+    type: haystack.components.rankers.meta_field.MetaFieldRanker
+    init_parameters: {meta_field: relevance, sort_order: ascending}
+connections:
+  - {sender: rank.documents, receiver: reversed.documents}
+  - {sender: reversed.documents, receiver: expand.documents}
+"""
 GIFTS = "Принимают ли подарки назад в течение 14 дней?"
 PUMP = "Насос стиральной машины меняют в мастерской?"
 
@@ -146,6 +158,14 @@ def test_a_stock_ranker_orders_what_is_graded(shop: Tenant, built: Callable[[str
     turn, steps = built(profile("newest"))(GIFTS)
     assert steps[steps.index("rank") : steps.index("curated")] == ["rank", "newest", "expand"]
     assert cited(turn) == ["rules"]
+
+
+@pytest.mark.parametrize("ranker", [profile("newest"), REVERSED], ids=["newest", "reversed"])
+def test_a_ranker_puts_no_answer_to_another_question_first(built: Callable[[str], Ask], ranker: str) -> None:
+    turn, _ = built(ranker)(DEPOSIT)
+    accepted = [passage.doc_id for passage in turn.evidence.relevant_passages()]
+    assert accepted.index("prices") < accepted.index("deposit")
+    assert (turn.outcome, cited(turn)) == ("answered", ["deposit"])
 
 
 @pytest.mark.usefixtures("dense")
