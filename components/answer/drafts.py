@@ -11,6 +11,7 @@ from components.answer.utterances import Utterances
 from components.language.injection import orders
 from components.language.marks import FENCE
 from components.language.sentences import sentence_spans
+from components.language.words import stems
 from components.passages import to_passage
 from components.turn import Citation, Claim, Draft, Passage
 
@@ -97,14 +98,27 @@ def is_lead(claim: Claim) -> bool:
 
 
 def _citation(number: int, passage: Passage, quotes: Sequence[str]) -> Citation:
-    """Return a citation whose excerpt spans all quotes; the whole passage if there are no quotes.
+    """Return a citation whose excerpt spans all quotes, or the sentence nearest to each where none is verbatim.
 
-    The excerpt stops before a sentence that may not be quoted.
+    The excerpt is the whole passage if no sentence shares a word with them. It stops before a sentence that may not be
+    quoted.
     """
     places = [(at, at + len(quote)) for quote in quotes if quote and (at := passage.text.find(quote)) >= 0]
+    places = places or [place for quote in quotes if (place := _nearest(passage, quote)) is not None]
     start, end = (min(a for a, _ in places), max(b for _, b in places)) if places else (0, len(passage.text))
     spans = sentence_spans(passage.text)
     if len(passage.sentences) < len(spans):
         withheld = (spans[place][0] for place in orders(passage.text, spans))
         end = min((at for at in withheld if start < at < end), default=end)
     return Citation(number, passage, passage.text[start:end], (start, end))
+
+
+def _nearest(passage: Passage, claim: str) -> tuple[int, int] | None:
+    """Return the span of the sentence that shares most words with the claim; None if none shares any."""
+    said = frozenset(stems(claim))
+
+    def shared(span: tuple[int, int]) -> int:
+        return len(said.intersection(stems(passage.text[slice(*span)])))
+
+    best = max(passage.sentences, key=shared, default=None)
+    return best if best is not None and shared(best) else None

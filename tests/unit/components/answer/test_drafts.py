@@ -1,5 +1,7 @@
 """Drafts: claims and their text, marks, lead-ins, and answers of other components."""
 
+import pytest
+
 from components.answer.drafts import rendered, with_claims
 from components.turn import Claim, Draft
 from tests.turns import passage
@@ -33,3 +35,13 @@ def test_an_excerpt_holds_all_that_is_quoted() -> None:
     (citation,) = draft.citations
     assert citation.excerpt == "Дождитесь огонька. Ключ не нужен."
     assert SOURCE.text[slice(*citation.span)] == citation.excerpt
+
+
+@pytest.mark.parametrize(
+    ("claim", "excerpt"),
+    [("Браслет прикладывают к замку", "1. Приложите браслет."), ("No key is needed.", SOURCE.text)],
+    ids=["retold", "another language"],
+)
+def test_a_claim_without_a_quotation_shows_the_nearest_sentence(claim: str, excerpt: str) -> None:
+    (citation,) = with_claims(Draft("", (), ()), [Claim(claim, (1,))], {1: SOURCE}).citations
+    assert (citation.excerpt, SOURCE.text[slice(*citation.span)]) == (excerpt, excerpt)
