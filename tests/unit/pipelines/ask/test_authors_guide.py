@@ -160,6 +160,12 @@ def test_a_stock_ranker_orders_what_is_graded(shop: Tenant, built: Callable[[str
     assert cited(turn) == ["rules"]
 
 
+def test_the_first_profile_of_the_page_adds_a_step_and_raises_a_threshold(built: Callable[[str], Ask]) -> None:
+    turn, steps = built(profile("careful"))(GIFTS)
+    assert "newest" in steps
+    assert [gate.threshold for gate in turn.verdict.gates if gate.name == "relevance"] == [0.7]
+
+
 @pytest.mark.parametrize("ranker", [profile("newest"), REVERSED], ids=["newest", "reversed"])
 def test_a_ranker_puts_no_answer_to_another_question_first(built: Callable[[str], Ask], ranker: str) -> None:
     turn, _ = built(ranker)(DEPOSIT)
