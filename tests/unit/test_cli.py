@@ -202,7 +202,7 @@ def test_a_single_file_that_cannot_be_loaded_is_a_mistake(
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
-    assert "has no files that can be loaded" in opora("ingest", str(tmp_path / "nothing")).stderr
+    assert "contains no files" in opora("ingest", str(tmp_path / "nothing")).stderr
 
 
 def test_every_reason_not_to_load_an_article_has_words() -> None:

@@ -150,7 +150,7 @@ def test_turns_are_replayed(tmp_path: Path) -> None:
     lenient = tmp_path / "policy.json"
     lenient.write_text('{"top_k": 3}', encoding="utf-8")
     tried = opora("replay", "--pipeline", str(YAML), "--policy", str(lenient), "--knowledge", "shop", "--last", "1")
-    assert "Asked: 1, erased: 0. Different: 0" in tried.stdout
+    assert "Asked: 1, erased: 0. Changed: 0" in tried.stdout
     lenient.write_text("[]", encoding="utf-8")
     assert opora("replay", "--policy", str(lenient)).exit_code == 2
     broken = tmp_path / "broken.yaml"
@@ -166,4 +166,4 @@ def test_a_change_is_printed_side_by_side() -> None:
     assert "Как вернуть?" in printed
     assert "before" in printed
     assert "refused / no_relevant_context" in printed
-    assert "Different: 1, of them the outcome: 1" in printed
+    assert "Changed: 1, with another outcome: 1" in printed
