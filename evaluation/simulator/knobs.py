@@ -12,6 +12,7 @@ Task = Literal[
     "grade",
     "review",
     "evaluate",
+    "proposals",
     "rewrite",
     "condense",
     "choose",

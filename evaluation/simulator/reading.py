@@ -30,6 +30,7 @@ _TASKS: Mapping[Task, frozenset[str]] = {
     "review": frozenset({"claims"}),
     "grade": frozenset({"passages", "adequacy"}),
     "evaluate": frozenset({"quality", "answerability"}),
+    "proposals": frozenset({"proposals"}),
     "rewrite": frozenset({"queries"}),
     "condense": frozenset({"question"}),
     "choose": frozenset({"tool"}),
@@ -80,7 +81,7 @@ class Tool:
 class Prompt:
     """A parsed call.
 
-    `instructions` is the system prompt, `example` its last example reply, `history` the customer's earlier messages,
+    `rejected` holds the approaches that no claim may suggest, `instructions` is the system prompt, `example` its last example reply, `history` the customer's earlier messages,
     `full_text` the whole prompt.
     """
 
@@ -95,6 +96,7 @@ class Prompt:
     full_text: str
     example: str = ""
     history: tuple[str, ...] = ()
+    rejected: tuple[Claim, ...] = ()
 
 
 def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None) -> Prompt:
@@ -127,6 +129,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
         full_text=all_text,
         example=next((text for role, text in reversed(texts) if role == "assistant"), ""),
         history=tuple(_MESSAGE.findall(blocks.get("history", ""))),
+        rejected=_claims(blocks.get("rejected", "")),
     )
 
 

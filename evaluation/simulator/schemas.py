@@ -28,6 +28,8 @@ def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
         return {"relevant_statements": filler.relevant()}
     if prompt.task == "answer":
         return filler.answer()
+    if prompt.task == "proposals":
+        return {"proposals": [{"number": one, "approach": other} for one, other in thinking.proposals(prompt)]}
     return filler.value("", schema, None)
 
 

@@ -29,6 +29,7 @@ _FULL_COVERAGE = 0.6
 _SETTLED = 0.5
 _BESIDE = 0.7
 _SUPPORTED = 0.75
+_PROPOSED = 0.5
 _SENTENCES = 3
 _STEPS = 12
 
@@ -135,6 +136,16 @@ def support(claim: Claim, passages: Sequence[Passage]) -> Support:
             closest = max(passage.sentences, key=lambda candidate: len(candidate.stems & claimed.stems))
             best = Support(score, closest.text)
     return best
+
+
+def proposals(prompt: Prompt) -> list[tuple[int, int]]:
+    """Return the numbers of the claims that share enough words with a rejected approach, each with its number."""
+    return [
+        (claim.number, approach.number)
+        for claim in prompt.claims
+        for approach in prompt.rejected
+        if len(sentence(claim.text).stems & (named := sentence(approach.text).stems)) >= _PROPOSED * len(named)
+    ]
 
 
 def status(score: float) -> str:

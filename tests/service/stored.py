@@ -9,7 +9,7 @@ from secrets import token_urlsafe
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from jwt.algorithms import RSAAlgorithm
 
-from evaluation.simulator.adapted import adapt
+from evaluation.simulator.adapted import adapt, components_of_type, edited
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.changes import SettingChangeRow
@@ -26,6 +26,9 @@ from tenants.storage.tables import JobRow, TokenRow, ToolRow
 from tests.rows import row
 from tests.service.serving import RSA_KID, TENANTS, in_force
 
+PRICES = {"simulated": [1.0, 2.0], "simulated-strong": [10.0, 20.0]}
+"""US dollars for a million tokens in and out."""
+
 POLICIES: dict[str, dict[str, object]] = {
     "hurried": {"rate_limit_per_minute": 3},
     "written": {"profile": "ollama"},
@@ -35,6 +38,9 @@ POLICIES: dict[str, dict[str, object]] = {
 def prepared(folder: Path, provider_key: RSAPrivateKey, models_url: str) -> Settings:
     """Prepare a data folder with registered tenants, before any server runs on it."""
     pipelines = adapt(folder / "pipelines", models_url)
+    with edited(pipelines / "ask" / "profiles" / "ollama.yaml") as profile:
+        for models in components_of_type(profile, "ChatModels"):
+            models["init_parameters"]["prices"] = PRICES
     jwks = folder / "jwks.json"
     public = json.loads(RSAAlgorithm.to_jwk(provider_key.public_key()))
     jwks.write_text(json.dumps({"keys": [{**public, "kid": RSA_KID, "alg": "RS256", "use": "sig"}]}))

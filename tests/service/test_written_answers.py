@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -9,12 +11,26 @@ import pytest
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.server import Simulator
 from pipelines.ask.contract import TurnAnswer
-from tests.service.serving import ARTICLES
+from settings import Settings
+from tenants.chats import sites
+from tenants.chats.sites import Site
+from tenants.core.context import Tenant, acting_as
+from tests import desk
+from tests.desk import Browser
+from tests.service.serving import ARTICLES, in_force
 from tests.service.test_streams import ABSENT, ANSWERABLE, stream
 from tests.webhooks import wait_until
 
 PATIENCE_SECONDS = 30
 TOKENS = ("prompt", "completion")
+BOARD: dict[str, object] = {
+    "doc_id": "board.md",
+    "title": "Плата управления",
+    "text": "Плата управления запустится заново, если отключить машину от сети. "
+    "Плата запустится заново и от кнопки питания: зажмите её на десять секунд.",
+}
+APPROACH = "Сбросить плату управления кнопкой питания"
+RESET = "Как запустить плату управления заново?"
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +128,60 @@ def test_without_models_answers_fall_back_to_quotations(written: httpx.Client, m
     assert (answer.meta.provider, answer.meta.model) == ("local", "extractive")
     assert "answer" in answer.meta.degraded
     assert json.loads(response.content)["meta"]["tokens"] == {"prompt": 0, "completion": 0, "total": 0}
+
+
+@pytest.fixture(scope="module")
+def site(installation: Settings, written: httpx.Client) -> Site:
+    with in_force(installation), acting_as(Tenant("written", "admin")):
+        return sites.add("Мастерская", [])
+
+
+def ask_in_the_widget(anybody: httpx.Client, site: Site, question: str) -> tuple[str, dict[str, Any]]:
+    """Ask in a new chat with the requests of the widget. Return the chat's id and the reply."""
+    headers = {"Origin": str(anybody.base_url)}
+    opened = anybody.post("/widget/sessions", json={"site": site.key}, headers=headers).json()
+    assert opened["tools"] is False
+    headers["Authorization"] = f"Bearer {opened['token']}"
+    chat_id = anybody.post("/chats", json={"locale": "ru"}, headers=headers).json()["chat_id"]
+    body = {"text": question, "client_id": uuid4().hex}
+    anybody.post(f"/chats/{chat_id}/messages", json=body, headers=headers).raise_for_status()
+    replies: list[dict[str, Any]] = []
+
+    def is_answered() -> bool:
+        messages = anybody.get(f"/chats/{chat_id}", headers=headers).json()["messages"]
+        replies[:] = [one["body"]["turn"] for one in messages if one["author"] == "bot"]
+        return bool(replies)
+
+    wait_until(is_answered)
+    return chat_id, replies[0]
+
+
+@pytest.mark.usefixtures("models")
+def test_a_paraphrase_of_a_rejected_approach_is_withheld_in_the_widget(
+    written: httpx.Client,
+    anybody: httpx.Client,
+    token: Callable[..., str],
+    ingest: Callable[..., httpx.Response],
+    site: Site,
+) -> None:
+    assert ingest("written", [BOARD]).json()["errors"] == []
+    _, before = ask_in_the_widget(anybody, site, RESET)
+    assert "от кнопки питания" in before["answer"]["text"]
+    editor = {"Authorization": f"Bearer {token('written', 'ingest')}"}
+    rejection = {"text": APPROACH, "reason": "стирается калибровка", "day": "2025-05-05"}
+    written.put("/rejected", json=rejection, headers=editor).raise_for_status()
+    _, after = ask_in_the_widget(anybody, site, RESET)
+    assert "отключить машину от сети" in after["answer"]["text"]
+    assert "кнопки" not in after["answer"]["text"]
+    assert f"Способ «{APPROACH}» отклонён 05.05.2025. Причина: стирается калибровка." in after["answer"]["notice"]
+
+
+@pytest.mark.usefixtures("models")
+def test_the_desk_shows_what_an_answer_cost_and_the_customer_is_spared(anybody: httpx.Client, site: Site) -> None:
+    chat_id, turn = ask_in_the_widget(anybody, site, ANSWERABLE)
+    meta = turn["meta"]
+    operator = Browser(anybody, desk.secret_of(desk.staff("written", {"Олег": "operator"})["Олег"]))
+    (answer,) = operator.page(f"/desk/chat/{chat_id}").cssselect(".message.bot .evidence")
+    _, tokens, cost = (one.text_content() for one in answer.cssselect("dl.facts dd"))
+    assert tokens == f"{meta['tokens']['total']}, вызовов модели: {meta['llm_calls']}"
+    assert 0 < float(cost.lstrip("$").replace(",", ".")) == round(meta["cost_usd"], 5)
