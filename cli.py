@@ -100,13 +100,15 @@ def serve(
     settings = _overridden(OPORA_PORT=port, OPORA_HOST=host)
     _check_start(settings)
     from app import serve as serve_http
-    from tenants.desk import first_run
+    from tenants.desk import first_run, operators
     from ui.cli.model import fetch_encoder
 
     fetch_encoder()
     typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
     if (secret := first_run.open_link()) is not None:
         typer.echo(message("serve.first_run", link=f"{settings.browsed_at}/desk/first-run/{secret}"), err=True)
+    elif not operators.anybody():
+        typer.echo(message("serve.nobody"), err=True)
     serve_http(settings)
 
 

@@ -81,8 +81,8 @@ class Tool:
 class Prompt:
     """A parsed call.
 
-    `rejected` holds the approaches that no claim may suggest, `instructions` is the system prompt, `example` its last example reply, `history` the customer's earlier messages,
-    `full_text` the whole prompt.
+    `rejected` holds the approaches that no claim may suggest, `instructions` the system prompt, `example` its last
+    example reply, `history` the customer's earlier messages, `full_text` the whole prompt.
     """
 
     task: Task

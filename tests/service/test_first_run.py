@@ -73,3 +73,8 @@ async def test_a_link_is_dead_once_somebody_is_there(empty: httpx.AsyncClient) -
     assert (await empty.get(f"/desk/first-run/{secret}")).status_code == 404
     with pytest.raises(NotFound, match="link_used"):
         first_run.check(secret)
+    hint = "Учётных записей пока нет"
+    assert hint in (await empty.get(pages.SIGN_IN, headers={"Accept-Language": "ru"})).text
+    with acting_as(Tenant("acme", "anna")):
+        operators.add("anna@shop.example", PASSWORD, role="admin")
+    assert hint not in (await empty.get(pages.SIGN_IN, headers={"Accept-Language": "ru"})).text

@@ -45,9 +45,14 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
 def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
     def form(company: str, next: str, status: int = 200, **values: object) -> Response:
-        asks = operators.has_several_tenants()
         return desk.public(
-            "sign_in.html", status, company=company, asks_company=asks, next=pages.local(next, ""), **values
+            "sign_in.html",
+            status,
+            company=company,
+            asks_company=operators.has_several_tenants(),
+            nobody=not operators.anybody(),
+            next=pages.local(next, ""),
+            **values,
         )
 
     @endpoints.get(pages.SIGN_IN)
