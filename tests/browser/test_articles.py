@@ -56,7 +56,8 @@ def test_nearest_articles_open_on_their_page_or_in_place(opened: Page, service: 
 def test_sources_have_cards_while_the_answer_is_written(opened: Page, service: FakeService) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")
-    early = {"index": 1, "title": "Коды ошибок", "heading": "E20", "snippet": SNIPPET, "url": None, "score": 0.9}
+    snippet = f"### Слив\n{SNIPPET}"
+    early = {"index": 1, "title": "Коды ошибок", "heading": "E20", "snippet": snippet, "url": None, "score": 0.9}
     events: list[tuple[str, Json]] = [
         ("accepted", {}),
         ("sources-early", {"citations": [early], "provisional": True}),
@@ -66,7 +67,7 @@ def test_sources_have_cards_while_the_answer_is_written(opened: Page, service: F
         service.push(name, {**data, "turn_id": "turn-s"})
     number, card = opened.locator(".live .cite"), opened.locator(".card")
     number.hover()
-    expect(card).to_contain_text(SNIPPET)
+    expect(card.locator(".words")).to_have_text(f"Слив {SNIPPET}")
     expect(number).to_have_attribute("aria-describedby", "opora-card")
     service.push("token", {"text": " Очистите фильтр.", "provisional": False, "turn_id": "turn-s"})
     expect(opened.locator(".live .text")).to_contain_text("Очистите фильтр")

@@ -25,7 +25,8 @@ export function cardView(card: Card | null): TemplateResult {
 }
 
 function content({ title, heading, text }: Card): TemplateResult {
-  const shown = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT).trimEnd()}…` : text;
+  const plain = text.replace(/^#{1,6} /gm, ''); // a passage of small sections has their headings in Markdown
+  const shown = plain.length > MAX_TEXT ? `${plain.slice(0, MAX_TEXT).trimEnd()}…` : plain;
   return html`<p class="title" dir="auto">${title}</p>
     ${heading && heading !== title ? html`<p class="under" dir="auto">${heading}</p>` : nothing}
     ${shown ? html`<p class="words" dir="auto">${shown}</p>` : nothing}`;

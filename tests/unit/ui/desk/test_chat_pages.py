@@ -1,10 +1,14 @@
 """The pages of a chat at the desk."""
 
 import pytest
+import yaml
 from starlette.responses import Response
 
+from components.language.texts import LOCALES
 from pipelines.ask.chats.conversations import Conversations
+from settings import ROOT
 from ui.desk import chat
+from ui.desk.view import names
 
 
 class Dropping(Conversations):
@@ -23,3 +27,9 @@ def test_what_was_refused_to_a_person_costs_the_customer_no_answer(status: int, 
     conversations = Dropping()
     chat._drop_if_done(conversations, "c", Response(status_code=status))
     assert conversations.dropped == dropped
+
+
+def test_every_step_of_the_pipeline_has_a_name() -> None:
+    steps = yaml.safe_load((ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8"))["components"]
+    for locale in LOCALES:
+        assert [step for step in steps if names(locale)("step", step) == step] == []
