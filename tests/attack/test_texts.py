@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 import app
 from components.answer.utterances import _END
+from components.language.normalise import clean
 from components.understand.parts import parts_of
 from evaluation.benchmarks.attacks import SHOP
 from pipelines.ask.chats.incoming import read
@@ -38,6 +39,15 @@ def test_blank_lines_of_a_model_take_no_time(unit: str) -> None:
     started_at = process_time()
     assert _END.search(f"Да.{unit * QUESTION}") is None
     assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize("mark", ["\u0301\u0316", "\u0301\u200b\u0316"], ids=["alone", "with invisible characters"])
+def test_combining_marks_take_no_time(mark: str) -> None:
+    started_at = process_time()
+    stacked = clean(f"Код Е20{mark * 40_000}, фильтр")
+    assert process_time() - started_at < MOST_SECONDS
+    assert stacked.startswith("Код Е20")
+    assert stacked.endswith(", фильтр")
 
 
 @pytest.mark.parametrize("header", ["From", "Content-Type", "Content-Disposition", "Content-Transfer-Encoding"])
