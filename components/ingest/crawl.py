@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from urllib.parse import urljoin, urlsplit, urlunsplit
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 from protego import Protego
 
 from components.ingest.document import Refusal
 from components.ingest.fetch import AGENT, Fetcher, Response, canonical, same_site
 from components.ingest.files import RawArticle
+from tenants.core import fairness
 from tenants.core.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
 
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
@@ -46,6 +47,13 @@ _MAX_RULES = 1_000_000
 agents and 2,000 rules took it 43 s. One million take one."""
 
 _MAX_DELAY = 10.0
+
+_MAX_MAPPED = 50_000
+"""Addresses in a sitemap, by its protocol; further ones are not read."""
+
+_PIECE_BYTES = 65_536
+_LONG_TAG = re.compile(rb"<[^<]{10000}")
+"""A tag, with the text behind it, that takes the parser long: those of a sitemap are short."""
 
 
 _CLOSED = "User-agent: *\nDisallow: /"
@@ -164,6 +172,7 @@ def _further_urls(page: Response, folder: str) -> tuple[str, ...]:
     """Return the addresses that a sitemap lists, or those below `folder`, if there is one, that a page links to."""
     urls: dict[str, None] = {}
     for url in sitemap_urls(page.data) if _is_map(page) else page_links(page) if folder else ():
+        fairness.yield_to_questions()
         with suppress(CallerError):
             urls[canonical(url)] = None
     if _is_map(page):
@@ -171,24 +180,60 @@ def _further_urls(page: Response, folder: str) -> tuple[str, ...]:
     return tuple(url for url in urls if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
 
 
-def page_links(page: Response) -> list[str]:
-    """Return the absolute addresses that a page's links lead to, in order."""
+def page_links(page: Response) -> Iterator[str]:
+    """Yield the absolute addresses that a page's links lead to, in order."""
     text = page.data.decode(errors="replace")
-    base = _BASE.search(text)
-    links = []
+    at, base = page.url, _BASE.search(text)
+    if base is not None:
+        with suppress(CallerError, ValueError):
+            at = canonical(urljoin(page.url, unescape(base[1])))
     for match in _LINK.finditer(text):
         with suppress(ValueError):
-            at = urljoin(page.url, unescape(base[1]) if base else "")
-            links.append(urljoin(at, unescape(next(filter(None, match.groups()), "")).strip()))
-    return links
+            yield urljoin(at, unescape(next(filter(None, match.groups()), "")).strip())
 
 
 def sitemap_urls(data: bytes) -> list[str]:
-    """Return the addresses of a sitemap, or of an index of sitemaps. Raises `sitemap_invalid` or `xml_doctype`."""
+    """Return the addresses of a sitemap, or of an index of sitemaps. Raises `sitemap_invalid` or `xml_doctype`.
+
+    It is parsed in pieces: the parser lets nothing else run in the process meanwhile.
+    """
     if b"<!doctype" in data.lower():
         raise Invalid("xml_doctype")
+    if _LONG_TAG.search(data):
+        raise Invalid("sitemap_invalid")
+    sitemap = _Sitemap()
     try:
-        root = ElementTree.fromstring(data)  # noqa: S314 - without a DOCTYPE there are no entities
-    except ElementTree.ParseError as broken:
+        for start in range(0, len(data), _PIECE_BYTES):
+            fairness.yield_to_questions()
+            sitemap.parser.Parse(data[start : start + _PIECE_BYTES])
+            if len(sitemap.urls) >= _MAX_MAPPED:
+                return sitemap.urls[:_MAX_MAPPED]
+        sitemap.parser.Parse(b"", True)
+    except expat.ExpatError as broken:
         raise Invalid("sitemap_invalid") from broken
-    return [(location.text or "").strip() for location in root.iterfind(".//{*}loc")]
+    return sitemap.urls
+
+
+class _Sitemap:
+    """Collects the text of each `loc` while a sitemap is parsed."""
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+        self._text: list[str] | None = None
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._begin
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._read
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - expat's signature
+        self._text = [] if name.rpartition(" ")[2] == "loc" else None
+
+    def _read(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def _end(self, name: str) -> None:  # noqa: ARG002 - expat's signature
+        if self._text is not None:
+            self.urls.append("".join(self._text).strip())
+        self._text = None

@@ -1,19 +1,23 @@
 """Articles, files and pages that once held the interpreter, and with it every tenant, for minutes."""
 
-from time import process_time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from time import perf_counter, process_time, sleep
 
 import pytest
 
-from components.ingest.crawl import Crawl
+from components.ingest.crawl import Crawl, page_links, sitemap_urls
 from components.ingest.cut import cut
 from components.ingest.document import Refusal, SourceDocument
-from components.ingest.fetch import Fetcher
+from components.ingest.fetch import Fetcher, Response
 from components.ingest.files import RawArticle
 from components.ingest.formats.text import read_markdown, read_plain
 from components.ingest.omitted import omitted
 from components.ingest.pack import Sizes
 from components.ingest.parse import ArticleParser
 from components.language.marks import HEADING_LINE
+from tenants.core.errors import Invalid
 from tests.unit.components.ingest.site import HTML, serving
 
 MOST_SECONDS = 1.0
@@ -103,3 +107,48 @@ def test_comments_before_a_page_take_no_time() -> None:
         [page] = crawl.articles(f"{site.url}/help/")
     assert isinstance(page, RawArticle)
     assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b"<a>" * 2_000_000,
+        b"<loc/>" * 1_000_000,
+        b"<a " + b" ".join(b"a%d='>'" % number for number in range(400_000)) + b"/>",
+    ],
+    ids=["nested", "empty addresses", "attributes"],
+)
+def test_a_sitemap_does_not_hold_the_interpreter(inside: bytes) -> None:
+    with longest_pause() as pauses, suppress(Invalid):
+        sitemap_urls(b"<urlset>" + inside + b"</urlset>")
+    assert max(pauses) < MOST_SECONDS
+
+
+def test_the_base_of_a_page_is_read_once() -> None:
+    html = f"<base href=/{'b' * 3_000_000}>{'<a href=c>' * 1_000}"
+    started_at = process_time()
+    links = list(page_links(Response("https://shop.example/help/", 200, "text/html", html.encode())))
+    assert links == ["https://shop.example/help/c"] * 1_000
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@contextmanager
+def longest_pause() -> Iterator[list[float]]:
+    """Measure for how long another thread does not run during the block."""
+    pauses, over = [0.0], Event()
+
+    def watch() -> None:
+        before = perf_counter()
+        while not over.is_set():
+            sleep(0.005)
+            now = perf_counter()
+            pauses.append(now - before)
+            before = now
+
+    watching = Thread(target=watch)
+    watching.start()
+    try:
+        yield pauses
+    finally:
+        over.set()
+        watching.join()
