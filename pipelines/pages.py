@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
-from starlette.requests import Request, cookie_parser
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines.connections import address_of
@@ -62,9 +62,22 @@ class Renderer(Protocol):
         """Return the page as HTML."""
 
 
+def cookie_of(headers: Headers, name: str) -> str:
+    """Return the value of a cookie; empty if missing.
+
+    Threat: another host of the domain sets a cookie named `\\xa0__Host-…`. Browsers do not see the prefix, but parsers
+    that strip more than spaces and tabs do.
+    """
+    for pair in headers.get("cookie", "").split(";"):
+        given, _, value = pair.strip(" \t").partition("=")
+        if given == name:
+            return value.strip('"')
+    return ""
+
+
 def presented(headers: Headers) -> str:
     """Return the secret in the session's cookie; empty if missing."""
-    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+    return cookie_of(headers, COOKIE)
 
 
 def may(operator: Operator, scope: str) -> bool:
@@ -128,7 +141,7 @@ def signed_in(response: Response, request: Request, operator: Operator) -> Respo
 
 def company_of(headers: Headers) -> str:
     """Return the tenant that this browser last signed in to; empty if unknown."""
-    return unquote(cookie_parser(headers.get("cookie", "")).get(COMPANY, ""))
+    return unquote(cookie_of(headers, COMPANY))
 
 
 def without_session(response: Response) -> Response:

@@ -1,7 +1,12 @@
-"""Sign-in to the desk by a tenant's identity provider: redirect and callback."""
+"""Sign-in to the desk by a tenant's identity provider: redirect and callback.
+
+Threat: another site sends an operator's browser here, into an account of its own in place of theirs. From there, a
+page with a link comes first.
+"""
 
 from functools import partial
 from typing import Annotated, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
@@ -43,6 +48,8 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
     @endpoints.get(_BEGIN)
     async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
+        if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return back_to(f"{_CHOOSE}?{urlencode({'tenant': tenant_id} | ({'next': next} if next else {}))}")
         await admit(request)
         return await providers_asked.run(
             {tenant_id: _ASKED_AT_ONCE}, partial(send_there, request, tenant_id, pages.local(next, ""))
@@ -57,7 +64,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     ) -> Response:
         await admit(request)
         try:
-            attempt = opened(request.cookies.get(COOKIE, ""), state)
+            attempt = opened(pages.cookie_of(request.headers, COOKIE), state)
             response = await providers_asked.run(
                 {attempt.tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
             )
