@@ -7,12 +7,13 @@ standard output holds JSON and nothing else; everything for people goes to stand
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, TextIO, TypeAlias, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -42,6 +43,8 @@ DEFAULT_TENANT = "default"
 """Default tenant."""
 SUBJECT = "cli"
 _FAULT = 2
+_CONTROL = re.compile(r"\x1b(?!\[[0-9;]*m)|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+"""Control characters, except line breaks, tabs and the beginning of a colour."""
 _UNFOLDED = 10_000
 """Columns of a file or a pipe."""
 _ID = re.compile(r"(?:[a-z]{1,10}[-_])?[0-9a-f-]{8,20}")
@@ -243,12 +246,31 @@ def flag_texts(flags: Iterable[str]) -> str:
     return ", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in known.items())
 
 
+class _Terminal:
+    """A terminal that colours text and obeys no other control character.
+
+    Threat: a customer's message that sets the clipboard or the title of an operator's terminal, or writes over what
+    was printed before.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, words: str) -> int:
+        self._stream.write(_CONTROL.sub("\ufffd", words))
+        return len(words)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
+        return getattr(self._stream, name)
+
+
 class Group(_Group):
     """Turn Opora's errors into one line on standard error and exit code 2."""
 
     def invoke(self, ctx: "Context") -> object:
         try:
-            return super().invoke(ctx)
+            with redirect_stdout(_Terminal(sys.stdout)) if sys.stdout.isatty() else nullcontext():
+                return super().invoke(ctx)
         except OporaError as error:
             fault = error
         except ValidationError as unfit:
