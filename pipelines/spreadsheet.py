@@ -1,14 +1,19 @@
 """Tables as CSV that a spreadsheet may open.
 
 Threat: a spreadsheet runs a cell that begins like a formula, even in a customer's text (OWASP, "CSV Injection"). Such
-texts get an apostrophe in front, which spreadsheets take for "this is text".
+texts get an apostrophe in front, which spreadsheets take for "this is text". Where semicolons separate cells, as in
+Russian, quotes do not hold a text together: another cell begins at each semicolon and line break within it.
 """
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
-_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# What is behind spaces runs as well, once the spreadsheet has trimmed them.
+_FIRST = r"\A{guard}(?=[ \u00a0\u200b]*[=+\-@\t\r\n＝＋－＠])"
+_FURTHER = r"(?<=[;\t\r\n]){guard}(?=[ \u00a0\u200b\"]*[=+\-@＝＋－＠])"
+_FORMULA, _GUARD = (re.compile(f"{_FIRST}|{_FURTHER}".format(guard=guard)) for guard in ("", "'"))
 _BYTE_ORDER_MARK = "\ufeff"
 """Without it Excel takes UTF-8 for the code page of the machine."""
 
@@ -21,8 +26,7 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterato
 
 
 def _harmless(cell: object) -> object:
-    # What is behind spaces runs as well, once the spreadsheet has trimmed them.
-    return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" \u00a0\u200b").startswith(_BEGINNINGS) else cell
+    return _FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def _line(cells: Sequence[object]) -> str:
@@ -32,5 +36,5 @@ def _line(cells: Sequence[object]) -> str:
 
 
 def without_guard(cell: str) -> str:
-    """Return a cell of a file that was written here and comes back, without the apostrophe in front."""
-    return cell[1:] if cell.startswith("'") and _harmless(cell[1:]) == cell else cell
+    """Return a cell of a file that was written here and comes back, without the apostrophes."""
+    return _GUARD.sub("", cell)

