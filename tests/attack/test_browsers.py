@@ -1,4 +1,4 @@
-"""What a page of another site can make an operator's browser do."""
+"""Cookies and links of other sites in the browser of an operator."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit

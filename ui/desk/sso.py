@@ -1,7 +1,7 @@
 """Sign-in to the desk by a tenant's identity provider: redirect and callback.
 
-Threat: another site sends an operator's browser here, into an account of its own in place of theirs. From there, a
-page with a link comes first.
+Threat: another site sends an operator's browser here, and so signs it in to an account of the attacker. A request from
+another site gets a page with a link first.
 """
 
 from functools import partial
