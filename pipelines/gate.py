@@ -404,8 +404,12 @@ class _GatedRequest:
                 self.streaming = kind.startswith(_EVENTS)
                 if self.streaming and self.read is not None:
                     self.read.end()
+            headers = MutableHeaders(raw=message.setdefault("headers", []))
             if is_page:
-                MutableHeaders(raw=message.setdefault("headers", [])).update(pages.HEADERS)
+                headers.update(pages.HEADERS)
+            elif self.route is not None and self.route.scope is not None:
+                headers.setdefault("Cache-Control", "no-store")
+                headers.setdefault("X-Content-Type-Options", "nosniff")
         elif not message.get("more_body", False):
             self.streaming = False
         if self.replacement is None:

@@ -65,3 +65,10 @@ def test_no_neighbour_plants_an_attempt_to_sign_in(server: Server, blank: bytes,
         client.cookies.clear()
         returned = client.get(f"{back.path}?{back.query}", headers=[(b"Cookie", blank + attempt)])
     assert returned.status_code == status
+
+
+def test_no_browser_keeps_the_data_of_a_tenant(attacker: httpx.Client) -> None:
+    for path in ("/documents", "/chats", "/audit"):
+        headers = attacker.get(path).headers
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
