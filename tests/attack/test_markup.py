@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from time import perf_counter, process_time, sleep
+from time import perf_counter, process_time
 
 import pytest
 
@@ -139,8 +139,7 @@ def longest_pause() -> Iterator[list[float]]:
 
     def watch() -> None:
         before = perf_counter()
-        while not over.is_set():
-            sleep(0.005)
+        while not over.wait(0.005):
             now = perf_counter()
             pauses.append(now - before)
             before = now
