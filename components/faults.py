@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from components.models.failures import ModelFailed
 from tenants.core.errors import trail
 
 log = logging.getLogger("opora.steps")
@@ -29,7 +30,8 @@ def degraded(step: str, error: Exception | None = None) -> None:
     if noted is not None:
         noted[step] = None
     if error is not None:
-        log.warning("without %s: %s", step, trail(error))
+        reason = f" ({error.outcome})" if isinstance(error, ModelFailed) else ""
+        log.warning("without %s%s: %s", step, reason, trail(error))
 
 
 def is_degraded(step: str) -> bool:

@@ -71,7 +71,7 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
     if not isinstance(removed, list):
         return [*findings, Finding("not_a_list", "remove", str(removed))]
     known = [*pipeline["components"], *pipeline.get("connections", ())]
-    findings += [Finding("overlay_removed", "remove", str(one)) for one in removed if one not in known]
+    findings += [Finding("overlay_removed", "remove", _named(one)) for one in removed if one not in known]
     if findings:
         return findings
     merged = definition.with_overlay(pipeline, overlay, rerank=True)
@@ -130,6 +130,12 @@ class _Loader(yaml.SafeLoader):
             seen.add(str(key.value))
         mapping: dict[object, object] = super().construct_mapping(node, deep)
         return mapping
+
+
+def _named(removed: object) -> str:
+    """Return a component's name, or a connection as "sender -> receiver"."""
+    is_connection = isinstance(removed, dict) and removed.keys() == {"sender", "receiver"}
+    return f"{removed['sender']} -> {removed['receiver']}" if is_connection else str(removed)
 
 
 def _component_faults(where: str, spec: object) -> Iterator[Finding]:
@@ -215,7 +221,8 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     yield from (Finding("unconnected", f"components.{name}") for name in components if name in isolated)
     if endings and not faults:
         yield from _unfed_sockets(pipeline, isolated)
-    yield from _loop_faults(pipeline, content.get("max_runs_per_component"), _max_passes(components))
+    if not faults:
+        yield from _loop_faults(pipeline, content.get("max_runs_per_component"), _max_passes(components))
 
 
 def _connect(pipeline: Pipeline, listed: object) -> Iterator[Finding]:

@@ -189,8 +189,9 @@ def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
 
 
 def _widened(name: str, figure: Figure) -> Figure:
-    """Give a share of all or none its Wilson interval: resampling would give no width."""
-    if figure.low != figure.high or figure.value not in (0.0, 1.0) or better_direction(name) == "neither":
+    """Give a share of all or none its Wilson interval: resampling would give no width. A difference is no share."""
+    is_share = figure.value in (0.0, 1.0) and better_direction(name) != "neither" and "_over_" not in name
+    if figure.low != figure.high or not is_share:
         return figure
     return Figure(figure.value, *wilson(figure.value, figure.n), figure.n)
 

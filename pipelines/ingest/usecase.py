@@ -89,7 +89,7 @@ class Ingest:
                     behind.append(tenant.tenant_id)
         if behind:
             log.warning(
-                "%d tenants have an index that is encoded otherwise than new ones: opora index rebuild --tenant %s",
+                "tenants whose index was built with other search settings: %d; opora index rebuild --tenant %s",
                 len(behind),
                 " | ".join(behind[:_NAMED]),
             )

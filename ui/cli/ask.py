@@ -11,7 +11,7 @@ from rich.markup import escape
 from components.language.figures import number
 from components.language.texts import terminal_locale
 from components.turn import Quality
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
 from pipelines.ask.usecase import Ask
 from tenants.core.errors import Invalid
 from ui.cli.terminal import (
@@ -77,13 +77,15 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
     console.print(f"\n[bold]{escape(question)}[/]")
     console.print(f"[{colour}]{outcome}[/], {spent}", highlight=False)
     if answer.answer.notice:
-        notice = f"{say('turn.notice')}: {escape(answer.answer.notice)}"
-        console.print(notice, style="italic", highlight=False)
+        console.print(escape(answer.answer.notice), style="italic", highlight=False)
     console.print(escape(answer.answer.text), highlight=False)
+    offered = {title for article in answer.articles for title in (article.title, _path(article))}
     for option in answer.clarification.options if answer.clarification else ():
+        if option in offered:
+            continue
         console.print(f"  • {escape(option)}", highlight=False)
     for article in answer.articles:
-        path = " › ".join(filter(None, (article.title, article.heading)))
+        path = _path(article)
         link = f" — {article.url}" if article.url else ""
         console.print(f"  • {escape(path + link)}", highlight=False)
         console.print(f"    [dim]{escape(article.snippet)}[/]", highlight=False)
@@ -91,7 +93,7 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
             listed = say("turn.sections", headings=" · ".join(section.heading for section in article.sections))
             console.print(f"    [dim]{escape(listed)}[/]", highlight=False)
     for citation in answer.citations:
-        path = " › ".join(filter(None, (citation.title, citation.heading)))
+        path = _path(citation)
         if citation.origin == "related" and not citation.cited:
             console.print(f"  [dim]{escape(say('turn.related', path=path))}[/]", highlight=False)
             continue
@@ -101,6 +103,10 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
         console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
 
 
+def _path(source: ArticlePart | CitationPart) -> str:
+    return " › ".join(filter(None, (source.title, source.heading)))
+
+
 def _outcome(answer: TurnAnswer, locale: str | None) -> str:
     """Return the outcome of a turn for people, with its reason if that says more."""
     if answer.routing.intent == "chitchat":
@@ -108,6 +114,6 @@ def _outcome(answer: TurnAnswer, locale: str | None) -> str:
     outcome = texts("cli.outcome", locale)(answer.outcome)
     if answer.articles and answer.refusal_reason == "no_relevant_context":
         # The offered articles may hold the answer.
-        return f"{outcome}: {texts('cli.turn', locale)('articles')}"
+        return texts("cli.turn", locale)("articles")
     reason = texts("desk.reason", locale)(answer.refusal_reason) if answer.refusal_reason else outcome
     return outcome if reason in outcome else f"{outcome}: {reason}"

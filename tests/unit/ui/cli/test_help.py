@@ -29,4 +29,4 @@ class _Refused:
 
 def test_a_refusal_that_offers_articles_does_not_deny_an_answer() -> None:
     assert _outcome(_Refused(), "ru") == "отказ: в базе знаний нет ответа"  # type: ignore[arg-type]
-    assert _outcome(_Refused(("Возврат",)), "ru") == "отказ: уверенного ответа нет, предложены ближайшие статьи"  # type: ignore[arg-type]
+    assert _outcome(_Refused(("Возврат",)), "ru") == "уверенного ответа нет, предложены ближайшие статьи"  # type: ignore[arg-type]
