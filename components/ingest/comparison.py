@@ -19,7 +19,6 @@ from tenants.index.protocol import Collection
 from tenants.knowledge import contradictions as stored
 from tenants.knowledge import documents
 from tenants.knowledge.contradictions import Contradiction, Side
-from tenants.knowledge.documents import DocumentRecord
 
 log = logging.getLogger("opora.ingest")
 
@@ -29,12 +28,14 @@ A_NIGHT = 5_000
 _NEAREST = 10
 _BATCH = 32
 """Documents whose contradictions are stored at once."""
+STEP = 16
+"""Passages compared in a row: some 50 ms, with a busy Qdrant server half a second."""
 
 
-def compare(doc_ids: Sequence[str], passages: int = AFTER_A_RUN) -> None:
+def compare(doc_ids: Sequence[str], passages: int = AFTER_A_RUN) -> Iterator[None]:
     """Find the contradictions of documents anew, each passage compared with those nearest to it.
 
-    A failure is logged: nothing but the list of contradictions depends on it.
+    Yields after every `STEP` passages. A failure is logged: nothing but the list of contradictions depends on it.
 
     :param passages: no further document is begun once so many have been compared.
     """
@@ -44,8 +45,13 @@ def compare(doc_ids: Sequence[str], passages: int = AFTER_A_RUN) -> None:
             if compared >= passages:
                 return
             records = documents.find(batch)
-            compared += sum(len(record.chunk_ids) for record in records.values())
-            stored.replace(list(records), [pair for record in records.values() for pair in _pairs(record)])
+            chunk_ids = [chunk_id for record in records.values() for chunk_id in record.chunk_ids]
+            found: list[Contradiction] = []
+            for some in batches(chunk_ids, STEP):
+                found += _pairs(some)
+                yield
+            stored.replace(list(records), found)
+            compared += len(chunk_ids)
     except Exception as error:
         log.warning("contradictions are not up to date: %s", trail(error))
 
@@ -57,12 +63,13 @@ def compare_some(passages: int = A_NIGHT) -> None:
     turns = -(-total // passages) or 1
     size = -(-len(records) // turns)
     start = datetime.now(UTC).toordinal() % turns * size
-    compare([record.doc_id for record in islice(records, start, start + size)], 2 * passages)
+    for _ in compare([record.doc_id for record in islice(records, start, start + size)], 2 * passages):
+        pass
 
 
-def _pairs(record: DocumentRecord) -> Iterator[Contradiction]:
+def _pairs(chunk_ids: Sequence[str]) -> Iterator[Contradiction]:
     collection = open_collection()
-    for hit in collection.fetch(record.chunk_ids, dense=True):
+    for hit in collection.fetch(chunk_ids, dense=True):
         fairness.yield_to_questions()
         passage = _passage(hit)
         for other in _nearest(collection, hit, passage):

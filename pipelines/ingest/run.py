@@ -27,6 +27,7 @@ from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants.accounts.registry import Registry
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.errors import Invalid
 from tenants.desk.articles import ORIGIN
 from tenants.knowledge import documents
@@ -40,8 +41,11 @@ _BATCH_SIZE = 500_000
 _SIZE_OF_FILE = _BATCH_SIZE // 8
 """Minimum size counted for a sandboxed file: each may take long, and a run can only be stopped between batches."""
 
+_WRITTEN_CHUNKS = 128
+"""Chunks written per step, or those of one document."""
+
 _READ_AT_HAND = HARMLESS | {"json_lines"}
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.05
 """Interval of steps while a batch is being read, so that other work can continue."""
 
 _HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
@@ -111,7 +115,7 @@ class Run:
         self._written: list[str] = []
 
     def steps(self, *, patience: float | None = None) -> Generator[Progress, None, None]:
-        """Write a batch, or wait a moment for one, per step and yield the progress; at the end the run is complete.
+        """Write a part, or wait a moment for one, per step and yield the progress; at the end the run is complete.
 
         A run may be left between two steps, for a while or, with `close`, for good: what is written is whole.
 
@@ -121,27 +125,34 @@ class Run:
         Registry().get(context.current().tenant_id)
         with session.run(self._stages.rewrite, patience) as now, ThreadPoolExecutor(1, "reading") as reader:
             self._healed = now.healed
-            batches, acting = _batches(self._articles), copy_context()
-            reading = reader.submit(acting.run, self._read, batches)
+            unread, acting = _batches(self._articles), copy_context()
+            reading = reader.submit(acting.run, self._read, unread)
             try:
                 while (batch := (yield from self._wait_for(reading))) is not None:
-                    reading = reader.submit(acting.run, self._read, batches)
-                    now.check()
-                    yield self._write(batch)
+                    reading = reader.submit(acting.run, self._read, unread)
+                    for number, revisions in enumerate(_parts(batch.revisions)):
+                        if number:
+                            yield self._progress
+                        now.check()
+                        self._write(revisions, batch.prepared)
+                    yield self._note(batch)
             finally:
                 self._left.set()
-            if self._prunes:
-                self._prune()
-            self._remove(self._dropped_documents())
-        compare(self._written)
+            yield from self._remove([*self._unfound_documents(), *self._dropped_documents()])
+
+    def find_contradictions(self) -> Iterator[None]:
+        """Compare the written documents with others, some passages per step."""
+        return compare(self._written)
 
     def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
-        """Take all steps."""
+        """Take all steps, and find contradictions."""
         reported = None
         for now in self.steps(patience=patience):
             if progress is not None and now != reported:
                 progress(now)
             reported = now
+        for _ in self.find_contradictions():
+            pass
         return self.report
 
     @property
@@ -193,15 +204,17 @@ class Run:
             yield self._progress
         return reading.result()
 
-    def _write(self, batch: _Batch) -> Progress:
-        self._refusals.extend(batch.refusals)
-        written = self._stages.writer.run(revisions=batch.revisions, prepared=batch.prepared)["written"]
+    def _write(self, revisions: list[Revision], prepared: Prepared) -> None:
+        written = self._stages.writer.run(revisions=revisions, prepared=prepared)["written"]
         self._flagged.extend(written.flagged)
-        self._written.extend(revision.document.doc_id for revision in batch.revisions)
-        self._counts["unchanged"] += batch.unchanged
+        self._written.extend(revision.document.doc_id for revision in revisions)
         for name in ("added", "updated", "chunks_written", "chunks_removed"):
             self._counts[name] += getattr(written, name)
         self._counts["chunks_kept"] += written.chunks_unchanged
+
+    def _note(self, batch: _Batch) -> Progress:
+        self._refusals.extend(batch.refusals)
+        self._counts["unchanged"] += batch.unchanged
         self._articles_read += batch.articles
         self._pages += batch.pages
         return self._progress
@@ -211,13 +224,16 @@ class Run:
         chunks = self._counts["chunks_written"] + self._counts["chunks_kept"]
         return Progress(self._articles_read, self._total, chunks, self._pages)
 
-    def _prune(self) -> None:
+    def _unfound_documents(self) -> list[str]:
+        """Return the documents to be pruned."""
+        if not self._prunes:
+            return []
         if self._incomplete_files():
             self._refusals.append(Refusal(Invalid("prune_skipped")))
-            return
+            return []
         # What was written at the desk comes from no source that could have lost it.
         others = (record for record in documents.all() if record.source != ORIGIN)
-        self._remove([record.doc_id for record in others if record.doc_id not in self._seen.doc_ids])
+        return [record.doc_id for record in others if record.doc_id not in self._seen.doc_ids]
 
     def _incomplete_files(self) -> set[str]:
         """Return the files of which something was refused that may hide a document."""
@@ -230,10 +246,11 @@ class Run:
         ]
         return [doc_id for doc_id in earlier if doc_id not in self._seen.doc_ids]
 
-    def _remove(self, doc_ids: list[str]) -> None:
-        for start in range(0, len(doc_ids), _BATCH_DOCUMENTS):
-            self._counts["chunks_removed"] += remove_documents(doc_ids[start : start + _BATCH_DOCUMENTS])
-        self._counts["removed"] += len(doc_ids)
+    def _remove(self, doc_ids: Iterable[str]) -> Iterator[Progress]:
+        for some in batches(dict.fromkeys(doc_ids), _BATCH_DOCUMENTS):
+            self._counts["chunks_removed"] += remove_documents(some)
+            self._counts["removed"] += len(some)
+            yield self._progress
 
 
 def _batches(articles: Iterable[Article | Refusal]) -> Iterator[list[Article | Refusal]]:
@@ -247,6 +264,20 @@ def _batches(articles: Iterable[Article | Refusal]) -> Iterator[list[Article | R
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _parts(revisions: Iterable[Revision]) -> Iterator[list[Revision]]:
+    """Yield revisions to write in one step."""
+    part: list[Revision] = []
+    chunks = 0
+    for revision in revisions:
+        if part and chunks + len(revision.chunks) > _WRITTEN_CHUNKS:
+            yield part
+            part, chunks = [], 0
+        part.append(revision)
+        chunks += len(revision.chunks)
+    if part:
+        yield part
 
 
 def _size(article: Article | Refusal) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import closing
 from contextvars import Context
 from pathlib import Path
+from time import monotonic
 from typing import TypeAlias
 
 from pipelines.ingest.jobs import report_json
@@ -26,6 +27,8 @@ _LATER_SECONDS = 1.0
 """Pause for a tenant whose data another process or an operator is changing."""
 
 _AFTER_FAULT_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+"""Longest time until a cancellation or a waiting change is noticed while nothing is read or written."""
 
 
 class TenantJobs:
@@ -58,31 +61,39 @@ def _process_jobs(tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> Wor
     with acting_as(Tenant(tenant_id, "jobs")), claims.ingesting(patience=0):
         while (job := jobs.begin()) is not None:
             try:
-                yield from _run(job, ingest, watch_dir)
+                run = yield from _run(job, ingest, watch_dir)
             except GeneratorExit:
                 jobs.requeue(job.job_id)
                 raise
             except Exception as error:
                 _handle_error(job, error)
+            else:
+                if run is not None:
+                    yield from run.find_contradictions()
 
 
-def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
+def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Generator[None, None, Run | None]:
+    """Do a job. Returns its run, if it was one over documents and is complete."""
     if job.kind in {"rebuild", "rollback"}:
         yield from _run_on_index(job, ingest.rebuild() if job.kind == "rebuild" else ingest.rollback())
-        return
+        return None
     source = source_of(job, watch_dir)
     run = source.run(ingest)
+    noted, looks_at = None, 0.0
     with closing(run.steps(patience=0)) as steps:
         for now in steps:
-            if jobs.note(job.job_id, now.as_json()):
-                # Leaving the block stops the run, which is consistent after each batch.
-                _end(job, "cancelled", source, run)
-                return
-            if claims.is_ingesting_wanted():
-                # The rest follows: what is written already is found unchanged.
-                raise Busy("ingest_busy")
+            if now != noted or monotonic() >= looks_at:
+                noted, looks_at = now, monotonic() + _LOOK_SECONDS
+                if jobs.note(job.job_id, now.as_json()):
+                    # Leaving the block stops the run, which is consistent after each part.
+                    _end(job, "cancelled", source, run)
+                    return None
+                if claims.is_ingesting_wanted():
+                    # The rest follows: what is written already is found unchanged.
+                    raise Busy("ingest_busy")
             yield
     _end(job, "done", source, run)
+    return run
 
 
 def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:

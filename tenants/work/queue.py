@@ -5,6 +5,7 @@ On SQLite the only process of the service does (`LocalQueue`). Both engines also
 that work accepted before a crash, by an older version or in another process is found.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from time import monotonic
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import event, text
 
@@ -29,7 +30,11 @@ _POLL_SECONDS = 1.0
 """Interval of checks for work that another process accepted; work of this process starts at once."""
 
 _PERIODIC_THREADS = 4
-_GRACE_SECONDS = 10.0
+_STEP_THREADS = 8
+TURN_SECONDS = 0.5
+"""Time after which a step goes on beside those of other tenants."""
+
+T = TypeVar("T")
 _arrived = Event()
 """Set when this process accepts work, so that its `LocalQueue` starts it at once."""
 
@@ -42,7 +47,7 @@ _DEFER = text(
 
 
 class Work(Protocol):
-    """A task of a tenant in progress. Steps run in one thread at a time, and take turns with those of other tenants."""
+    """A task of a tenant in progress. Steps run in any thread, one after the other, in turn with other tenants'."""
 
     def step(self) -> float | None:
         """Do a part. None: there is more to do; otherwise the seconds until the task may start again."""
@@ -134,6 +139,28 @@ def create(settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[P
     return LocalQueue(tasks, periodic)
 
 
+class Turns:
+    """Steps of the tenants' tasks, one at a time and in turn: together they delay questions like one thread.
+
+    A step that takes longer than `TURN_SECONDS` ends its turn, and goes on beside the next one.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_STEP_THREADS, thread_name_prefix="task")
+        self._turn = asyncio.Lock()
+
+    async def take(self, step: Callable[[], T]) -> T:
+        """Return the result of a step."""
+        async with self._turn:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, step)
+            await asyncio.wait([running], timeout=TURN_SECONDS)
+        return await running
+
+    def close(self) -> None:
+        """Wait for the steps in work."""
+        self._threads.shutdown()
+
+
 class LocalQueue:
     """Runs all background work of an installation whose service is a single process."""
 
@@ -142,12 +169,11 @@ class LocalQueue:
         self._tasks = tasks
         self._periodic = periodic
         self._due = {one.name: 0.0 if one.at_start else monotonic() + seconds_until(one) for one in periodic}
-        self._active: dict[tuple[str, str], Work] = {}
+        self._active: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._paused: dict[tuple[str, str], float] = {}
-        # One thread, whose queue lets the tenants take turns.
-        self._steps = ThreadPoolExecutor(1, thread_name_prefix="task")
+        self._turns = Turns()
         self._runs = ThreadPoolExecutor(_PERIODIC_THREADS, thread_name_prefix="periodic")
-        self._thread = Thread(target=self._dispatch, name="queue", daemon=True)
+        self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
 
     def warm_up(self) -> None:
         """Begin."""
@@ -159,12 +185,10 @@ class LocalQueue:
         _arrived.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._steps.shutdown()
-        for work in self._active.values():
-            work.pause()
+        self._turns.close()
         self._runs.shutdown()
 
-    def _dispatch(self) -> None:
+    async def _work_until_closed(self) -> None:
         while not self.closing.is_set():
             for one in self._periodic:
                 woken = one.wake is not None and one.wake.is_set()
@@ -174,37 +198,38 @@ class LocalQueue:
                     self._due[one.name] = float("inf")
                     self._runs.submit(self._run, one)
             try:
-                self._admit()
+                await self._admit()
             except Exception as error:
                 log.error("work is left waiting: %s", trail(error))
-            _arrived.wait(_POLL_SECONDS)
+            await asyncio.to_thread(_arrived.wait, _POLL_SECONDS)
             _arrived.clear()
+        await asyncio.gather(*self._active.values())
 
     def _run(self, one: Periodic) -> None:
         earlier = one.run_logged(self.closing)
         self._due[one.name] = monotonic() + (seconds_until(one) if earlier is None else earlier)
 
-    def _admit(self) -> None:
+    async def _admit(self) -> None:
         """Start the tasks of tenants that have something to do."""
         for task in self._tasks:
-            for tenant_id in task.waiting():
+            for tenant_id in await asyncio.to_thread(task.waiting):
                 key = task.name, tenant_id
                 if key not in self._active and self._paused.get(key, 0.0) <= monotonic():
                     self._paused.pop(key, None)
-                    self._active[key] = task.begin(tenant_id)
-                    self._steps.submit(self._step, key)
+                    self._active[key] = asyncio.create_task(self._work(key, task.begin(tenant_id)))
 
-    def _step(self, key: tuple[str, str]) -> None:
-        if self.closing.is_set():
-            return
-        pause = self._active[key].step()
-        if self.closing.is_set() and pause is None:
-            return
-        if pause is None:
-            self._steps.submit(self._step, key)
-        else:
-            self._paused[key] = monotonic() + pause
-            del self._active[key]
+    async def _work(self, key: tuple[str, str], work: Work) -> None:
+        pause = None
+        try:
+            while pause is None and not self.closing.is_set():
+                pause = await self._turns.take(lambda: None if self.closing.is_set() else work.step())
+            if pause is None:
+                await self._turns.take(work.pause)
+            else:
+                self._paused[key] = monotonic() + pause
+        except Exception as error:
+            log.error("%s of %r: %s", *key, trail(error))
+        del self._active[key]
 
 
 def seconds_until(task: Periodic, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:

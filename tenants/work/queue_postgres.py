@@ -20,7 +20,7 @@ from procrastinate.jobs import Job, Status
 from settings import Settings
 from tenants.core.errors import trail
 from tenants.storage import database
-from tenants.work.queue import Periodic, TenantTask, lock_of
+from tenants.work.queue import Periodic, TenantTask, Turns, lock_of
 
 log = logging.getLogger("opora.queue")
 
@@ -64,8 +64,7 @@ class PostgresQueue:
             timeout=_RETRY_SECONDS,
         )
         self._tenants, self._installation = _app(self._connector), _app(self._connector)
-        # One thread, whose queue lets the tenants take turns.
-        self._steps = ThreadPoolExecutor(1, thread_name_prefix="task")
+        self._turns = Turns()
         self._runs = ThreadPoolExecutor(len(periodic) + 1, thread_name_prefix="periodic")
         self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
         self._stop = asyncio.Event()
@@ -83,7 +82,7 @@ class PostgresQueue:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
-        self._steps.shutdown()
+        self._turns.close()
         self._runs.shutdown()
 
     def _register(self) -> None:
@@ -151,13 +150,12 @@ class PostgresQueue:
                 await later.defer_async(timestamp=0)
 
     async def _run_task(self, task: TenantTask, tenant_id: str) -> None:
-        loop = asyncio.get_running_loop()
         work = task.begin(tenant_id)
         began, pause = monotonic(), None
         while pause is None:
-            pause = await loop.run_in_executor(self._steps, work.step)
+            pause = await self._turns.take(work.step)
             if pause is None and (self.closing.is_set() or await self._must_yield(task, began)):
-                await loop.run_in_executor(self._steps, work.pause)
+                await self._turns.take(work.pause)
                 await self._defer(task, tenant_id)
                 return
         if pause:

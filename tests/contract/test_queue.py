@@ -102,6 +102,24 @@ def test_tenants_take_turns_and_each_has_one_task_at_a_time(records: Settings) -
     assert max(at for at, one in enumerate(chores.order) if one == "globex") < 10, "the small one does not wait"
 
 
+def test_a_long_step_does_not_hold_up_other_tenants(records: Settings) -> None:
+    long, short = Chores(acme=1), Chores()
+    both = {"acme": long, "globex": short}
+    task = TenantTask(
+        "ingest", lambda: [*long.task.waiting(), *short.task.waiting()], lambda one: both[one].task.begin(one)
+    )
+    long.go_on.clear()
+    long.defer()
+    with running(records, tasks=(task,)):
+        wait_until(lambda: long.running.total() == 1)
+        short.left["globex"] = 3
+        short.defer()
+        wait_until(short.done)
+        assert not long.order
+        long.go_on.set()
+        wait_until(long.done)
+
+
 def test_new_work_starts_within_two_seconds(records: Settings) -> None:
     chores = Chores()
     with running(records, tasks=(chores.task,)):

@@ -1,5 +1,6 @@
 """Jobs run in turn, survive crashes of the process, and belong to a tenant."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -7,8 +8,11 @@ from threading import Event
 
 import pytest
 
-from components.ingest import formats
+from components.ingest import comparison, formats
+from components.ingest.document import Revision
 from components.ingest.formats.parsed import Parsed
+from components.ingest.write import ChunkWriter, Prepared, WriteCounts
+from components.turn import Passage
 from pipelines import background
 from pipelines.ingest import run
 from pipelines.ingest.jobs import cancel
@@ -18,6 +22,8 @@ from settings import get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
+from tenants.core.points import Hit
+from tenants.index.protocol import Collection
 from tenants.knowledge import documents
 from tenants.storage import files
 from tenants.work import claims, jobs, uploads
@@ -77,6 +83,13 @@ def tenant_jobs(ingest: Ingest) -> TenantJobs:
     return TenantJobs("acme", ingest, None)
 
 
+def rest(working: TenantJobs) -> float:
+    """Take the steps that are left. Returns the pause after them."""
+    while (pause := working.step()) is None:
+        pass
+    return pause
+
+
 def test_a_job_is_done_and_its_files_are_removed() -> None:
     job = upload("a.md", "b/c.md", "d.exe")
     work(ended(job))
@@ -110,6 +123,32 @@ def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tena
     with acting_as(Tenant("globex", "tests")):
         assert jobs.get(small.job_id).state == "done"
         assert ids() == ["x.md", "y.md"]
+
+
+def test_a_step_writes_and_compares_a_few_passages(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, name, number in ((run, "_BATCH_DOCUMENTS", 64), (run, "_WRITTEN_CHUNKS", 3), (comparison, "STEP", 2)):
+        monkeypatch.setattr(place, name, number)
+    write, nearest = ChunkWriter.run, comparison._nearest
+    steps: list[Counter[str]] = []
+
+    def counted_write(writer: ChunkWriter, revisions: list[Revision], **others: Prepared) -> dict[str, WriteCounts]:
+        steps[-1]["written"] += sum(len(revision.chunks) for revision in revisions)
+        return write(writer, revisions, **others)
+
+    def counted_nearest(collection: Collection, hit: Hit, passage: Passage) -> Iterator[Passage]:
+        steps[-1]["compared"] += 1
+        return nearest(collection, hit, passage)
+
+    monkeypatch.setattr(ChunkWriter, "run", counted_write)
+    monkeypatch.setattr(comparison, "_nearest", counted_nearest)
+    upload(*(f"{at}.md" for at in range(9)))
+    working, pause = tenant_jobs(ingest), None
+    while pause is None:
+        steps.append(Counter())
+        pause = working.step()
+    assert len(ids()) == 9
+    assert [max(step[kind] for step in steps) for kind in ("written", "compared")] == [3, 2]
+    assert [sum(step[kind] for step in steps) for kind in ("written", "compared")] == [9, 9]
 
 
 def test_a_slow_file_does_not_delay_other_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +253,7 @@ def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
     assert stopped.report is not None
     assert stopped.report["added"] == 2
     assert not files.names(files.path("uploads", job.job_id))
-    assert working.step() == 0.0
+    assert rest(working) == 0.0
     assert ids() == ["a.md", "b.md", "d.md"]
     assert jobs.get(next_one.job_id).state == "done"
     check_consistent()
@@ -260,9 +299,7 @@ def test_a_tenant_ingested_by_another_process_waits(ingest: Ingest) -> None:
     with claims.ingesting():
         assert tenant_jobs(ingest).step() == 1.0
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
-    working = tenant_jobs(ingest)
-    assert working.step() is None
-    assert working.step() == 0.0
+    assert rest(tenant_jobs(ingest)) == 0.0
 
 
 def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
