@@ -16,15 +16,15 @@ from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
 from components.ingest.write import ChunkWriter
+from components.language.encoder_settings import settings_from
 from pipelines import definition
 from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import reader, rewriter
 from pipelines.ingest.run import IngestStages, Run
 from settings import get_settings
-from tenants.accounts.registry import Registry
-from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError
+from tenants.knowledge import generations
 
 log = logging.getLogger("opora.ingest")
 
@@ -82,11 +82,7 @@ class Ingest:
         """Load the encoder of questions, and name the tenants whose index is searched in an older way."""
         if self.encoder.dense is not None:
             load(self.encoder.dense)
-        behind = []
-        for tenant in Registry().list():
-            with acting_as(Tenant(tenant.tenant_id, "service")):
-                if self.rebuild_due():
-                    behind.append(tenant.tenant_id)
+        behind = [tenant_id for tenant_id, encoder in generations.encoders() if settings_from(encoder) != self.encoder]
         if behind:
             log.warning(
                 "tenants whose index was built with other search settings: %d; opora index rebuild --tenant %s",

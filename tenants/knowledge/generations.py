@@ -61,6 +61,13 @@ def in_state(state: State) -> Generation | None:
     return next((generation for generation in all() if generation.state == state), None)
 
 
+def encoders() -> list[tuple[str, str]]:
+    """Return every tenant that has an index, and the encoder settings of its current chunks."""
+    query = select(GenerationRow.tenant_id, GenerationRow.encoder).where(GenerationRow.state == "in_force")
+    with database.across_tenants() as session:
+        return [(tenant_id, encoder) for tenant_id, encoder in session.execute(query)]
+
+
 def record_first(encoder: str, dimensions: int) -> None:
     """Record the current generation before its first chunk is stored."""
     number, shared = registry.current().placement.generation, _fitting(dimensions)
