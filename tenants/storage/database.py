@@ -42,7 +42,8 @@ HEAD = "0032"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000
-_REQUEST_THREADS = 8
+_SPARE_CONNECTIONS = 3
+"""Connections for everything but running turns. With those of the queue, a process has eight by default."""
 _GRACE_SECONDS = 2
 """Time allowed beyond the server's own statement timeout."""
 _VERSIONS = text(
@@ -349,19 +350,19 @@ def _open(settings: Settings) -> Engine:
 
 
 def _server(url: URL, settings: Settings) -> Engine:
-    """Create the PostgreSQL engine, with a connection for each running turn and each thread of other requests.
+    """Create the PostgreSQL engine, with a connection for each running turn and a few for other requests.
 
-    More would only wait for the server.
+    Transactions are short, so a thread waits for a connection a moment. More would only wait for the server.
     """
-    workers, seconds = settings.workers + _REQUEST_THREADS, settings.database_statement_seconds
+    seconds = settings.database_statement_seconds
     limited = _limited(url, settings)
     opened = create_engine(
         limited,
         poolclass=SharingPool,
         pool_pre_ping=True,
         pool_timeout=seconds,
-        pool_size=workers,
-        max_overflow=workers,
+        pool_size=settings.workers + _SPARE_CONNECTIONS,
+        max_overflow=0,
         execution_options={STATEMENT_SECONDS: seconds},
     )
 

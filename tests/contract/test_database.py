@@ -10,6 +10,7 @@ from sqlalchemy import make_url, text
 from settings import Settings
 from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database
+from tenants.work import queue_postgres
 from tests.gateway import Gateway
 
 
@@ -56,6 +57,16 @@ def test_every_thread_that_computes_has_a_connection(postgres_url: str) -> None:
     with ExitStack() as held:
         connections = [held.enter_context(database.engine(settings).connect()) for _ in range(20)]
         assert all(connection.scalar(text("SELECT 1")) == 1 for connection in connections)
+    database.close_all()
+
+
+def test_a_process_waits_a_limited_time_for_one_of_its_eight_connections(brief: Settings) -> None:
+    with ExitStack() as held:
+        for _ in range(8 - queue_postgres._CONNECTIONS):
+            held.enter_context(database.engine(brief).connect())
+        with pytest.raises(TryAgain):
+            database.check(brief)
+    database.check(brief)
     database.close_all()
 
 
