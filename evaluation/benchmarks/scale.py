@@ -1,14 +1,12 @@
 """Two replicas and two workers behind PgBouncer, idle and at work.
 
-`python -m evaluation.benchmarks.scale idle --tenants 6 200` measures idle load, connections, memory and start for a
+`python -m evaluation.benchmarks.scale idle 10 1000` measures idle load, connections, memory, start and questions for a
 growing number of tenants; each imports an article and asks at each replica before. `python -m
 evaluation.benchmarks.scale work` imports for a large and a small tenant at once, lets a worker join, and kills each
 process in turn under load, as `evaluation.benchmarks.replicas` does. Both start PostgreSQL, PgBouncer and Redis of this
 machine, and a fake of Qdrant's server.
 """
 
-import argparse
-import json
 import signal
 import sys
 import time
@@ -16,24 +14,30 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import httpx
+import typer
 
-from evaluation.benchmarks import replicas
+from evaluation.benchmarks import replicas, results
+from evaluation.benchmarks.load import percentile
 from evaluation.benchmarks.replicas import Installation, Replica, Stores
 from evaluation.benchmarks.server import resident_mb
 from settings import get_settings
 from tenants.access.tokens import issue
+from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.core.context import SCOPES
+from tenants.core.context import SCOPES, Tenant, acting_as
 
 if TYPE_CHECKING:
     from tests.observed import Observer
 
+SCHEMA = "scale.v2"
 _AT_ONCE = 16
+_LOAD_SECONDS = 20.0
 _SETTLE_SECONDS = 10.0
 _STATEMENTS = 12
 _SECTIONS = 20
@@ -49,12 +53,14 @@ class Idle:
 
     :ivar statements: a second, of all processes, `BEGIN` and `COMMIT` included.
     :ivar connections: the most that one process had open to PgBouncer under load before.
+    :ivar p95_ms: of the questions of that load, asked as each tenant in turn.
     :ivar replica_mb, worker_mb: the largest resident memory.
     """
 
     tenants: int
     statements: float
     connections: int
+    p95_ms: int
     replica_mb: int
     worker_mb: int
 
@@ -75,10 +81,16 @@ def installation(place: Path) -> Iterator[tuple[Installation, "Observer"]]:
 
 
 def _client(replica: Replica, tenant_id: str) -> httpx.Client:
-    """Add a tenant and return a client for it."""
+    """Add a tenant without limits and return a client for it."""
     Registry().add(tenant_id)
+    with acting_as(Tenant(tenant_id, "bench")):
+        policy.change(rate_limit_per_minute=0, rate_limit_per_day=0)
+    return httpx.Client(base_url=replica.url, headers=_headers(tenant_id), timeout=120)
+
+
+def _headers(tenant_id: str) -> dict[str, str]:
     token = issue(get_settings(), tenant_id, scopes=SCOPES, subject="bench", ttl_seconds=36_000)
-    return httpx.Client(base_url=replica.url, headers={"Authorization": f"Bearer {token}"}, timeout=120)
+    return {"Authorization": f"Bearer {token}"}
 
 
 def grow(running: Installation, tenants: Sequence[str]) -> None:
@@ -94,26 +106,35 @@ def grow(running: Installation, tenants: Sequence[str]) -> None:
         list(pool.map(touch, tenants))
 
 
-def peak_connections(running: Installation, observer: "Observer", seconds: float) -> int:
-    """Ask `_AT_ONCE` questions at a time, and return the most connections that a process has open meanwhile."""
-    until = time.monotonic() + seconds
+def load(running: Installation, observer: "Observer", tenants: Sequence[str]) -> tuple[int, int]:
+    """Ask `_AT_ONCE` questions at a time, as each tenant in turn.
+
+    :returns: the most connections that a process has open meanwhile, and the 95th percentile of the milliseconds.
+    """
+    headers = [_headers(tenant_id) for tenant_id in tenants]
+    until = time.monotonic() + _LOAD_SECONDS
+    spent: list[float] = []
 
     def ask(number: int) -> None:
-        with httpx.Client(headers={"Authorization": f"Bearer {running.token}"}, timeout=120) as client:
-            while time.monotonic() < until:
-                url = running.replicas[number % 2].url
-                client.post(f"{url}/ask/run", json={"question": f"{_QUESTION} {number}"}).raise_for_status()
+        url = f"{running.replicas[number % 2].url}/ask/run"
+        with httpx.Client(timeout=120) as client:
+            for at in count(number, _AT_ONCE):
+                if (began := time.monotonic()) >= until:
+                    return
+                question = {"question": f"{_QUESTION} {at}"}
+                client.post(url, json=question, headers=headers[at % len(headers)]).raise_for_status()
+                spent.append(1_000 * (time.monotonic() - began))
 
     peak = 0
     own = {process.pid for process in (*running.replicas, *running.workers)}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asking = [pool.submit(ask, number) for number in range(_AT_ONCE)]
         while time.monotonic() < until:
-            peak = max(peak, *(count for pid, count in observer.connections().items() if pid in own))
+            peak = max(peak, *(number for pid, number in observer.connections().items() if pid in own))
             time.sleep(0.2)
         for one in asking:
             one.result()
-    return peak
+    return peak, round(percentile(spent, 95))
 
 
 def _start_seconds(replica: Replica) -> float:
@@ -124,17 +145,21 @@ def _start_seconds(replica: Replica) -> float:
     return round(time.monotonic() - begun, 1)
 
 
-def idle(running: Installation, observer: "Observer", tenants: Sequence[int], seconds: float) -> dict[str, object]:
+def measure(running: Installation, observer: "Observer", sizes: Sequence[int], seconds: float) -> dict[str, object]:
     """Measure with each of these numbers of tenants, and print the most frequent statements of the last one."""
     measured: list[Idle] = []
+    tenants: list[str] = []
     statements: list[tuple[float, str]] = []
-    for count in tenants:
-        grow(running, [f"t{number}" for number in range(measured[-1].tenants if measured else 2, count)])
-        peak = peak_connections(running, observer, seconds=10.0)
+    for size in sizes:
+        # The replicas have two tenants of their own.
+        more = [f"t{number}" for number in range(len(tenants) + 2, size)]
+        grow(running, more)
+        tenants += more
+        peak, p95_ms = load(running, observer, tenants)
         time.sleep(_SETTLE_SECONDS)
         statements = observer.statements(seconds)
         memory = [max(round(resident_mb(one.pid)) for one in kind) for kind in (running.replicas, running.workers)]
-        measured.append(Idle(count, round(sum(rate for rate, _ in statements), 1), peak, *memory))
+        measured.append(Idle(size, round(sum(rate for rate, _ in statements), 1), peak, p95_ms, *memory))
     for rate, text in statements[:_STATEMENTS]:
         sys.stderr.write(f"{rate:6.2f}/s {' '.join(text.split())[:120]}\n")
     return {"idle": [asdict(one) for one in measured], "start_seconds": _start_seconds(running.replicas[1])}
@@ -185,23 +210,30 @@ def _await_state(client: httpx.Client, job_id: str, *states: str) -> str:
     return str(state)
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["idle", "work"])
-    parser.add_argument("--tenants", type=int, nargs="+", default=[6, 50])
-    parser.add_argument("--chunks", type=int, default=2_000)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    arguments = parser.parse_args()
+def idle(
+    tenants: Annotated[list[int], typer.Argument(help="Numbers of tenants, growing.", min=3)],
+    seconds: Annotated[float, typer.Option(help="How long to count statements.")] = 60.0,
+) -> None:
+    """Measure idle load, connections, memory, start and questions."""
     with TemporaryDirectory() as folder, installation(Path(folder)) as (running, observer):
-        if arguments.what == "idle":
-            result = idle(running, observer, arguments.tenants, arguments.seconds)
-        else:
-            result = dict(imports(running, observer, arguments.chunks))
-            result |= asdict(replicas.run(running, seconds=arguments.seconds, askers=4, kills=4))
-    sys.stdout.write(json.dumps({"schema": "scale.v1", **result}, indent=2) + "\n")
-    return 0
+        result = measure(running, observer, tenants, seconds)
+    results.end({"schema": SCHEMA, **result}, failed=False)
 
+
+def work(
+    chunks: Annotated[int, typer.Option(help="Size of the large import.")] = 2_000,
+    seconds: Annotated[float, typer.Option(help="How long to ask while processes are killed.")] = 60.0,
+) -> None:
+    """Import for a large and a small tenant, and kill each process under load."""
+    with TemporaryDirectory() as folder, installation(Path(folder)) as (running, observer):
+        imported = imports(running, observer, chunks)
+        counts = replicas.run(running, seconds=seconds, askers=4, kills=4)
+    results.end({"schema": SCHEMA, **imported, **asdict(counts)}, failed=False)
+
+
+app = typer.Typer()
+app.command()(idle)
+app.command()(work)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    app()
