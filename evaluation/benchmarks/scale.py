@@ -151,7 +151,7 @@ def measure(running: Installation, observer: "Observer", sizes: Sequence[int], s
     tenants: list[str] = []
     statements: list[tuple[float, str]] = []
     for size in sizes:
-        # The replicas have two tenants of their own.
+        # There are two already.
         more = [f"t{number}" for number in range(len(tenants) + 2, size)]
         grow(running, more)
         tenants += more
