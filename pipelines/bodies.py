@@ -6,11 +6,13 @@ parse and an error object to validate. They are therefore counted before they ar
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi.routing import APIRoute, request_response
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from starlette.datastructures import Headers
+from starlette.datastructures import FormData, Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -78,6 +80,17 @@ def json_without_nul(body: bytes) -> bytes:
 def form_without_nul(body: bytes) -> bytes:
     """Return a form with a space for each NUL."""
     return body.replace(b"%00", b"+").replace(b"\0", b"+")
+
+
+@asynccontextmanager
+async def form_with_file(request: Request, *, fields: int) -> AsyncIterator[FormData]:
+    """Read a form of one file and so many fields. Raises `Malformed` for names in a character set that has none."""
+    async with AsyncExitStack() as files:
+        try:
+            form = await files.enter_async_context(request.form(max_files=1, max_fields=fields))
+        except UnicodeError as unreadable:
+            raise Malformed from unreadable
+        yield form
 
 
 def reuse(route: APIRoute) -> None:

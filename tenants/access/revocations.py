@@ -46,9 +46,9 @@ _CACHE: TenantCache[_Revoked] = TenantCache("revocations")
 
 def token_id(raw: str, jti: object) -> str:
     """Return the id of a token: its `jti`, or its digest."""
-    return (
-        jti if isinstance(jti, str) and 0 < len(jti.encode()) <= _MAX_VALUE_BYTES else sha256(raw.encode()).hexdigest()
-    )
+    # NUL fits in no column of PostgreSQL.
+    usable = isinstance(jti, str) and 0 < len(jti.encode()) <= _MAX_VALUE_BYTES and "\0" not in jti
+    return str(jti) if usable else sha256(raw.encode()).hexdigest()
 
 
 def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revocation:

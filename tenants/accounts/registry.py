@@ -9,13 +9,12 @@ from types import MappingProxyType
 from typing import Self
 
 from sqlalchemy import select, update
-from sqlalchemy.exc import IntegrityError
 
 from settings import Settings, get_settings
 from tenants.accounts import changes
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Forbidden, Invalid, NotFound
+from tenants.core.errors import Clash, Forbidden, Invalid, NotFound
 from tenants.core.names import check_tenant_id, collection_name, physical_name
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
@@ -106,7 +105,7 @@ class Registry:
         try:
             with database.across_tenants(self._settings, write=True) as session:
                 session.add(row)
-        except IntegrityError as clash:
+        except Clash as clash:
             raise Invalid("tenant_exists") from clash
         return self.get(tenant_id)
 

@@ -15,7 +15,7 @@ from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
 from tenants.core.batches import batches
-from tenants.core.errors import Busy, Locked, TryAgain
+from tenants.core.errors import Busy, Clash, Locked, TryAgain
 from tenants.storage import database
 from tenants.work import claims
 
@@ -196,7 +196,7 @@ class Recorder:
     def _store(self, tenant_id: str, entries: list[Entry]) -> None:
         try:
             store.append(entries, self._settings)
-        except (DataError, IntegrityError) as refused:
+        except (Clash, DataError, IntegrityError) as refused:
             if len(entries) > 1:
                 for entry in entries:
                     self._store(tenant_id, [entry])

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
 
 from settings import get_settings
 from tenants.accounts import changes, policy
@@ -25,7 +24,7 @@ from tenants.accounts.hours import Hours
 from tenants.chats.tables import SiteRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import Clash, Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
 from tenants.storage.mapping import record_of
@@ -191,7 +190,7 @@ def add(
         with database.writing() as session:
             session.add(row)
             changes.note(session, "site", "added", row.key, after=_settings_of(row))
-    except IntegrityError as clash:
+    except Clash as clash:
         # The key may belong to a site of another tenant.
         raise Invalid("site_key_invalid") from clash
     return _refreshed(row)

@@ -18,7 +18,7 @@ from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import ANY_ORIGIN, Site
 from tenants.core.context import Tenant
-from tenants.core.errors import Forbidden, NotFound, Unauthenticated
+from tenants.core.errors import Forbidden, Invalid, NotFound, Unauthenticated
 from tenants.core.names import check_subject
 
 TOKEN_SECONDS = 900
@@ -83,8 +83,8 @@ class Visitors:
         """Return the visitor of a token, whatever page sent it. Raises `Unauthenticated`."""
         try:
             kid = str(jwt.get_unverified_header(raw).get("kid"))
-            site = await sites.load(kid.removeprefix(KID))
-        except (jwt.PyJWTError, NotFound, ValueError) as refused:
+            site = await sites.load(check_subject(kid.removeprefix(KID)))
+        except (jwt.PyJWTError, Invalid, NotFound, ValueError) as refused:
             raise Unauthenticated("token_invalid") from refused
         subject = self._subject(site, raw, self._settings.token_skew_seconds)
         if site.identity_required and not subject.startswith(IDENTIFIED):

@@ -44,8 +44,9 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
         secrets=[_secret(datetime.now(UTC))],
         created_at=datetime.now(UTC),
     )
-    count = select(func.count()).select_from(WebhookRow)
+    count = select(func.count()).where(WebhookRow.webhook_id != MAIL)
     with database.writing() as session:
+        session.lock_tenant()
         if (session.scalar(count) or 0) >= MAX_WEBHOOKS:
             raise Invalid("webhooks_too_many", limit=MAX_WEBHOOKS)
         session.add(row)

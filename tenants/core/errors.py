@@ -120,6 +120,10 @@ class Locked(TryAgain):
     """Another transaction holds a row for longer than this one waits for it."""
 
 
+class Clash(TryAgain):
+    """Another transaction has just added, changed or removed the same row."""
+
+
 class IndexDamaged(TryAgain):
     """The tenant's index does not match the records. It is rebuilt from the stored texts.
 

@@ -169,6 +169,7 @@ def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -
     )
     count = select(func.count()).select_from(ArticleRow)
     with database.writing() as session:
+        session.lock_tenant()
         if (session.scalar(count) or 0) >= MOST:
             raise Invalid("articles_too_many", limit=MOST)
         session.add(row)

@@ -14,7 +14,7 @@ from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import JsonObject, TenantRow
+from tenants.storage.tables import JsonObject
 
 MOST = 200
 """Questions of a tenant."""
@@ -63,7 +63,7 @@ def save(questions: Iterable[EvaluationQuestion]) -> Stored:
     :raises Invalid: `evaluation_questions_too_many`; nothing is stored then.
     """
     with database.writing() as session:
-        _lock(session)
+        session.lock_tenant()
         known = {normalised(row.question): row for row in _rows(session)}
         wanted = {normalised(one.question): one for one in questions}
         if len(known.keys() | wanted.keys()) > MOST:
@@ -96,11 +96,6 @@ def remove(question_ids: Sequence[str]) -> None:
 def normalised(question: str) -> str:
     """Return a question in the form in which two of them are compared."""
     return " ".join(question.casefold().split())
-
-
-def _lock(session: TenantSession) -> None:
-    """Let one process at a time count and add."""
-    session.find(TenantRow, lock=True)
 
 
 def _rows(session: TenantSession) -> Sequence[EvaluationQuestionRow]:

@@ -21,12 +21,11 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import delete, select
-from sqlalchemy.exc import IntegrityError
 
 from tenants.accounts import changes
 from tenants.core import context
 from tenants.core.context import Scope, Tenant
-from tenants.core.errors import Busy, Invalid, NotFound, Unauthenticated
+from tenants.core.errors import Busy, Clash, Invalid, NotFound, Unauthenticated
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of
@@ -158,7 +157,7 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
                 changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
                 row.role = role
             return operator_of(row)
-    except IntegrityError as clash:
+    except Clash as clash:
         raise Invalid("login_taken") from clash
 
 
@@ -292,7 +291,7 @@ def _add(opening: AbstractContextManager[TenantSession], login: str, password: s
             session.add(row)
             if not session.across:
                 changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
-    except IntegrityError as clash:
+    except Clash as clash:
         raise Invalid("login_taken") from clash
     return operator_of(row)
 

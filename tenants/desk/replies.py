@@ -47,6 +47,7 @@ def add(title: str, text: str) -> CannedReply:
     row = CannedReplyRow(reply_id=token_hex(8), title=title, text=text, created_at=datetime.now(UTC))
     count = select(func.count()).select_from(CannedReplyRow)
     with database.writing() as session:
+        session.lock_tenant()
         if (session.scalar(count) or 0) >= MOST:
             raise Invalid("replies_too_many", limit=MOST)
         session.add(row)

@@ -155,6 +155,7 @@ def get(name: str) -> Tool:
 def put(tool: Tool) -> Tool:
     """Add a tool, or replace the tool with this name. Raises `Invalid` with the code `tools_too_many`."""
     with database.writing() as session:
+        session.lock_tenant()
         row = session.find(ToolRow, tool.name)
         if row is None:
             if (session.scalar(select(func.count()).select_from(ToolRow)) or 0) >= MAX_TOOLS:

@@ -15,7 +15,7 @@ from threading import Lock, local
 from traceback import extract_stack
 from typing import TYPE_CHECKING, Any
 
-from psycopg.errors import DataCorrupted, IndexCorrupted, LockNotAvailable, ReadOnlySqlTransaction
+from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
@@ -26,12 +26,14 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm.exc import StaleDataError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
 from tenants.core import context
-from tenants.core.errors import CallerError, InternalFault, Locked, TryAgain
+from tenants.core.errors import CallerError, Clash, InternalFault, Locked, TryAgain
 from tenants.storage.bounded_connection import BoundedConnection, patient
+from tenants.storage.faults import is_clash, is_corrupt, is_corrupt_file
 from tenants.storage.pool import SharingPool
 from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
 
@@ -51,7 +53,6 @@ _VERSIONS = text(
     " (version_num VARCHAR(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
 )
 _ENGINES: dict[str, Engine] = {}
-_CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
 _CORRUPT: set[str] = set()
 """Databases with a damaged file."""
 _OPENING = Lock()
@@ -76,7 +77,7 @@ def engine(settings: Settings | None = None) -> Engine:
                 _upgrade(opened, existing=opened.dialect.name == "sqlite")
             except BaseException as error:
                 opened.dispose()
-                if _is_corrupt(error):
+                if is_corrupt(error):
                     raise CallerError("database_corrupt") from error
                 raise
             _warn_unless_protected(opened)
@@ -263,12 +264,6 @@ def _warn_unless_protected(opened: Engine) -> None:
             )
 
 
-def _is_corrupt(error: BaseException) -> bool:
-    cause = error.orig if isinstance(error, DatabaseError) else None
-    name = getattr(cause, "sqlite_errorname", "")
-    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or isinstance(cause, _CORRUPT_ERRORS)
-
-
 class _Sessions(local):
     """The sessions that are open in a thread."""
 
@@ -280,26 +275,29 @@ _SESSIONS = _Sessions()
 
 @contextmanager
 def _waited_for(settings: Settings | None) -> Iterator[None]:
-    """Convert errors of a slow or damaged database to `TryAgain`."""
+    """Convert errors of a slow or damaged database to `TryAgain`, and those of simultaneous changes to `Clash`."""
     _check_place()
     _SESSIONS.open += 1
     try:
         yield
     except DatabaseError as error:
-        if _is_corrupt(error):
+        if is_corrupt(error):
             log.error("the records are damaged")
-            # A server keeps serving the intact data.
-            if not isinstance(error.orig, _CORRUPT_ERRORS):
+            if is_corrupt_file(error):
                 _CORRUPT.add((settings or get_settings()).database)
             raise TryAgain("database_corrupt") from error
         if isinstance(error.orig, LockNotAvailable):
             raise Locked from error
+        if is_clash(error):
+            raise Clash from error
         # A standby is read-only, which psycopg reports as a programming error.
         if not isinstance(error, OperationalError) and not isinstance(error.orig, ReadOnlySqlTransaction):
             raise
         # The message quotes the statement and could reveal a question.
         log.error("the records cannot be reached: %s", type(error.orig or error).__name__)
         raise TryAgain from error
+    except StaleDataError as gone:
+        raise Clash from gone
     except PoolTimeout as late:
         log.error("the records cannot be reached: %s", type(late).__name__)
         raise TryAgain from late

@@ -17,7 +17,7 @@ from sqlalchemy.orm.interfaces import ORMOption
 from sqlalchemy.sql import visitors
 
 from tenants.core.errors import InternalFault, NoTenant
-from tenants.storage.tables import Base, TenantOwned
+from tenants.storage.tables import Base, TenantOwned, TenantRow
 
 Row = TypeVar("Row", bound=Base)
 T = TypeVar("T")
@@ -75,6 +75,10 @@ class TenantSession(Session):
             self.connection().execute(dialect.insert(kind).values(**values).on_conflict_do_nothing())
             row = self.get_one(kind, key, with_for_update=_NO_KEY, populate_existing=True)
         return row
+
+    def lock_tenant(self) -> None:
+        """Let one transaction of the tenant at a time count rows and add one, until the transaction ends."""
+        self.find(TenantRow, lock=True)
 
     def insert_rows(self, kind: type[Base], rows: Iterable[Mapping[str, object]]) -> None:
         """Insert rows of the tenant at a tenth of the cost of adding objects.

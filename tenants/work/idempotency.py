@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select
-from sqlalchemy.exc import IntegrityError
 
 from tenants.core import context
-from tenants.core.errors import Busy, Invalid
+from tenants.core.errors import Busy, Clash, Invalid
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import IdempotencyRow
@@ -43,7 +42,7 @@ def begin(key: str, request_hash: str) -> str | None:
             holder = _reserve(key, request_hash, process, after=holder.process)
             if holder is None:
                 return None
-    except IntegrityError as raced:
+    except Clash as raced:
         raise Busy("request_in_progress") from raced
     if holder.answer is None:
         raise Busy("request_in_progress")

@@ -7,7 +7,7 @@ from evaluation.benchmarks.slow_file import slow_pdf
 from settings import Settings
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.attack.visiting import add_site, visitor_of
-from tests.service.serving import Server
+from tests.service.serving import Server, problem
 
 FILES = 12
 MOST_SECONDS = 8.0
@@ -33,3 +33,12 @@ def test_files_that_take_long_hold_up_nobody_elses(server: Server, installation:
             assert perf_counter() - started_at < MOST_SECONDS
             codes = [one.result().status_code for one in sent]
         assert set(codes) == {422, 503}
+
+
+def test_a_file_name_in_no_character_set_is_the_callers_mistake(server: Server, installation: Settings) -> None:
+    add_site(installation, VICTIM, "site_charset")
+    with visitor_of(server, "site_charset") as visitor:
+        chat_id = visitor.post("/chats", json={}).json()["chat_id"]
+        part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nText.\r\n--b--\r\n'
+        media = {"Content-Type": "multipart/form-data; boundary=b; charset=undefined"}
+        problem(visitor.post(f"/chats/{chat_id}/files", content=part, headers=media), 400, "malformed_body")

@@ -88,6 +88,20 @@ async def test_roll_calls_are_answered_once_a_second(installation: Settings, mon
     time.pass_by(3)
 
 
+async def test_who_comes_and_goes_is_announced_once_a_second(
+    installation: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = Time(monkeypatch)
+    for _ in range(60):
+        [reader] = time.arrive("anna")
+        reader.leave()
+        time.pass_by(0.05)
+    assert len(time.said) <= 4
+    time.pass_by(3)
+    assert time.said[-1].active is False
+    assert not presence._PEOPLE, "nobody is remembered for ever"
+
+
 def test_a_visitor_has_so_many_streams_at_once(server: Server, installation: Settings) -> None:
     add_site(installation, VICTIM, "site_streams")
     with visitor_of(server, "site_streams") as visitor, ExitStack() as streams:

@@ -9,6 +9,7 @@ from threading import Event
 from time import monotonic
 
 import httpx
+import jwt
 import pytest
 from sqlalchemy import text
 
@@ -231,3 +232,9 @@ def test_a_time_without_a_zone_is_utc(attacked: Attacked) -> None:
     before, after = ((now + shift).isoformat() for shift in (-timedelta(hours=1), timedelta(hours=1)))
     assert count_found(attacked, text=question, since=before, until=after) == 1
     assert count_found(attacked, text=question, since=after) == count_found(attacked, text=question, until=before) == 0
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b", "\ud800", "\n", "x" * 3_000])
+def test_a_token_of_a_site_that_cannot_be_is_refused(attacked: Attacked, name: str) -> None:
+    token = jwt.encode({}, "a key that is long enough for everybody", headers={"kid": f"site:{name}"})
+    problem(attacked.attacker.get("/chats", headers={"Authorization": f"Bearer {token}"}), 401, "token_invalid")

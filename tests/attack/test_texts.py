@@ -12,7 +12,7 @@ from components.answer.utterances import _END
 from components.language.normalise import clean
 from components.understand.parts import parts_of
 from evaluation.benchmarks.attacks import SHOP
-from pipelines.ask.chats.incoming import read
+from pipelines.ask.chats.incoming import MAX_BYTES, read
 from settings import Settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
@@ -70,6 +70,15 @@ def test_parts_of_an_email_take_no_time(reference: str, depth: int, line: str) -
     raw = head + "".join(map(kind.format, range(depth))) + "\r\n\r\n" + f"{line}\r\n" * (400_000 // (len(line) + 2))
     started_at = process_time()
     read(raw.encode(), "help@shop.example")
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize(("charset", "unit"), [("punycode", "a"), ("utf-8", "\n"), ("utf-8", " \n")])
+def test_the_text_of_an_email_takes_no_time(charset: str, unit: str) -> None:
+    reference = mail.message_id(Reference("acme", "a" * 24, "b" * 32), "msg_1", "shop.example")
+    head = f"From: anna@example.com\r\nReferences: {reference}\r\nContent-Type: text/plain; charset={charset}\r\n\r\n"
+    started_at = process_time()
+    read((head + unit * MAX_BYTES).encode(), "help@shop.example")
     assert process_time() - started_at < MOST_SECONDS
 
 

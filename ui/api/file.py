@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
 from pipelines.ask.chats.conversations import Conversations, file_limit
+from pipelines.bodies import form_with_file
 from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
 from pipelines.routes import OpenRouter, opens
@@ -117,7 +118,7 @@ def _limit(site: str) -> int:
 
 async def _uploaded(request: Request) -> tuple[str, bytes]:
     """Return the name and content of the form's only file."""
-    async with request.form(max_files=1, max_fields=0) as form:
+    async with form_with_file(request, fields=0) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise UnreadableFields((("file", "field_missing"),))

@@ -6,6 +6,7 @@ failure to read it is a refusal).
 """
 
 import re
+from codecs import lookup
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -31,6 +32,8 @@ LONGEST = 2_000
 
 Kind: TypeAlias = Literal["answer", "bounce", "automatic", "foreign", "empty", "unreadable"]
 
+_LONGEST_READ = 50_000
+"""Characters of a text that are read for its answer: what follows is quoted."""
 _LONGEST_HEADER, _LONGEST_THREAD = 500, 20_000
 """Characters of a header that are read. The standard library parses addresses and parameters in quadratic time."""
 _MOST_BORDERS, _MOST_PARTS = 20, 1_000
@@ -39,6 +42,8 @@ _BORDER = re.compile(rb"boundary\s*=", re.IGNORECASE)
 _THREAD = frozenset({"references", "in-reply-to"})
 """Headers with a chain of references, which may be long."""
 
+_QUADRATIC = "punycode"
+"""A character set whose decoder takes quadratic time; no e-mail is written in it."""
 _BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
 _ROBOTS = re.compile(r"(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply)@", re.IGNORECASE)
 _SENT_BY_PROGRAMS = ("List-Id", "List-Unsubscribe", "X-Autoreply", "X-Autorespond", "X-Loop")
@@ -155,10 +160,12 @@ def _text(message: EmailMessage) -> str:
     body = message.get_body(("plain", "html"))
     if body is None:
         return ""
+    if lookup(body.get_content_charset("utf-8")).name == _QUADRATIC:
+        raise ValueError(_QUADRATIC)
     content = body.get_content()
     if not isinstance(content, str):
         return ""
-    return _plain(content) if body.get_content_subtype() == "html" else content
+    return (_plain(content) if body.get_content_subtype() == "html" else content)[:_LONGEST_READ]
 
 
 def _plain(markup: str) -> str:

@@ -167,6 +167,11 @@ class _Person:
         announce_soon(replace(self.here, kind="roll_call" if active and self.calls_roll else "presence", active=active))
         self.calls_roll = False
         if not active:
+            # Who comes back at once is announced no sooner.
+            asyncio.get_running_loop().call_later(ROLL_SECONDS, self._forget)
+
+    def _forget(self) -> None:
+        if not self.streams and self.later is None:
             _PEOPLE.pop(_key(self.here), None)
 
 

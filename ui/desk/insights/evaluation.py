@@ -17,6 +17,7 @@ from pipelines.ask.evaluation.comparison import DROP
 from pipelines.ask.evaluation.marking import MARKS
 from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, Upload
 from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
+from pipelines.bodies import form_with_file
 from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.core.errors import Invalid, OporaError
@@ -101,7 +102,7 @@ def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.post(f"{_QUESTIONS}/file")
     @opens(limit=FILE_BYTES, files=True)
     async def upload(request: Request) -> Response:
-        async with request.form(max_files=1, max_fields=5) as form:
+        async with form_with_file(request, fields=5) as form:
             file = form.get("file")
             name, data = (file.filename or "", await file.read()) if isinstance(file, UploadFile) else ("", b"")
         try:

@@ -1,0 +1,117 @@
+"""Changes of one tenant at the same moment, on PostgreSQL: limits hold, and who comes second is not our fault."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Barrier, Event
+from time import monotonic
+
+import pytest
+from sqlalchemy import delete, text
+
+from settings import Settings
+from tenants.access import token_uses
+from tenants.access.revocations import token_id
+from tenants.accounts.registry import Registry
+from tenants.chats import webhooks
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Invalid, TryAgain
+from tenants.desk import articles, replies
+from tenants.desk.articles import Draft
+from tenants.knowledge import edges, gaps, tools
+from tenants.knowledge.edges import Edge
+from tenants.knowledge.tools import Tool
+from tenants.storage import database
+from tenants.storage.sessions import TenantSession
+from tenants.storage.tables import DocumentRow, EdgeRow, GapRow
+from tests import servers
+from tests.attack.attacking import PATIENCE_SECONDS, VICTIM
+from tests.rows import row
+from tests.service.serving import in_force
+
+AT_ONCE, MOST = 10, 3
+EDGE = Edge("a.md", "related", "b.md")
+BLOCKED = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tenant(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with servers.own_database(postgres_url) as url:
+        address = url.render_as_string(hide_password=False)
+        with in_force(Settings(data_dir=tmp_path_factory.mktemp("at-once"), database_url=address)):
+            Registry().add(VICTIM)
+            with acting_as(Tenant(VICTIM, "anna")):
+                yield
+
+
+def tool(name: str) -> Tool:
+    parameters = {"type": "object", "properties": {}}
+    return Tool.model_validate(
+        {"name": name, "title": "T", "description": "D", "url": "https://shop.example/", "parameters": parameters}
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "add"),
+    [
+        ((webhooks, "MAX_WEBHOOKS"), lambda number: webhooks.add(f"https://shop.example/{number}")),
+        ((tools, "MAX_TOOLS"), lambda number: tools.put(tool(f"t{number}"))),
+        ((articles, "MOST"), lambda number: articles.add(Draft(f"Title {number}", "Text."))),
+        ((replies, "MOST"), lambda number: replies.add(f"Title {number}", "Text.")),
+    ],
+)
+def test_a_limit_holds_however_many_add_at_once(
+    limit: tuple[object, str], add: Callable[[int], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*limit, MOST)
+    together = Barrier(AT_ONCE)
+
+    def added(number: int) -> bool:
+        together.wait(PATIENCE_SECONDS)
+        with acting_as(Tenant(VICTIM, "anna")):
+            try:
+                add(number)
+            except Invalid:
+                return False
+            return True
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        assert sum(pool.map(added, range(AT_ONCE))) == MOST
+
+
+def add_edge(session: TenantSession) -> None:
+    session.add(EdgeRow(from_doc="a.md", kind="related", to_doc="b.md", weight=1.0, declared=False))
+    session.flush()
+
+
+def remove_gap(session: TenantSession) -> None:
+    session.execute(delete(GapRow))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(add_edge, lambda: edges.put(EDGE)), (remove_gap, lambda: gaps.dismiss("gap"))],
+)
+def test_who_changes_the_same_second_is_asked_to_try_again(
+    first: Callable[[TenantSession], None], second: Callable[[], object]
+) -> None:
+    with database.writing() as session:
+        session.execute(delete(EdgeRow))
+        for doc_id in ("a.md", "b.md"):
+            session.merge(row(DocumentRow, tenant_id=VICTIM, doc_id=doc_id))
+        session.merge(row(GapRow, tenant_id=VICTIM, gap_id="gap"))
+    with ThreadPoolExecutor(1) as pool:
+        with database.writing() as session:
+            first(session)
+            later = pool.submit(copy_context().run, second)
+            deadline = monotonic() + PATIENCE_SECONDS
+            while not session.scalar(BLOCKED):
+                assert monotonic() < deadline
+                Event().wait(0.02)
+        with pytest.raises(TryAgain):
+            later.result()
+
+
+def test_a_token_id_with_a_null_byte_spoils_nobodys_request() -> None:
+    token_uses.note(Tenant(VICTIM, "anna", token_id=token_id("token", "a\0b")))
+    token_uses.write()
