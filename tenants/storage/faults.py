@@ -1,4 +1,4 @@
-"""What an error of the database means, on SQLite and PostgreSQL."""
+"""Meaning of errors of the database, on SQLite and PostgreSQL."""
 
 from psycopg.errors import DataCorrupted, ForeignKeyViolation, IndexCorrupted, UniqueViolation
 from sqlalchemy.exc import DatabaseError
@@ -19,7 +19,7 @@ def is_corrupt_file(error: BaseException) -> bool:
 
 
 def is_clash(error: DatabaseError) -> bool:
-    """Whether another transaction has added a row with the same key, or removed one that this row refers to."""
+    """Whether another transaction has added the same row, or removed a row that this one refers to."""
     return isinstance(error.orig, _CLASHES) or _sqlite_name(error) in _SQLITE_CLASHES
 
 

@@ -87,3 +87,13 @@ def test_a_value_out_of_range_is_the_callers_mistake(
     attacker: httpx.Client, method: str, path: str, body: dict[str, object]
 ) -> None:
     assert attacker.request(method, path, json=body).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("question", "code"), [("\u200b\ufeff", "question_empty"), ("\ufdfa" * 2_000, "question_too_long")]
+)
+def test_an_evaluation_question_that_cannot_be_asked_is_refused(
+    attacker: httpx.Client, question: str, code: str
+) -> None:
+    added = attacker.post("/evaluation/questions", json={"questions": [{"question": question, "refused": True}]})
+    problem(added, 422, code)

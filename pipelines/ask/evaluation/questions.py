@@ -83,14 +83,19 @@ def checked(form: QuestionForm) -> EvaluationQuestion:
     """Return the question of a form.
 
     :raises Invalid: `evaluation_expectation_missing` if nothing is expected, `evaluation_expectation_ambiguous` if a
-        refusal and an answer are.
+        refusal and an answer are; `question_empty` and `question_too_long`: a run could not ask it.
     """
+    question = " ".join(clean(form.question).split())
+    if not question:
+        raise Invalid("question_empty")
+    if len(question) > QUESTION_LIMIT:
+        raise Invalid("question_too_long")
     facts, article = tuple(map(clean, form.facts)), clean(form.article)
     if form.refused and (facts or article):
         raise Invalid("evaluation_expectation_ambiguous")
     if not (form.refused or facts or article):
         raise Invalid("evaluation_expectation_missing")
-    return EvaluationQuestion(" ".join(clean(form.question).split()), Expected(facts, article, form.refused))
+    return EvaluationQuestion(question, Expected(facts, article, form.refused))
 
 
 def add(forms: Iterable[QuestionForm]) -> Stored:
