@@ -13,9 +13,14 @@ from components.turn import Article, Passage, Query, Turn
 _CREDIT = 0.5
 """Weight of another reading of the message: a customer changes the subject about as often as not."""
 
+ARTICLES = 3
+ARTICLES_IN_DOUBT = 5
+"""Number of articles if the first one probably answers, and if not. On the questions that the demo shops were developed
+with, 457 in both languages, a right article is among three for 92 in 100, among five for 95."""
+
 
 def nearest(
-    turn: Turn, min_probability: float, max_articles: int = 3, beside: Sequence[Document] = ()
+    turn: Turn, min_probability: float, likely_from: float = 0.0, beside: Sequence[Document] = ()
 ) -> tuple[Article, ...]:
     """Return the sections most likely to answer, of as many documents as there are.
 
@@ -25,6 +30,7 @@ def nearest(
     None if the question names codes that the evidence lacks: a section near E20 is not near E21.
 
     :param min_probability: least probability, as judged, that a section answers the question.
+    :param likely_from: the same of the first section, below which more articles are offered.
     :param beside: sections for other readings of the question, with their relevance.
     """
     evidence = turn.evidence
@@ -43,6 +49,8 @@ def nearest(
     candidates = [one for one in passages.values() if judged[one.chunk_id] >= max(min_probability, 1e-9)]
     order = {chunk_id: (chunk_id != first, chunk_id not in leading, -score) for chunk_id, score in judged.items()}
     candidates.sort(key=lambda passage: order[passage.chunk_id])
+    is_likely = bool(candidates) and judged[candidates[0].chunk_id] >= likely_from
+    max_articles = ARTICLES if is_likely else ARTICLES_IN_DOUBT
     query = read_query(turn.query.search)
     return tuple(
         article(passage, query, turn, judged[passage.chunk_id])

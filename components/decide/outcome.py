@@ -63,7 +63,8 @@ class OutcomeComposer:
         is a gap in the knowledge base.
     :param near_from: the same of the first article, below which the reply says that the articles hold no answer. Of 300
         replies of the demo shops that people have read, the first one helped 9 times in 10 from here on.
-    :param likely_from: the same, from which on the reply says that the first article probably answers.
+    :param likely_from: the same, from which on the reply says that the first article probably answers. Below it, more
+        articles are offered.
     :param on_topic_from: the same, from which on a question of doubtful topic is taken as asked, where articles were
         compared by meaning. In the demo shop 85 of 100 questions reach it, and 28 of 100 about banks, travel and such.
     :param clarify_from: least adequacy to clarify instead of refusing.
@@ -188,7 +189,7 @@ class OutcomeComposer:
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        articles = () if turn.outcome else nearest(turn, self.articles_from, beside=beside)
+        articles = () if turn.outcome else nearest(turn, self.articles_from, self.likely_from, beside)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
         reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)

@@ -11,6 +11,7 @@ from haystack import Document, component
 
 from components.embed.dense import EmbeddingFailed, embed_question
 from components.faults import degraded
+from components.judge.relevance import COSINE
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.nested import Nested
@@ -27,6 +28,8 @@ DENSE_SHARE = 0.3
 first for 0.65 and 0.65 of them and among ten for 0.97 and 0.98; by words alone 0.53 and 0.44, 0.91 and 0.96."""
 
 _VARIANT_CREDIT = 0.5
+_BY_MEANING = 0.25
+"""Share of the documents returned that is reserved for the nearest ones by meaning."""
 
 
 @component
@@ -34,7 +37,8 @@ class TenantRetriever(Nested):
     """Find passages of the tenant in context, by words and by meaning.
 
     The hits of each vector are scaled and added up by their shares; a passage found by several queries keeps its best
-    score. The parts of the score stay visible in `meta["scores"]`. A superseded document has
+    score. A quarter of the documents are the nearest ones by meaning, however low their score: customers seldom use the
+    words of an article. The parts of the score stay visible in `meta["scores"]`. A superseded document has
     the status `superseded`.
 
     An index that holds dense vectors is searched with the embedder that encoded it, so switching models changes nothing
@@ -107,7 +111,9 @@ class TenantRetriever(Nested):
                 earlier = best.get(document.id)
                 if earlier is None or (document.score or 0.0) > (earlier.score or 0.0):
                     best[document.id] = document
-        ranked = sorted(best.values(), key=lambda document: -(document.score or 0.0))[: self.top_k]
+        scores = {document.id: document.score or 0.0 for document in best.values()}
+        cosines = {one.id: one.meta["scores"][COSINE] for one in best.values() if COSINE in one.meta["scores"]}
+        ranked = [best[point] for point in _kept(scores, cosines, self.top_k)]
         successors = relations.current().successors
         if successors:
             ranked = [
@@ -127,7 +133,7 @@ class TenantRetriever(Nested):
             return SearchResult((), request.complete)
         hits = collection.search(request.vectors, limit=self.candidates, conditions=conditions, payloads=False)
         parts, fused = _fused(hits, request.shares, credit)
-        best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
+        best = _kept(fused, {hit.id: hit.score for hit in hits.get(DENSE, ())}, self.top_k)
         hits_in_full = collection.fetch(best, dense=request.question is not None)
         if request.question is not None:
             _add_cosines(parts, hits_in_full, request.question)
@@ -191,6 +197,14 @@ def _fused(
     return parts, fused
 
 
+def _kept(scores: Mapping[str, float], nearness: Mapping[str, float], limit: int) -> list[str]:
+    """Return the points of the highest scores, best first, the nearest ones among them in any case."""
+    nearest = set(sorted(nearness, key=lambda point: -nearness[point])[: int(limit * _BY_MEANING)])
+    ranked = sorted(scores, key=lambda point: -scores[point])
+    others = [point for point in ranked if point not in nearest][: limit - len(nearest)]
+    return [point for point in ranked if point in nearest or point in others]
+
+
 def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], question: Dense) -> None:
     """Adds `cosine`, that of the turn's question and each passage, also where words alone found it."""
     stored = [(hit.id, hit.dense) for hit in hits if hit.dense is not None]
@@ -200,7 +214,7 @@ def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], que
     vector = np.asarray(question)
     lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(vector)
     for (point, _), cosine in zip(stored, passages @ vector / np.maximum(lengths, 1e-12), strict=True):
-        parts[point]["cosine"] = float(cosine)
+        parts[point][COSINE] = float(cosine)
 
 
 _FIELDS: Mapping[str, str] = MappingProxyType(

@@ -32,7 +32,7 @@ FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
     }
 )
 """The outcome of every intent that no document can answer."""
-SMALL_TALK = ("greeting", "thanks", "farewell", "acknowledgement", "about_assistant", "chitchat")
+SMALL_TALK = ("greeting", "wellbeing", "thanks", "farewell", "acknowledgement", "about_assistant", "chitchat")
 """The kinds of small talk, each with another reply; `chitchat` is the rest."""
 PLEA = "plea"
 """A call for help that does not say what it is about ("help", "not working"): the customer is asked to describe it."""

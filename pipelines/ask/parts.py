@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from components.answer.drafts import with_claims
+from components.decide.articles import ARTICLES_IN_DOUBT
 from components.decide.outcome import partly_answered
 from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
 from components.understand.parts import parts_of
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
-_MAX_ARTICLES = 3
 _MAX_SUGGESTIONS = 3
 
 
@@ -128,8 +128,8 @@ def _evidence(parts: Sequence[Turn]) -> Evidence:
 def _nearest(parts: Sequence[Turn]) -> tuple[Article, ...]:
     """Return the nearest articles of each part in turn, each section once."""
     found: dict[tuple[str, str], Article] = {}
-    for place in range(_MAX_ARTICLES):
+    for place in range(ARTICLES_IN_DOUBT):
         for part in parts:
             for article in part.reply.articles[place : place + 1]:
                 found.setdefault((article.passage.doc_id, article.passage.heading), article)
-    return tuple(found.values())[:_MAX_ARTICLES]
+    return tuple(found.values())[:ARTICLES_IN_DOUBT]
