@@ -23,11 +23,20 @@ def test_documents_come_before_their_further_sections() -> None:
     question_turn = turn("хранение посылки", FEES, DAYS, POINT)
     result = offered(question_turn, c1=0.5, c2=0.4, c3=0.2)
     assert [(one.passage.chunk_id, one.score) for one in result] == [("c1", 0.5), ("c2", 0.4), ("c3", 0.2)]
-    assert [one.passage.chunk_id for one in offered_of(question_turn, 2, c1=0.5, c2=0.4, c3=0.2)] == ["c1", "c3"]
+    sections = [passage(f"Хранение, часть {n}.", f"s{n}", doc_id="fees", heading=f"Часть {n}") for n in range(3)]
+    crowded = turn("хранение посылки", FEES, *sections, POINT)
+    assert [one.passage.chunk_id for one in offered(crowded, c1=0.5, s0=0.4, s1=0.3, s2=0.2, c3=0.15)] == [
+        "c1",
+        "s0",
+        "c3",
+    ]
 
 
-def offered_of(given_turn: Turn, most: int, **judged: float) -> tuple[Article, ...]:
-    return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1, most)
+@pytest.mark.parametrize(("likely_from", "offers"), [(0.3, 3), (0.4, 5)])
+def test_more_articles_are_offered_in_doubt(likely_from: float, offers: int) -> None:
+    near = [passage(f"Хранение номер {n}.", f"d{n}", doc_id=f"doc{n}") for n in range(6)]
+    evidence = replace(turn("хранение", *near).evidence, relevance_by_chunk={one.chunk_id: 0.3 for one in near})
+    assert len(nearest(replace(turn("хранение"), evidence=evidence), 0.1, likely_from)) == offers
 
 
 @pytest.mark.parametrize(

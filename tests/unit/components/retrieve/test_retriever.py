@@ -22,7 +22,7 @@ def payload(chunk_id: str) -> dict[str, object]:
     return {"content": "Текст", "meta": {"chunk_id": chunk_id, "doc_id": "d", "sentences": [[0, 5]]}}
 
 
-STORED: Mapping[str, Dense] = {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (-1.0, 0.0), "d": (0.6, 0.8)}
+STORED: Mapping[str, Dense] = {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (-1.0, 0.0), "d": (0.6, 0.8), "e": (0.0, -1.0)}
 """The dense vectors of points."""
 
 
@@ -146,6 +146,11 @@ def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monk
     rephrased = retrieved("фильтр насоса", variants=["шланг"])
     cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in rephrased.items()}
     assert cosines == pytest.approx(expected)
+
+
+def test_the_nearest_passage_is_kept_whatever_its_words(dense_shelf: Shelf) -> None:
+    dense_shelf.hits = {SPARSE: {"a": 9.0, "b": 8.9, "c": 8.8, "e": 8.7}, DENSE: {"d": 0.9, "a": 0.5}}
+    assert list(retrieved("фильтр насоса", top_k=4)) == ["a", "b", "c", "d"]
 
 
 def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_shelf: Shelf) -> None:
