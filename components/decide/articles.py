@@ -15,8 +15,8 @@ _CREDIT = 0.5
 
 ARTICLES = 3
 ARTICLES_IN_DOUBT = 5
-"""Number of articles if the first one probably answers, and if not. On the questions that the demo shops were developed
-with, 457 in both languages, a right article is among three for 92 in 100, among five for 95."""
+"""Number of articles if the first one probably answers, and if not. For 100 everyday questions to the English demo shop,
+a right article was among three for 87, among five for 92."""
 
 
 def nearest(
