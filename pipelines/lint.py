@@ -134,8 +134,9 @@ class _Loader(yaml.SafeLoader):
 
 def _named(removed: object) -> str:
     """Return a component's name, or a connection as "sender -> receiver"."""
-    is_connection = isinstance(removed, dict) and removed.keys() == {"sender", "receiver"}
-    return f"{removed['sender']} -> {removed['receiver']}" if is_connection else str(removed)
+    if isinstance(removed, dict) and removed.keys() == {"sender", "receiver"}:
+        return f"{removed['sender']} -> {removed['receiver']}"
+    return str(removed)
 
 
 def _component_faults(where: str, spec: object) -> Iterator[Finding]:
