@@ -14,7 +14,7 @@ from starlette.types import Message, Send
 
 from tenants.core import fairness
 
-MOST_READS = 2
+MOST_READS = 4
 """Reads of one tenant's staff that compute at once in a process."""
 
 _GAP_SECONDS = 0.005
