@@ -15,8 +15,8 @@ _CREDIT = 0.5
 
 ARTICLES = 3
 ARTICLES_IN_DOUBT = 5
-"""Number of articles if the first one probably answers, and if not. For 100 everyday questions to the English demo shop,
-a right article was among three for 87, among five for 92."""
+"""Number of articles if the first one probably answers, and if not. For 100 everyday questions to the English demo
+shop, a right article was among three for 87, among five for 92."""
 
 
 def nearest(
