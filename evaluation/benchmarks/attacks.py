@@ -25,6 +25,7 @@ ATTACKER = "mallory"
 SITE = "site_of_mallory"
 SHOP = "https://shop.example"
 LOGIN, PASSWORD = "mallory-operator", "river of snow 42"
+_BUSY = HTTPStatus.SERVICE_UNAVAILABLE
 _SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 _ASKERS = 4
 _SILENT = 300
@@ -443,7 +444,9 @@ def _session_of_the_desk(target: Target) -> str:
     """Sign in as the operator; return the cookie, which a client would only send over HTTPS."""
     with target.stranger(_SIGN_INS) as browser:
         form = {"login": LOGIN, "password": PASSWORD}
-        browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+        while browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN).status_code == _BUSY:
+            # Passwords of an earlier attack are still being checked.
+            Event().wait(_PATIENCE_SECONDS)
         return f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
 
 

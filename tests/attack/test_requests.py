@@ -90,7 +90,7 @@ def test_a_value_out_of_range_is_the_callers_mistake(
 
 
 @pytest.mark.parametrize(
-    ("question", "code"), [("\u200b\ufeff", "question_empty"), ("\u0344" * 2_000, "question_too_long")]
+    ("question", "code"), [("\u200b\ufeff", "question_empty"), ("\u0958" * 2_000, "question_too_long")]
 )
 def test_an_evaluation_question_that_cannot_be_asked_is_refused(
     attacker: httpx.Client, question: str, code: str

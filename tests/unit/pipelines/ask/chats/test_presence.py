@@ -84,7 +84,7 @@ def test_nobody_is_shown_to_themselves(seen: Attendance) -> None:
     assert seen.is_empty
 
 
-def test_a_reader_answers_the_roll_call_of_another_and_repeats_itself(
+async def test_a_reader_answers_the_roll_call_of_another_and_repeats_itself(
     installation: Settings, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[Announcement] = []
