@@ -25,7 +25,6 @@ ATTACKER = "mallory"
 SITE = "site_of_mallory"
 SHOP = "https://shop.example"
 LOGIN, PASSWORD = "mallory-operator", "river of snow 42"
-_LATER = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
 _SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 _ASKERS = 4
 _SILENT = 300
@@ -442,11 +441,9 @@ def _connected(target: Target) -> socket.socket:
 
 def _session_of_the_desk(target: Target) -> str:
     """Sign in as the operator; return the cookie, which a client would only send over HTTPS."""
-    with target.stranger(_SINGLE_SIGN_ONS) as browser:
-        form = {"login": LOGIN, "password": PASSWORD}
-        while browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN).status_code in _LATER:
-            # Passwords of an earlier attack are still being checked, or its attempts count for a minute.
-            Event().wait(_PATIENCE_SECONDS)
+    with target.stranger(_SIGN_INS) as browser:
+        form = {"company": ATTACKER, "login": LOGIN, "password": PASSWORD}
+        browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
         return f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
 
 
