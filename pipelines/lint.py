@@ -218,12 +218,14 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
         yield from _declared_paths(key, content.get(key) or {}, {name: set(nodes[name][sockets]) for name in nodes})
     endings = {name for name in nodes if any(socket.type is Turn for socket in nodes[name]["output_sockets"].values())}
     yield from _end_faults(content.get("metadata") or {}, endings)
-    isolated = set(networkx.isolates(pipeline.graph)) if pipeline.graph.edges and not faults else set()
+    if faults:
+        # What the missing connections would feed would only look like further defects.
+        return
+    isolated = set(networkx.isolates(pipeline.graph)) if pipeline.graph.edges else set()
     yield from (Finding("unconnected", f"components.{name}") for name in components if name in isolated)
-    if endings and not faults:
+    if endings:
         yield from _unfed_sockets(pipeline, isolated)
-    if not faults:
-        yield from _loop_faults(pipeline, content.get("max_runs_per_component"), _max_passes(components))
+    yield from _loop_faults(pipeline, content.get("max_runs_per_component"), _max_passes(components))
 
 
 def _connect(pipeline: Pipeline, listed: object) -> Iterator[Finding]:
