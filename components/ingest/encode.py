@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from components.embed.dense import embed_passages, passage_text
 from components.ingest.document import Chunk
@@ -14,9 +15,12 @@ from components.language.words import content_terms
 from components.turn import Frozen
 from tenants.core import fairness
 from tenants.core.json import Json
-from tenants.core.points import Dense, Hit, Point, Sparse, Vector
+from tenants.core.points import Dense, Point, Sparse, Vector
 from tenants.index import DENSE, SPARSE
 from tenants.knowledge.lexicon import ChunkTerms
+
+Payload: TypeAlias = Mapping[str, Json]
+"""A chunk as it is stored with its vectors: `id`, `content` and `meta`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +33,27 @@ class Text(Frozen):
     text: str
 
 
-def text_of(chunk: Chunk) -> Text:
-    """Return the text to encode for a chunk."""
-    return Text(chunk.chunk_id, str(chunk.meta["title"]), chunk.heading, chunk.text)
+def payload_of(chunk: Chunk) -> dict[str, Json]:
+    """Return the payload to store with the vectors of a chunk."""
+    return {"id": chunk.chunk_id, "content": chunk.text, "meta": dict(chunk.meta)}
 
 
-def stored_text(hit: Hit) -> Text:
-    """Return the same of a stored chunk."""
-    meta = stored_meta(hit)
-    return Text(hit.id, str(meta["title"]), str(meta["heading"]), str(hit.payload["content"]))
-
-
-def stored_meta(hit: Hit) -> Mapping[str, Json]:
-    """Return the metadata of a stored chunk."""
-    meta = hit.payload["meta"]
+def meta_of(payload: Payload) -> Mapping[str, Json]:
+    """Return the metadata of a chunk."""
+    meta = payload["meta"]
     if not isinstance(meta, Mapping):
-        raise TypeError(hit.id)
+        raise TypeError("meta")
     return meta
 
 
+def text_of(payload: Payload) -> Text:
+    """Return the text to encode for a chunk."""
+    meta = meta_of(payload)
+    return Text(str(meta["chunk_id"]), str(meta["title"]), str(meta["heading"]), str(payload["content"]))
+
+
 def embedded(
-    texts: Iterable[Text], settings: EncoderSettings, known: Mapping[Text, Dense] = MappingProxyType({})
+    payloads: Iterable[Payload], settings: EncoderSettings, known: Mapping[Text, Dense] = MappingProxyType({})
 ) -> Mapping[Text, Dense]:
     """Return the dense vectors of chunks; none where the settings have none. Raises `EmbeddingFailed`.
 
@@ -57,17 +61,18 @@ def embedded(
     """
     if settings.dense is None:
         return {}
-    missing = [text for text in texts if text not in known]
+    missing = [text for text in map(text_of, payloads) if text not in known]
     vectors = embed_passages([passage_text(text.title, text.heading, text.text) for text in missing], settings.dense)
     return {**known, **dict(zip(missing, vectors, strict=True))}
 
 
-def encoded(text: Text, payload: Mapping[str, Json], settings: EncoderSettings, dense: Mapping[Text, Dense]) -> Point:
+def encoded(payload: Payload, settings: EncoderSettings, dense: Mapping[Text, Dense]) -> Point:
     """Return a chunk ready to be stored.
 
     :param dense: the result of `embedded`, which includes this chunk.
     """
     fairness.yield_to_questions()
+    text = text_of(payload)
     words = passage_words(text.title, text.heading, text.text)
     vectors: dict[str, Vector | Sparse] = {SPARSE: Sparse(*encode_words(words, settings))}
     if text in dense:
@@ -75,16 +80,12 @@ def encoded(text: Text, payload: Mapping[str, Json], settings: EncoderSettings, 
     return Point(text.chunk_id, vectors, payload)
 
 
-def terms_of(text: Text) -> ChunkTerms:
+def terms_of(payload: Payload) -> ChunkTerms:
     """Return the distinct content stems and folded content words of a chunk, and the shapes of the codes it explains.
 
     A code is explained after a keyword or at the start of a line or heading.
     """
+    text = text_of(payload)
     words = passage_words(text.title, text.heading, text.text).values()
     codes = shapes("\n".join((text.title, *text.heading.split(HEADING_SEPARATOR), text.text)))
     return ChunkTerms(*content_terms(words), codes)
-
-
-def stored_terms(hit: Hit) -> ChunkTerms:
-    """Return the same of a stored chunk."""
-    return terms_of(stored_text(hit))

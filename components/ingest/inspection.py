@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from components.ingest.encode import stored_meta, stored_terms
+from components.ingest.encode import meta_of, terms_of
 from components.ingest.tokens import count_tokens
 from components.turn import Frozen
 from tenants.core import fairness
@@ -51,10 +51,10 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 2
     previous: Hit | None = None
     for hit in hits:
         fairness.yield_to_questions()
-        meta = stored_meta(hit)
+        meta = meta_of(hit.payload)
         text = str(hit.payload["content"])
         page = meta.get("page")
-        rarest = sorted(stored_terms(hit).stems, key=lambda stem: (stems.get(stem, 1), stem))
+        rarest = sorted(terms_of(hit.payload).stems, key=lambda stem: (stems.get(stem, 1), stem))
         yield InspectedChunk(
             chunk_id=hit.id,
             index=int(str(meta["chunk_index"])),
@@ -72,12 +72,12 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 2
 
 def _overlap(previous: Hit, hit: Hit) -> int:
     """Return the end of the longest run of sentences that both end the chunk before and begin this one."""
-    if stored_meta(previous)["heading"] != stored_meta(hit)["heading"]:
+    if meta_of(previous.payload)["heading"] != meta_of(hit.payload)["heading"]:
         return 0
     earlier, text = str(previous.payload["content"]), str(hit.payload["content"])
-    ends = [end for _, end in _spans(stored_meta(hit)["sentences"])]
-    last = [earlier[start:end] for start, end in _spans(stored_meta(previous)["sentences"])]
-    first = [text[start:end] for start, end in _spans(stored_meta(hit)["sentences"])]
+    ends = [end for _, end in _spans(meta_of(hit.payload)["sentences"])]
+    last = [earlier[start:end] for start, end in _spans(meta_of(previous.payload)["sentences"])]
+    first = [text[start:end] for start, end in _spans(meta_of(hit.payload)["sentences"])]
     for length in range(min(len(last), len(first)), 0, -1):
         if last[-length:] == first[:length]:
             return ends[length - 1]

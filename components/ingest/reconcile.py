@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from components.ingest.document import Revision
-from components.ingest.encode import stored_meta, stored_terms
+from components.ingest.encode import meta_of, terms_of
 from components.ingest.records import description, source_document
 from components.ingest.write import redescribe
 from components.turn import Frozen
@@ -91,7 +91,7 @@ def compare(*, count: bool = False) -> Findings:
         elif not _matches_record(hit, owner):
             misdescribed.add(owner.doc_id)
         if count:
-            counted.add(stored_terms(hit))
+            counted.add(terms_of(hit.payload))
     return Findings(
         documents=len(records),
         chunks=len(present),
@@ -153,7 +153,7 @@ def recount(generation: int | None = None) -> None:
 def _terms(collection: Collection) -> Iterator[ChunkTerms]:
     chunks = 0
     for hit in _every_chunk(collection):
-        yield stored_terms(hit)
+        yield terms_of(hit.payload)
         chunks += 1
     if chunks < generations.recorded_chunks():
         raise IndexDamaged("incomplete")
@@ -171,7 +171,7 @@ def _every_chunk(collection: Collection) -> Iterator[Hit]:
 
 
 def _matches_record(hit: Hit, record: DocumentRecord) -> bool:
-    meta = stored_meta(hit)
+    meta = meta_of(hit.payload)
     return all(name in meta and meta[name] == value for name, value in description(record).items())
 
 

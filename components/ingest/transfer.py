@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from components.ingest.encode import embedded, encoded, stored_text
+from components.ingest.encode import embedded, encoded, text_of
 from components.language.encoder_settings import settings_from
 from tenants.core.points import Hit
 from tenants.index.protocol import Collection
@@ -49,10 +49,9 @@ def align(source: Collection, target: Collection, changed: frozenset[str]) -> in
 
 def _store(hits: Sequence[Hit], target: Collection) -> int:
     settings = settings_from(target.encoder)
-    texts = [stored_text(hit) for hit in hits]
-    known = {text: hit.dense for text, hit in zip(texts, hits, strict=True) if hit.dense is not None}
-    dense = embedded(texts, settings, known)
-    target.upsert([encoded(text, hit.payload, settings, dense) for text, hit in zip(texts, hits, strict=True)])
+    known = {text_of(hit.payload): hit.dense for hit in hits if hit.dense is not None}
+    dense = embedded([hit.payload for hit in hits], settings, known)
+    target.upsert([encoded(hit.payload, settings, dense) for hit in hits])
     return len(hits)
 
 

@@ -19,23 +19,15 @@ from haystack import component
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
 from components.ingest.document import Chunk, Flagged, Revision
-from components.ingest.encode import (
-    Text,
-    embedded,
-    encoded,
-    stored_meta,
-    stored_terms,
-    stored_text,
-    terms_of,
-    text_of,
-)
+from components.ingest.encode import Payload, Text, embedded, encoded, meta_of, payload_of, terms_of
 from components.ingest.metadata import declared_edges, declared_rejected
 from components.ingest.records import description, document_record, document_version
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants.core import fairness
+from tenants.core.batches import batches
 from tenants.core.json import Json
-from tenants.core.points import Dense, Hit
+from tenants.core.points import Dense
 from tenants.index import open_collection
 from tenants.index.protocol import Collection
 from tenants.knowledge import documents as stored_documents
@@ -97,10 +89,8 @@ class ChunkWriter:
         collection = open_collection()
         settings = settings_from(collection.encoder or self.settings.json_form)
         records = stored_documents.find([revision.document.doc_id for revision in revisions])
-        chunks = [chunk for revision in revisions for chunk in _described_as(revision, _overrides(revision, records))]
-        stored = _stored(collection, chunks)
-        missing = [text_of(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-        return embedded(missing, settings)
+        payloads = _payloads(chunk for revision in revisions for chunk in _overridden(revision, records))
+        return embedded(_missing(payloads, _stored(collection, payloads)).values(), settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +110,21 @@ def _open(first: EncoderSettings) -> Collection:
     return open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
 
 
-def _stored(collection: Collection, chunks: Iterable[Chunk]) -> dict[str, Hit]:
-    return {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
+def _payloads(chunks: Iterable[Chunk]) -> dict[str, Payload]:
+    return {chunk.chunk_id: payload_of(chunk) for chunk in chunks}
+
+
+def _stored(collection: Collection, chunk_ids: Iterable[str]) -> dict[str, Payload]:
+    return {hit.id: hit.payload for hit in collection.fetch(list(chunk_ids))}
+
+
+def _missing(payloads: Mapping[str, Payload], stored: Mapping[str, Payload]) -> dict[str, Payload]:
+    """Return the chunks whose stored vectors, if any, are of another text. The id covers all of it but the title."""
+    return {
+        chunk_id: payload
+        for chunk_id, payload in payloads.items()
+        if chunk_id not in stored or meta_of(stored[chunk_id])["title"] != meta_of(payload)["title"]
+    }
 
 
 def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prepared) -> WriteCounts:
@@ -129,12 +132,11 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prep
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
     settled = finalised(revisions, records)
-    chunks = [chunk for entry in settled for chunk in entry.revision.chunks]
-    stored = _stored(collection, chunks)
-    missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-    new_ids = {chunk.chunk_id for chunk in missing}
-    terms = _store(collection, missing, settings, prepared)
-    collection.describe(_redescribed(chunks, stored, new_ids))
+    payloads = _payloads(chunk for entry in settled for chunk in entry.revision.chunks)
+    stored = _stored(collection, payloads)
+    missing = _missing(payloads, stored)
+    terms = _store(collection, list(missing.values()), settings, prepared)
+    collection.describe(_redescribed(payloads, stored))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(
         [entry.record.doc_id for entry in settled],
@@ -144,21 +146,20 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prep
     stored_documents.put(
         *(entry.record for entry in settled), new_versions=[entry.version for entry in settled if entry.version]
     )
-    named = {chunk.chunk_id for chunk in chunks}
-    stale = [old for record in records.values() for old in record.chunk_ids if old not in named]
-    removed = collection.fetch(stale)
+    named_before = {chunk_id for record in records.values() for chunk_id in record.chunk_ids}
+    stale = [chunk_id for chunk_id in named_before if chunk_id not in payloads]
+    removed = _stored(collection, stale)
     collection.delete(stale)
     # Counted is what a record names. An index may hold chunks that none did: of a write whose answer never came, of a
     # time that the database was set back to.
-    named_before = {chunk_id for record in records.values() for chunk_id in record.chunk_ids}
-    adopted = [hit for hit in stored.values() if hit.id not in new_ids | named_before]
-    replaced = [hit for hit in stored.values() if hit.id in new_ids & named_before]
-    lexicon.apply([*terms, *map(stored_terms, adopted)], map(stored_terms, [*removed, *replaced]))
+    adopted = [stored[chunk_id] for chunk_id in stored if chunk_id not in missing and chunk_id not in named_before]
+    replaced = [stored[chunk_id] for chunk_id in stored if chunk_id in missing and chunk_id in named_before]
+    lexicon.apply([*terms, *map(terms_of, adopted)], map(terms_of, [*removed.values(), *replaced]))
     return WriteCounts(
         added=len(revisions) - len(records),
         updated=len(records),
         chunks_written=len(missing),
-        chunks_unchanged=len(chunks) - len(missing),
+        chunks_unchanged=len(payloads) - len(missing),
         chunks_removed=len(removed),
         flagged=tuple(Flagged(entry.record.doc_id, entry.record.flags) for entry in settled if entry.record.flags),
     )
@@ -177,11 +178,11 @@ def finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecor
         number = record.version if record else 0
         version = document_version(revision.document, revision.title, number + 1)
         same = record is not None and version.content_hash == hashes.get(record.doc_id)
-        overrides = _overrides(revision, records)
         # A document that is only processed again has not changed today.
         day = {"updated_at": record.updated_at} if record and same else {}
-        final = replace(revision, chunks=_described_as(revision, {**overrides, **day}))
+        final = replace(revision, chunks=_overridden(revision, records, day))
         source_meta = revision.chunks[0].meta
+        overrides = record.overrides if record else {}
         settled.append(
             FinalRevision(
                 final,
@@ -192,17 +193,13 @@ def finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecor
     return settled
 
 
-def _overrides(revision: Revision, records: Mapping[str, DocumentRecord]) -> Mapping[str, Json]:
-    """Return the operator's overrides of the document."""
+def _overridden(
+    revision: Revision, records: Mapping[str, DocumentRecord], more: Mapping[str, Json] = MappingProxyType({})
+) -> tuple[Chunk, ...]:
+    """Return the chunks with the operator's overrides, and `more`, in place of the source's metadata."""
     record = records.get(revision.document.doc_id)
-    return record.overrides if record else {}
-
-
-def _described_as(revision: Revision, overrides: Mapping[str, Json]) -> tuple[Chunk, ...]:
-    """Return the chunks with `own` instead of the source's metadata."""
-    if not overrides:
-        return revision.chunks
-    return tuple(replace(chunk, meta={**chunk.meta, **overrides}) for chunk in revision.chunks)
+    own = {**(record.overrides if record else {}), **more}
+    return tuple(replace(chunk, meta={**chunk.meta, **own}) for chunk in revision.chunks) if own else revision.chunks
 
 
 def redescribe(records: Iterable[DocumentRecord], prepared: Prepared = MappingProxyType({})) -> int:
@@ -214,21 +211,13 @@ def redescribe(records: Iterable[DocumentRecord], prepared: Prepared = MappingPr
     with writing.alone():
         collection = open_collection(create=True)
         settings = settings_from(collection.encoder)
-        described = _described(collection, records)
-        retitled = _retitled(described)
-        chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
-        new_ids = {hit.id for hit, _ in retitled}
-        terms = _store(collection, chunks, settings, prepared)
-        collection.describe(
-            {
-                hit.id: {**hit.payload, "meta": meta}
-                for hit, meta in described
-                if hit.id not in new_ids and meta != stored_meta(hit)
-            }
-        )
-        if chunks:
-            lexicon.apply(terms, (stored_terms(hit) for hit, _ in retitled))
-        return len(chunks)
+        stored, payloads = _described(collection, records)
+        retitled = _missing(payloads, stored)
+        terms = _store(collection, list(retitled.values()), settings, prepared)
+        collection.describe(_redescribed(payloads, stored))
+        if retitled:
+            lexicon.apply(terms, (terms_of(stored[chunk_id]) for chunk_id in retitled))
+        return len(retitled)
 
 
 def reembedded(records: Iterable[DocumentRecord]) -> Prepared:
@@ -238,22 +227,21 @@ def reembedded(records: Iterable[DocumentRecord]) -> Prepared:
     """
     collection = open_collection()
     settings = settings_from(collection.encoder)
-    retitled = _retitled(_described(collection, records))
-    return embedded((replace(stored_text(hit), title=str(meta["title"])) for hit, meta in retitled), settings)
+    stored, payloads = _described(collection, records)
+    return embedded(_missing(payloads, stored).values(), settings)
 
 
-def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
-    """Return the stored chunks of documents, each with the metadata that its record gives it."""
+def _described(
+    collection: Collection, records: Iterable[DocumentRecord]
+) -> tuple[dict[str, Payload], dict[str, Payload]]:
+    """Return the stored chunks of documents, and the same with the metadata that their records give them."""
     owners = {chunk_id: record for record in records for chunk_id in record.chunk_ids}
-    return [(hit, {**stored_meta(hit), **description(owners[hit.id])}) for hit in collection.fetch(list(owners))]
-
-
-def _retitled(described: Iterable[tuple[Hit, Mapping[str, Json]]]) -> list[tuple[Hit, Mapping[str, Json]]]:
-    return [(hit, meta) for hit, meta in described if meta["title"] != stored_meta(hit)["title"]]
-
-
-def _stored_chunk(hit: Hit, meta: Mapping[str, Json]) -> Chunk:
-    return Chunk(str(hit.payload["content"]), str(meta["heading"]), int(str(meta["chunk_index"])), hit.id, meta=meta)
+    stored = _stored(collection, owners)
+    described: dict[str, Payload] = {
+        chunk_id: {**payload, "meta": {**meta_of(payload), **description(owners[chunk_id])}}
+        for chunk_id, payload in stored.items()
+    }
+    return stored, described
 
 
 def remove_documents(doc_ids: Iterable[str]) -> int:
@@ -265,40 +253,28 @@ def remove_documents(doc_ids: Iterable[str]) -> int:
         collection = open_collection(create=True)
         stored_documents.remove(*records)
         stale = [chunk_id for record in records.values() for chunk_id in record.chunk_ids]
-        removed = collection.fetch(stale)
+        removed = _stored(collection, stale)
         collection.delete(stale)
-        lexicon.apply((), map(stored_terms, removed))
+        lexicon.apply((), map(terms_of, removed.values()))
         return len(removed)
 
 
-def _differs(chunk: Chunk, hit: Hit | None) -> bool:
-    """Return whether the stored vectors, if any, are of another text. The id covers all of it but the title."""
-    if hit is None:
-        return True
-    meta = hit.payload["meta"]
-    return not isinstance(meta, Mapping) or meta.get("title") != chunk.meta["title"]
-
-
-def _redescribed(
-    chunks: Iterable[Chunk], stored: Mapping[str, Hit], new_ids: set[str]
-) -> dict[str, Mapping[str, Json]]:
-    payloads = {chunk.chunk_id: payload_of(chunk) for chunk in chunks if chunk.chunk_id not in new_ids}
-    return {chunk_id: payload for chunk_id, payload in payloads.items() if payload != stored[chunk_id].payload}
+def _redescribed(payloads: Mapping[str, Payload], stored: Mapping[str, Payload]) -> dict[str, Payload]:
+    """Return the chunks whose vectors stay and whose description changes."""
+    missing = _missing(payloads, stored)
+    return {
+        chunk_id: payload
+        for chunk_id, payload in payloads.items()
+        if chunk_id not in missing and payload != stored[chunk_id]
+    }
 
 
 def _store(
-    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, prepared: Prepared
+    collection: Collection, payloads: Sequence[Payload], settings: EncoderSettings, prepared: Prepared
 ) -> list[ChunkTerms]:
     """Encode and store chunks. Returns what each adds to the lexicon."""
-    texts = [text_of(chunk) for chunk in chunks]
     # Before anything is stored, so that a failure leaves nothing half done.
-    dense = embedded(texts, settings, prepared)
-    for start in range(0, len(chunks), _STORED_AT_ONCE):
-        batch = zip(texts[start : start + _STORED_AT_ONCE], chunks[start : start + _STORED_AT_ONCE], strict=True)
-        collection.upsert([encoded(text, payload_of(chunk), settings, dense) for text, chunk in batch])
-    return [terms_of(text) for text in texts]
-
-
-def payload_of(chunk: Chunk) -> dict[str, Json]:
-    """Return the payload to store with the vectors of a chunk."""
-    return {"id": chunk.chunk_id, "content": chunk.text, "meta": dict(chunk.meta)}
+    dense = embedded(payloads, settings, prepared)
+    for batch in batches(payloads, _STORED_AT_ONCE):
+        collection.upsert([encoded(payload, settings, dense) for payload in batch])
+    return list(map(terms_of, payloads))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID, uuid5
 
-from components.ingest.encode import Text, terms_of
+from components.ingest.encode import terms_of
 from components.language.encoder import encode_passage
 from components.language.encoder_settings import STANDARD
 from tenants.accounts.registry import Registry
@@ -54,7 +54,8 @@ def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable
 
 
 def _analysed(sentence: str) -> _Sentence:
-    return _Sentence(sentence, encode_passage("", "", sentence, STANDARD), terms_of(Text("", "", "", sentence)))
+    terms = terms_of({"content": sentence, "meta": {"chunk_id": "", "title": "", "heading": ""}})
+    return _Sentence(sentence, encode_passage("", "", sentence, STANDARD), terms)
 
 
 def _chunks(size: int, sentences: Sequence[_Sentence]) -> Iterator[tuple[Point, ChunkTerms]]:

@@ -2,9 +2,10 @@
 
 from components.ingest.changes import content_hash
 from components.ingest.document import Revision, SourceDocument
+from components.ingest.encode import payload_of
 from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.trial import on_trial
-from components.ingest.write import payload_of, remove_documents
+from components.ingest.write import remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.usecase import Ingest
 from tenants.core.errors import InternalFault, NotFound

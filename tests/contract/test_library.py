@@ -3,7 +3,7 @@
 import pytest
 
 from components.ingest.document import SourceDocument
-from components.ingest.encode import stored_meta
+from components.ingest.encode import meta_of
 from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
 from pipelines.ingest.library import Library
@@ -29,7 +29,7 @@ def library(tenant: Tenant, ingest: Ingest) -> Library:
 def doc_ids(*statuses: str) -> set[object]:
     conditions = to_conditions(haystack_filters(Filters(statuses=statuses)))  # type: ignore[arg-type]
     hits = found_by_stems("вода не сливается", conditions=conditions)
-    return {stored_meta(hit)["doc_id"] for hit in hits}
+    return {meta_of(hit.payload)["doc_id"] for hit in hits}
 
 
 def test_documents_are_found_by_their_status(library: Library) -> None:
@@ -45,7 +45,7 @@ def test_documents_are_found_by_their_status(library: Library) -> None:
 def test_a_title_is_encoded_and_everything_else_described(library: Library) -> None:
     library.change("a", {"title": "Холодильник", "tags": ["x"]})
     hits = found_by_headings("холодильник")
-    assert [(stored_meta(hit)["doc_id"], stored_meta(hit)["tags"]) for hit in hits] == [("a", ["x"])]
+    assert [(meta_of(hit.payload)["doc_id"], meta_of(hit.payload)["tags"]) for hit in hits] == [("a", ["x"])]
     assert library.check().clean
 
 
@@ -55,7 +55,7 @@ def test_disagreements_are_repaired(library: Library) -> None:
     (hit,) = collection.fetch([first])
     before = {hit.id: hit.payload for hit in collection.scan()}
     collection.upsert([Point(ORPHAN, {}, hit.payload)])
-    collection.describe({first: {**hit.payload, "meta": {**stored_meta(hit), "status": "archived"}}})
+    collection.describe({first: {**hit.payload, "meta": {**meta_of(hit.payload), "status": "archived"}}})
     collection.delete([second])
     wrong = library.check(mend=True)
     assert (wrong.orphans, wrong.misdescribed, wrong.incomplete) == ((ORPHAN,), ("a",), ("b",))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from components.ingest.document import Revision, SourceDocument
-from components.ingest.encode import stored_meta
+from components.ingest.encode import meta_of
 from components.ingest.enrich import ChunkEnricher
 from components.ingest.reconcile import Findings, compare, recount, repair
 from components.ingest.split import DocumentSplitter
@@ -59,13 +59,13 @@ def test_a_record_without_a_stored_text_is_marked_for_ingest(tenant: Tenant) -> 
 def test_chunks_that_disagree_with_their_record_are_corrected(tenant: Tenant, name: str) -> None:
     ids, _ = write_document("a"), write_document("b")
     (hit,) = open_collection().fetch(ids)
-    meta = stored_meta(hit)
+    meta = meta_of(hit.payload)
     open_collection().describe({ids[0]: {**hit.payload, "meta": {**meta, name: "чужое"}}})
     result = mended()
     assert result.misdescribed == ("a",)
     # Terms are counted with the title.
     assert result.lexicon_differs == (name == "title")
-    assert stored_meta(open_collection().fetch(ids)[0]) == meta
+    assert meta_of(open_collection().fetch(ids)[0].payload) == meta
 
 
 def test_a_wrong_lexicon_is_recounted(tenant: Tenant) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from components.ingest import write
 from components.ingest.document import Revision, SourceDocument
-from components.ingest.encode import Text, encoded
+from components.ingest.encode import Payload, encoded, text_of
 from components.ingest.enrich import ChunkEnricher
 from components.ingest.split import DocumentSplitter
 from components.ingest.write import ChunkWriter, redescribe
@@ -25,9 +25,10 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles and headings of chunks in the order of storage."""
     seen: list[str] = []
 
-    def noted(text: Text, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
+    def noted(payload: Payload, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
+        text = text_of(payload)
         seen.append(f"{text.title}: {text.heading}")
-        return encoded(text, *parts)
+        return encoded(payload, *parts)
 
     monkeypatch.setattr(write, "encoded", noted)
     return seen

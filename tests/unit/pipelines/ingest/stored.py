@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from components.ingest.document import SourceDocument
-from components.ingest.encode import stored_terms
+from components.ingest.encode import terms_of
 from tenants.index import Hit, open_collection
 from tenants.knowledge import documents, lexicon
 
@@ -41,7 +41,7 @@ def check_consistent() -> None:
         assert [item["chunk_index"] for item in own] == list(range(len(own)))
         assert {item["doc_id"] for item in own} == {record.doc_id}
     known = lexicon.current()
-    terms = [stored_terms(hit) for hit in stored.values()]
+    terms = [terms_of(hit.payload) for hit in stored.values()]
     assert known.chunks == len(stored)
     assert dict(known.stems) == _counted(stem for term in terms for stem in term.stems)
     assert dict(known.words) == _counted(word for term in terms for word in term.words)

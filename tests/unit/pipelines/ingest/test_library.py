@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from components.ingest import write
 from components.ingest.document import SourceDocument
-from components.ingest.encode import Text
+from components.ingest.encode import Payload, text_of
 from components.ingest.encode import encoded as encode_chunk
 from components.ingest.reconcile import compare
 from components.ingest.records import PROPERTIES
@@ -38,9 +38,9 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of all passages encoded, in order."""
     titles: list[str] = []
 
-    def counting(text: Text, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
-        titles.append(text.title)
-        return encode_chunk(text, *parts)
+    def counting(payload: Payload, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
+        titles.append(text_of(payload).title)
+        return encode_chunk(payload, *parts)
 
     monkeypatch.setattr(write, "encoded", counting)
     return titles

@@ -12,7 +12,7 @@ from qdrant_edge import Point as EdgePoint
 
 from components.ingest import transfer
 from components.ingest.document import SourceDocument
-from components.ingest.encode import stored_terms
+from components.ingest.encode import terms_of
 from components.ingest.write import remove_documents
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from
@@ -101,7 +101,7 @@ def test_an_index_of_three_vectors_serves_until_its_rebuild(
     ingest.run(ARTICLES)
     shard = open_collection()._shard  # type: ignore[attr-defined]
     for hit in hits():
-        stems = {crc32(stem.encode()): 1.0 for stem in stored_terms(hit).stems}
+        stems = {crc32(stem.encode()): 1.0 for stem in terms_of(hit.payload).stems}
         sparse = SparseVector([*stems], [*stems.values()])
         point = EdgePoint(hit.id, {SPARSE: sparse, "grams": sparse, "headings": sparse}, dict(hit.payload))
         shard.update(UpdateOperation.upsert_points([point]))

@@ -9,7 +9,7 @@ import pytest
 
 from components.ingest import write
 from components.ingest.document import Refusal, SourceDocument
-from components.ingest.encode import Text
+from components.ingest.encode import Payload, text_of
 from components.ingest.encode import encoded as encode_chunk
 from components.ingest.parse import ArticleParser
 from components.language.encoder import encode_query
@@ -31,9 +31,9 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The headings of all passages encoded, in order."""
     headings: list[str] = []
 
-    def counting(text: Text, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
-        headings.append(text.heading)
-        return encode_chunk(text, *parts)
+    def counting(payload: Payload, *parts: Any) -> Point:  # noqa: ANN401 - those of `encoded`
+        headings.append(text_of(payload).heading)
+        return encode_chunk(payload, *parts)
 
     monkeypatch.setattr(write, "encoded", counting)
     return headings
