@@ -36,7 +36,6 @@ from pipelines.background import Background
 from pipelines.connections import HEAD_BYTES, SeldomFilter, address_of, bounded, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Shares
-from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from pipelines.routes import OpenRouter, Route
@@ -121,7 +120,7 @@ def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> 
         conversations=Conversations(runner),
         ingest=ingest,
         library=library,
-        articles=Articles(ArticleIngest(ingest), runner.ask),
+        articles=Articles(ingest, runner.ask),
         evaluations=Evaluation(runner.ask, runner),
     )
     desk = Desk(desk_assets.Templates(), settings)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from components.ingest.files import files_in
 from pipelines.ingest.run import Run
 from pipelines.ingest.usecase import Ingest
+from tenants.knowledge import watched
 from tenants.knowledge.watched import WatchedFile
 from tenants.work.uploads import MAX_FILES
 
@@ -75,6 +76,10 @@ class FolderChange:
     def run(self, ingest: Ingest) -> Run:
         """Return a run over the changed files, not yet started."""
         return ingest.start_files(self._folder, self._changes.files, documents_before=self._documents)
+
+    def save(self, run: Run, *, completed: bool) -> None:
+        """Store the state of the files after the run, for the next scan by the tenant in context."""
+        watched.put(self.updated_files(run, completed=completed), gone=self._changes.gone)
 
     def updated_files(self, run: Run, *, completed: bool) -> Mapping[str, WatchedFile]:
         """Return the records of the changed files after the run.

@@ -1,6 +1,8 @@
 """Jobs as those who wait for them see them."""
 
-from typing import TypedDict
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
 
 from components.ingest.fetch import canonical
 from pipelines.ingest.report import IngestReport
@@ -11,43 +13,13 @@ MAX_ERRORS = 1_000
 """Maximum number of refusals listed in a job's report; `refused` counts all."""
 
 
-class JobJson(TypedDict):
-    """A `Job` for a program. `error` is the stable code of what made it fail."""
-
-    job_id: str
-    kind: str
-    state: str
-    cancelling: bool
-    files: list[str]
-    gone: list[str]
-    size: int
-    progress: dict[str, object]
-    report: dict[str, object] | None
-    error: str | None
-    attempts: int
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
+_INTERNAL = frozenset({"subject", "revision"})
 
 
-def as_json(job: Job) -> JobJson:
-    """Return the job for a program."""
-    return JobJson(
-        job_id=job.job_id,
-        kind=job.kind,
-        state=job.state,
-        cancelling=job.cancelling,
-        files=list(job.files),
-        gone=list(job.gone),
-        size=job.size,
-        progress=dict(job.progress),
-        report=None if job.report is None else dict(job.report),
-        error=job.error,
-        attempts=job.attempts,
-        created_at=f"{job.created_at:%FT%TZ}",
-        started_at=f"{job.started_at:%FT%TZ}" if job.started_at else None,
-        finished_at=f"{job.finished_at:%FT%TZ}" if job.finished_at else None,
-    )
+def as_json(job: Job) -> dict[str, Any]:
+    """Return the job for a program. `error` is the stable code of what made it fail."""
+    shown = {name: value for name, value in asdict(job).items() if name not in _INTERNAL}
+    return {name: f"{value:%FT%TZ}" if isinstance(value, datetime) else value for name, value in shown.items()}
 
 
 def report_json(report: IngestReport) -> dict[str, object]:

@@ -49,86 +49,80 @@ class Rebuilt(Frozen):
 
 
 OnRebuilding: TypeAlias = Callable[[Rebuilding], None]
+Work: TypeAlias = Generator[Rebuilding, None, tuple[int, int]]
+"""Steps that end with the number of the generation in force and its number of chunks."""
 
 
-class Rebuild:
-    """A rebuild of the index of the tenant in context. Runs only while its steps are iterated.
+class IndexChange:
+    """A rebuild or a rollback of the index of the tenant in context. Runs only while its steps are iterated.
 
-    :param settings: encoder settings of the new generation.
-    :param rewrite: writes documents from their stored texts, to repair them first.
+    :param work: begins it. Its parameter is the time to wait for an ingest run of the tenant.
     """
 
-    def __init__(self, settings: EncoderSettings, rewrite: Rewrite) -> None:
-        self._settings = settings
-        self._rewrite = rewrite
+    def __init__(self, work: Callable[[float | None], Work]) -> None:
+        self._work = work
         self.report = Rebuilt()
 
     def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
-        """Encode one batch per step; after the last one the new generation is in force. Leaving earlier changes
-        nothing.
+        """Do it step by step. Leaving before the last one changes nothing.
 
         :param patience: seconds to wait for an ingest run of the tenant; None waits without a limit. Raises `Busy`
             (`ingest_busy`) on timeout.
         """
         started = perf_counter()
-        with session.run(self._rewrite, patience) as now:
-            now.writes = False
-            number = generations.begin(self._settings.json_form, self._settings.dimensions)
-            try:
-                done, total = 0, index.open_collection().count()
-                for written in transfer(index.open_collection(), index.open_collection(create=True, generation=number)):
-                    done += written
-                    yield Rebuilding(done, total)
-                now.writes = True
-                with writing.alone():
-                    now.check()
-                    chunks = _switch(number, later_than=number - 1)
-            finally:
-                index.sweep()
+        number, chunks = yield from self._work(patience)
         self.report = Rebuilt(number, chunks, perf_counter() - started)
 
     def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
         """Take all steps."""
-        return _finished(self, progress)
+        for now in self.steps():
+            if progress is not None:
+                progress(now)
+        return self.report
 
 
-class Rollback:
-    """A rollback to the generation before the last rebuild, which is discarded.
+def rebuild(settings: EncoderSettings, rewrite: Rewrite, patience: float | None) -> Work:
+    """Encode one batch per step; after the last one the new generation is in force.
 
-    Later documents are copied first, so nothing is lost. Runs only while its steps are iterated.
-
+    :param settings: encoder settings of the new generation.
     :param rewrite: writes documents from their stored texts, to repair them first.
     """
-
-    def __init__(self, rewrite: Rewrite) -> None:
-        self._rewrite = rewrite
-        self.report = Rebuilt()
-
-    def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
-        """Switch to the kept generation after one step. Raises `NotFound` (`generation_not_kept`).
-
-        :param patience: as for `Rebuild.steps`.
-        """
-        started = perf_counter()
-        with session.run(self._rewrite, patience) as now:
-            previous = generations.in_state("kept")
-            if previous is None:
-                raise NotFound("generation_not_kept")
-            try:
-                index.open_collection(generation=previous.number)
-            except IndexDamaged:
-                index.remove(previous.number)
-                raise NotFound("generation_not_kept") from None
-            yield Rebuilding(0, index.open_collection().count())
+    with session.run(rewrite, patience) as now:
+        now.writes = False
+        number = generations.begin(settings.json_form, settings.dimensions)
+        try:
+            done, total = 0, index.open_collection().count()
+            for written in transfer(index.open_collection(), index.open_collection(create=True, generation=number)):
+                done += written
+                yield Rebuilding(done, total)
+            now.writes = True
             with writing.alone():
                 now.check()
-                chunks = _switch(previous.number, later_than=previous.number)
-                index.sweep()
-        self.report = Rebuilt(previous.number, chunks, perf_counter() - started)
+                return number, _switch(number, later_than=number - 1)
+        finally:
+            index.sweep()
 
-    def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
-        """Take the step."""
-        return _finished(self, progress)
+
+def rollback(rewrite: Rewrite, patience: float | None) -> Work:
+    """Switch to the generation before the last rebuild after one step. Documents written since are copied first.
+
+    Raises `NotFound` (`generation_not_kept`).
+    """
+    with session.run(rewrite, patience) as now:
+        previous = generations.in_state("kept")
+        if previous is None:
+            raise NotFound("generation_not_kept")
+        try:
+            index.open_collection(generation=previous.number)
+        except IndexDamaged:
+            index.remove(previous.number)
+            raise NotFound("generation_not_kept") from None
+        yield Rebuilding(0, index.open_collection().count())
+        with writing.alone():
+            now.check()
+            chunks = _switch(previous.number, later_than=previous.number)
+            index.sweep()
+        return previous.number, chunks
 
 
 def rebuild_due(settings: EncoderSettings) -> bool:
@@ -158,13 +152,6 @@ def generations_json(settings: EncoderSettings) -> dict[str, Any]:
         "rebuild_due": rebuild_due(settings),
         "move_due": generations.move_due(),
     }
-
-
-def _finished(work: Rebuild | Rollback, progress: OnRebuilding | None) -> Rebuilt:
-    for now in work.steps():
-        if progress is not None:
-            progress(now)
-    return work.report
 
 
 def _switch(number: int, *, later_than: int) -> int:

@@ -7,7 +7,7 @@ import json
 from asyncio import to_thread
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -15,7 +15,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pipelines.ingest.jobs import JobJson, as_json
+from pipelines.ingest.jobs import as_json
 from pipelines.problems import UnreadableFields
 from tenants.core.errors import Invalid, Malformed
 from tenants.work import idempotency, jobs
@@ -30,7 +30,7 @@ async def receive(request: Request) -> Response:
     return Response(body, HTTPStatus.ACCEPTED, media_type="application/json")
 
 
-async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> JobJson:
+async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> dict[str, Any]:
     """Take files; return the job that will ingest them.
 
     :param fields: fields of a page's form, which are passed over, as is a file that was not chosen.
@@ -75,7 +75,7 @@ class _Inbox:
             self._file.close()
             self._file = None
 
-    def accept(self, key: str | None) -> JobJson:
+    def accept(self, key: str | None) -> dict[str, Any]:
         """Make the files a job; it is on disk when this returns. With the key of an earlier request: that one's job."""
         if not self._upload.names:
             raise UnreadableFields((("files", "field_missing"),))
@@ -83,7 +83,7 @@ class _Inbox:
             return self._add()
         earlier = idempotency.begin(key, self._digest.hexdigest())
         if earlier is not None:
-            known: JobJson = json.loads(earlier)
+            known: dict[str, Any] = json.loads(earlier)
             return known
         try:
             job = self._add()
@@ -99,7 +99,7 @@ class _Inbox:
             self._file.abandon()
         self._upload.close(keep=self._accepted)
 
-    def _add(self) -> JobJson:
+    def _add(self) -> dict[str, Any]:
         self._upload.settle()
         job = jobs.add(self._job_id, "upload", self._upload.names, size=self._upload.size)
         self._accepted = True

@@ -8,15 +8,16 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
+from pipelines.ingest.folder import Changes, FolderChange
 from pipelines.ingest.jobs import report_json
-from pipelines.ingest.rebuild import Rebuild, Rollback
+from pipelines.ingest.rebuild import IndexChange
 from pipelines.ingest.run import Run
-from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
+from tenants.core import context
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy, CallerError, TryAgain, own_error, trail
-from tenants.knowledge import generations
-from tenants.work import claims, jobs
+from tenants.core.errors import Busy, CallerError, NotFound, TryAgain, own_error, trail
+from tenants.knowledge import generations, watched
+from tenants.work import claims, jobs, uploads
 from tenants.work.jobs import Job, JobState
 
 log = logging.getLogger("opora.jobs")
@@ -77,8 +78,8 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Generator[None, No
     if job.kind in {"rebuild", "rollback"}:
         yield from _run_on_index(job, ingest.rebuild() if job.kind == "rebuild" else ingest.rollback())
         return None
-    source = source_of(job, watch_dir)
-    run = source.run(ingest)
+    change = _folder_change(job, watch_dir) if job.kind == "watch" else None
+    run = change.run(ingest) if change else _run_over_files(job, ingest)
     noted, looks_at = None, 0.0
     with closing(run.steps(patience=0)) as steps:
         for now in steps:
@@ -86,17 +87,31 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Generator[None, No
                 noted, looks_at = now, monotonic() + _LOOK_SECONDS
                 if jobs.note(job.job_id, now.as_json()):
                     # Leaving the block stops the run, which is consistent after each part.
-                    _end(job, "cancelled", source, run)
+                    _end(job, "cancelled", run, change)
                     return None
                 if claims.is_ingesting_wanted():
                     # The rest follows: what is written already is found unchanged.
                     raise Busy("ingest_busy")
             yield
-    _end(job, "done", source, run)
+    _end(job, "done", run, change)
     return run
 
 
-def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:
+def _folder_change(job: Job, watch_dir: Path | None) -> FolderChange:
+    if watch_dir is None:
+        # The setting was taken away while jobs waited.
+        raise NotFound("folder_missing")
+    folder = watch_dir / context.current().tenant_id
+    return FolderChange(folder, Changes(job.files, job.gone), watched.all())
+
+
+def _run_over_files(job: Job, ingest: Ingest) -> Run:
+    if job.kind == "site":
+        return ingest.start_site(job.files[0])
+    return ingest.start_files(uploads.fetched(job.job_id), job.files)
+
+
+def _run_on_index(job: Job, work: IndexChange) -> Work:
     if _switched_before(job):
         jobs.end(job.job_id, "done")
         return
@@ -120,10 +135,12 @@ def _switched_before(job: Job) -> bool:
     return now is not None and now.created_at > job.created_at
 
 
-def _end(job: Job, state: JobState, source: Source, run: Run) -> None:
-    source.save_state(run, completed=state == "done")
+def _end(job: Job, state: JobState, run: Run, change: FolderChange | None) -> None:
+    if change is not None:
+        change.save(run, completed=state == "done")
     jobs.end(job.job_id, state, report=report_json(run.report))
-    source.tidy()
+    if job.kind == "upload":
+        uploads.remove(job.job_id)
     log.info("job %s %s", job.job_id, state)
 
 

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -11,22 +12,32 @@ from haystack import Pipeline
 
 from components.embed.dense import load
 from components.ingest import formats, split
+from components.ingest.changes import content_hash
 from components.ingest.crawl import Crawl
 from components.ingest.document import Refusal, Revision, SourceDocument
+from components.ingest.encode import payload_of
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
+from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.parse import ArticleParser
-from components.ingest.write import ChunkWriter
+from components.ingest.trial import on_trial
+from components.ingest.write import ChunkWriter, remove_documents
 from components.language.encoder_settings import settings_from
 from pipelines import definition
-from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
+from pipelines.ingest import session
+from pipelines.ingest.rebuild import IndexChange, rebuild, rebuild_due, rollback
 from pipelines.ingest.report import IngestReport, OnProgress
-from pipelines.ingest.rewrite import reader, rewriter
 from pipelines.ingest.run import IngestStages, Run
 from settings import get_settings
-from tenants.core.errors import CallerError
-from tenants.knowledge import generations
+from tenants.core.errors import CallerError, InternalFault, NotFound
+from tenants.core.points import Hit
+from tenants.knowledge import documents, generations, lexicon
+from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.trial import TrialDocument
 
 log = logging.getLogger("opora.ingest")
+
+_CUTTING = ("splitter", "enricher")
+"""Steps of the ingest pipeline between parsing and writing."""
 
 _NAMED = 5
 """Maximum number of tenants listed in a log line."""
@@ -60,7 +71,6 @@ class Ingest:
     """Brings the tenant in context up to date with the documents it is given.
 
     :param yaml_path: the pipeline; the one of the installation's profile by default.
-    :ivar rewrite: writes documents from their kept texts, as this pipeline would.
     :ivar encoder: how chunks are encoded after a rebuild.
     :ivar recipe: names the way documents become chunks.
     """
@@ -68,14 +78,16 @@ class Ingest:
     def __init__(self, yaml_path: Path | None = None) -> None:
         content = definition.load(yaml_path or current_path())
         pipeline = Pipeline.from_dict(content, allowed_modules=definition.ALLOWED_MODULES)
-        self.rewrite = rewriter(pipeline)
         # The writer runs beside the rest: one batch is written while the next is read.
         writer = pipeline.remove_component("writer")
         if not isinstance(writer, ChunkWriter):
             raise TypeError("the ingest pipeline's writer says how chunks are encoded")
+        parser = pipeline.get_component("parser")
+        if not isinstance(parser, ArticleParser):
+            raise TypeError("the ingest pipeline's parser says which documents are refused")
         self.encoder = writer.settings
         self.recipe = _recipe(content["components"])
-        self._read = reader(pipeline)
+        self._parser = parser
         self._stages = IngestStages(pipeline, writer, self.rewrite, self.recipe)
 
     def warm_up(self) -> None:
@@ -130,7 +142,7 @@ class Ingest:
         return Run(self._stages, documents, total, prune=prune).finish(progress, patience=patience)
 
     def start_files(
-        self, folder: Path, names: Sequence[str], *, documents_before: Mapping[str, Collection[str]]
+        self, folder: Path, names: Sequence[str], *, documents_before: Mapping[str, Collection[str]] | None = None
     ) -> Run:
         """Return a run, yet to be done, over some files of a folder. A file that cannot be read is refused.
 
@@ -141,10 +153,6 @@ class Ingest:
         articles = chosen_articles(folder, names)
         return Run(self._stages, articles, count_articles(folder, names), documents_before=documents_before)
 
-    def revision(self, document: SourceDocument) -> Revision:
-        """Check, cut and enrich a document as for storing. Raises `CallerError` if it would be refused."""
-        return self._read(document)
-
     def start_site(self, url: str, *, crawl: Crawl | None = None) -> Run:
         """Return a run, not yet started, over pages of a website. An unreachable address is refused."""
         return Run(self._stages, _refusing((crawl or Crawl()).articles(url), url), 0)
@@ -153,13 +161,60 @@ class Ingest:
         """Return whether the index of the tenant in context is encoded in another way than this pipeline would."""
         return rebuild_due(self.encoder)
 
-    def rebuild(self) -> Rebuild:
+    def rebuild(self) -> IndexChange:
         """Return a rebuild of the index, not yet started: all chunks encoded by this pipeline's settings."""
-        return Rebuild(self.encoder, self.rewrite)
+        return IndexChange(partial(rebuild, self.encoder, self.rewrite))
 
-    def rollback(self) -> Rollback:
+    def rollback(self) -> IndexChange:
         """Return a rollback to the index before the last rebuild, not yet started."""
-        return Rollback(self.rewrite)
+        return IndexChange(partial(rollback, self.rewrite))
+
+    def rewrite(self, revisions: Sequence[Revision]) -> None:
+        """Write documents from their kept texts, as this pipeline would."""
+        passed = list(revisions)
+        for name in _CUTTING:
+            passed = self._stages.reading.get_component(name).run(revisions=passed)["revisions"]
+        self._stages.writer.run(revisions=passed)
+
+    def chunks(self, article: SourceDocument) -> tuple[InspectedChunk, ...]:
+        """Return the chunks that an article would have, in order. Raises `CallerError` if it would be refused."""
+        hits = [Hit(chunk.chunk_id, 0.0, payload_of(chunk)) for chunk in self._revision(article).chunks]
+        return tuple(inspect(hits, lexicon.current().stems))
+
+    def trial(self, article: SourceDocument) -> TrialDocument:
+        """Return an article for `tenants.knowledge.trial.including`. Raises `CallerError` if it would be refused."""
+        return on_trial(self._revision(article), self.encoder)
+
+    def publish(self, article: SourceDocument) -> DocumentRecord:
+        """Put an article, or its new version, into the knowledge base. Raises `CallerError`, `Busy`."""
+        # What is wrong with it is found before anything is written.
+        checked = self._revision(article).document
+        with session.change(self.rewrite):
+            self.rewrite([Revision(checked, content_hash(checked, self.recipe))])
+            record = documents.get(checked.doc_id)
+            if record is None:
+                raise InternalFault("article_lost")
+            return record
+
+    def withdraw(self, doc_id: str) -> None:
+        """Take a published article out of the knowledge base. Raises `NotFound` (`document_unknown`), `Busy`."""
+        with session.change(self.rewrite):
+            if not documents.find([doc_id]):
+                raise NotFound("document_unknown")
+            remove_documents([doc_id])
+
+    def _revision(self, document: SourceDocument) -> Revision:
+        """Check, cut and enrich a document as for storing. Raises `CallerError` if it would be refused."""
+        checked = self._parser.parse(document)
+        if isinstance(checked, Refusal):
+            raise checked.error
+        revisions = [Revision(checked, "")]
+        for name in _CUTTING:
+            passed = self._stages.reading.get_component(name).run(revisions=revisions)
+            for refusal in passed.get("refusals", ()):
+                raise refusal.error
+            revisions = passed["revisions"]
+        return revisions[0]
 
 
 def _opened(stream: Iterator[RawArticle | Refusal]) -> Iterator[RawArticle | Refusal]:

@@ -52,7 +52,7 @@ def catch_up(folder: Path, ingest: Ingest, progress: OnProgress | None = None) -
     work = FolderChange(folder, changes, known)
     run = work.run(ingest)
     report = run.finish(progress)
-    watched.put(work.updated_files(run, completed=True), gone=changes.gone)
+    work.save(run, completed=True)
     return report
 
 

@@ -5,12 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from components.ingest.document import SourceDocument
-from components.ingest.trial import on_trial
 from components.language.encoder import encode_query
 from components.language.encoder_settings import STANDARD
 from components.retrieve.retriever import haystack_filters, to_conditions
 from components.turn import Filters
-from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.usecase import Ingest
 from tenants.core import context
 from tenants.core.context import Tenant
@@ -37,11 +35,6 @@ def ingest() -> Ingest:
     return Ingest()
 
 
-@pytest.fixture
-def articles(tenant: Tenant, ingest: Ingest) -> ArticleIngest:
-    return ArticleIngest(ingest)
-
-
 def searched(
     collection: Collection, question: str, conditions: Conditions | None = None
 ) -> dict[str, list[tuple[float, str]]]:
@@ -61,10 +54,10 @@ def terms() -> tuple[int, dict[str, int], dict[str, int]]:
     return counted.chunks, dict(counted.stems), dict(counted.words)
 
 
-def test_a_new_article_is_found_on_trial_as_it_is_once_published(articles: ArticleIngest, ingest: Ingest) -> None:
+def test_a_new_article_is_found_on_trial_as_it_is_once_published(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
     before, terms_before = everything(), terms()
-    with trial.including(articles.trial(ARTICLE)):
+    with trial.including(ingest.trial(ARTICLE)):
         on_trial_hits, on_trial_terms = everything(), terms()
         record = documents.get("article")
         ids = [hit.id for hit in open_collection().scan()]
@@ -74,21 +67,21 @@ def test_a_new_article_is_found_on_trial_as_it_is_once_published(articles: Artic
         fetched = open_collection().fetch(ids)
         assert [hit.id for hit in fetched] == ids
     assert (everything(), terms(), documents.get("article")) == (before, terms_before, None)
-    articles.publish(ARTICLE)
+    ingest.publish(ARTICLE)
     assert (on_trial_hits, on_trial_terms) == (everything(), terms())
     assert on_trial_hits != before
     stored = {hit.id: hit.payload for hit in open_collection().fetch(ids)}
     assert {hit.id: hit.payload for hit in fetched} == stored
 
 
-def test_a_new_version_stands_in_for_the_one_in_force(articles: ArticleIngest, ingest: Ingest) -> None:
+def test_a_new_version_stands_in_for_the_one_in_force(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
-    articles.publish(ARTICLE)
-    with trial.including(articles.trial(REVISED)):
+    ingest.publish(ARTICLE)
+    with trial.including(ingest.trial(REVISED)):
         hits = {hit.payload["content"] for hit in open_collection().scan()}
         found, counted = everything(), terms()
         assert not any("Без банка" in str(content) for content in hits)
-    articles.publish(REVISED)
+    ingest.publish(REVISED)
     assert counted == terms()
     # Until it is compacted, the embedded engine counts chunks that are gone.
     for question, by_name in everything().items():
@@ -96,19 +89,19 @@ def test_a_new_version_stands_in_for_the_one_in_force(articles: ArticleIngest, i
             assert {hit[1] for hit in stored} == {hit[1] for hit in found[question][name]}
 
 
-def test_the_first_article_of_a_tenant_can_be_tried(articles: ArticleIngest) -> None:
-    document = articles.trial(ARTICLE)
+def test_the_first_article_of_a_tenant_can_be_tried(tenant: Tenant, ingest: Ingest) -> None:
+    document = ingest.trial(ARTICLE)
     with trial.including(document):
         found = everything()
         assert found[QUESTIONS[0]]["text-sparse"]
     assert open_collection().count() == 0
-    articles.publish(ARTICLE)
+    ingest.publish(ARTICLE)
     assert everything() == found
 
 
-def test_another_tenant_and_writers_see_nothing_of_it(articles: ArticleIngest, ingest: Ingest) -> None:
+def test_another_tenant_and_writers_see_nothing_of_it(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
-    with trial.including(articles.trial(ARTICLE)):
+    with trial.including(ingest.trial(ARTICLE)):
         with pytest.raises(InternalFault, match="index_on_trial"):
             open_collection().delete(["x"])
         assert open_collection(create=True).count() == len(documents.all()) == len(SHELF)
@@ -116,14 +109,14 @@ def test_another_tenant_and_writers_see_nothing_of_it(articles: ArticleIngest, i
             open_collection()
 
 
-def test_a_withdrawn_article_is_gone(articles: ArticleIngest, ingest: Ingest) -> None:
+def test_a_withdrawn_article_is_gone(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
     before = terms()
-    articles.publish(ARTICLE)
-    articles.withdraw("article")
+    ingest.publish(ARTICLE)
+    ingest.withdraw("article")
     assert (documents.get("article"), terms()) == (None, before)
     with pytest.raises(NotFound, match="document_unknown"):
-        articles.withdraw("article")
+        ingest.withdraw("article")
 
 
 def test_dense_vectors_of_a_document_on_trial_are_compared_too(tenant: Tenant) -> None:
@@ -150,11 +143,11 @@ def contents(hits: Mapping[str, list[Hit]]) -> dict[str, list[tuple[object, floa
     return {name: [(hit.payload["content"], round(hit.score, 4)) for hit in found] for name, found in hits.items()}
 
 
-def test_what_would_be_refused_is_refused_on_trial(articles: ArticleIngest, ingest: Ingest) -> None:
+def test_what_would_be_refused_is_refused_on_trial(tenant: Tenant, ingest: Ingest) -> None:
     for refused in (SourceDocument("a", "", "  "), SourceDocument("a", "x", "y", meta={"trust": "holy"})):
         with pytest.raises(Invalid):
-            articles.trial(refused)
+            ingest.trial(refused)
         with pytest.raises(Invalid):
-            articles.publish(refused)
+            ingest.publish(refused)
     assert documents.all() == ()
-    assert on_trial(ingest.revision(ARTICLE), ingest.encoder).record.title == "Рассрочка"
+    assert ingest.trial(ARTICLE).record.title == "Рассрочка"

@@ -12,7 +12,6 @@ from pipelines.ask.articles import from_chat
 from pipelines.ask.articles.contract import ListedPart, article_part
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
-from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.usecase import Ingest
 from tenants.audit import search
 from tenants.core.errors import Invalid
@@ -137,7 +136,7 @@ def article_remove(article_id: ArticleId) -> None:
 @contextmanager
 def articles_service() -> Iterator[Articles]:
     """Provide the articles of the tenant in context; questions run in this process."""
-    service = Articles(ArticleIngest(Ingest()))
+    service = Articles(Ingest())
     try:
         yield service
     finally:

@@ -18,7 +18,7 @@ from components.language.words import stems
 from components.turn import SHOWN
 from pipelines.ask.replay import Replay, Trial, VisibleResult
 from pipelines.ask.usecase import Ask
-from pipelines.ingest.article import ArticleIngest
+from pipelines.ingest.usecase import Ingest
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.core import fairness
@@ -155,7 +155,7 @@ def is_running(preview: Preview) -> bool:
 
 def run(
     article: Article,
-    ingest: ArticleIngest,
+    ingest: Ingest,
     ask: Ask | None = None,
     *,
     on_progress: OnProgress = lambda _preview: None,

@@ -15,7 +15,7 @@ from pipelines.ask.articles import preview as previews
 from pipelines.ask.articles.closing import Closing
 from pipelines.ask.articles.preview import OnProgress, Preview, source_of
 from pipelines.ask.usecase import Ask
-from pipelines.ingest.article import ArticleIngest
+from pipelines.ingest.usecase import Ingest
 from settings import get_settings
 from tenants.audit import store as audit
 from tenants.core import context
@@ -40,7 +40,7 @@ class Articles:
     :param ask: answers the questions of previews and gaps; made for each of them when None.
     """
 
-    def __init__(self, ingest: ArticleIngest, ask: Ask | None = None) -> None:
+    def __init__(self, ingest: Ingest, ask: Ask | None = None) -> None:
         self._ingest = ingest
         self._ask = ask
         self._worker = ThreadPoolExecutor(1, "previews")

@@ -154,7 +154,7 @@ def test_ingest_waits_for_a_rebuild(tenant: Tenant, ingest: Ingest, tmp_path: Pa
 
     def somebody_else() -> int:
         with acting_as(tenant):
-            return len(list(ingest.start_files(tmp_path, ["e.md"], documents_before={}).steps(patience=0)))
+            return len(list(ingest.start_files(tmp_path, ["e.md"]).steps(patience=0)))
 
     with pytest.raises(Busy, match="ingest_busy"):
         Context().run(somebody_else)

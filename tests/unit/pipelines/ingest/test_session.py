@@ -34,7 +34,7 @@ def begun(ingest: Ingest, tmp_path: Path) -> Callable[..., "Begun"]:
     def begin(**texts: str) -> Begun:
         for doc_id, edit in texts.items():
             (tmp_path / f"{doc_id}.md").write_text(f"# Статья {doc_id}\n\n{article(doc_id, 2, edit).text}")
-        return Begun(ingest.start_files(tmp_path, [f"{doc_id}.md" for doc_id in texts], documents_before={}).steps())
+        return Begun(ingest.start_files(tmp_path, [f"{doc_id}.md" for doc_id in texts]).steps())
 
     return begin
 

@@ -12,7 +12,6 @@ from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
-from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.usecase import Ingest, read_path
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
@@ -53,7 +52,7 @@ def shop(installation: Settings) -> Iterator[Ask]:
 
 @pytest.fixture
 def written(shop: Ask) -> Iterator[Articles]:
-    service = Articles(ArticleIngest(Ingest()), shop)
+    service = Articles(Ingest(), shop)
     yield service
     service.close()
 
