@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from pydantic import StrictStr
 
-from components.ingest.sandbox import Answer, Form, Workers
+from components.ingest.sandbox import Answer, Form, Sandbox
 from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 
 SECONDS = 2.0
@@ -40,7 +40,7 @@ class _FormatForm(Form):
     format: StrictStr
 
 
-class AttachmentScanner(Workers):
+class AttachmentScanner(Sandbox):
     """Tells what a file is. Thread-safe.
 
     :param workers: how many files are read at once; further callers wait.

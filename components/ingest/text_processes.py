@@ -15,13 +15,11 @@ from pydantic import JsonValue, StrictInt, StrictStr
 from components.ingest.cut import Cut, chunk_hash, chunk_id, cut_all
 from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
-from components.ingest.sandbox import MEMORY, SECONDS, Answer, Form, Workers
+from components.ingest.sandbox import Answer, Form, Sandbox
 from tenants.core.errors import CallerError, Invalid, TryAgain
 
 _AT_HAND = 20_000
 """Characters processed in this process: about ten chunks, which take as long as starting a worker."""
-
-_REQUESTS = 10_000
 
 
 class _ChunkForm(Form):
@@ -53,11 +51,8 @@ class _CutForm(Form):
         return Cut(self.title, tuple(chunks))
 
 
-class TextProcesses(Workers):
+class TextProcesses(Sandbox):
     """Cuts text in worker processes. Thread-safe."""
-
-    def __init__(self, workers: int = 2, seconds: float = SECONDS, memory: int = MEMORY) -> None:
-        super().__init__(workers, seconds, memory, requests=_REQUESTS)
 
     def cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut | CallerError]:
         """Return each document cut, or the error: `file_too_slow`, `file_too_demanding`, `file_too_deep`."""
@@ -84,5 +79,5 @@ def _request(document: SourceDocument) -> dict[str, object]:
     return {**{name: getattr(document, name) for name in names}, "meta": {"flags": document.meta.get("flags")}}
 
 
-TEXT_PROCESSES = TextProcesses()
+TEXT_PROCESSES = TextProcesses(requests=10_000)
 """The processes of this service process, shared by all tenants."""

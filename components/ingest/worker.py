@@ -2,7 +2,7 @@
 
 It answers requests one after the other, from standard input to standard output, each a name and bytes after their
 lengths. A name is a verb and, for a file, the file's name; an answer is JSON: `result`, or `error` with the kind, code
-and params of a `CallerError`. `components.ingest.process` starts it, `components.ingest.sandbox` defines the answers.
+and params of a `CallerError`. `components.ingest.sandbox` starts it and defines the answers.
 """
 
 import gc

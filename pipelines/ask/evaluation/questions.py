@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
 
-from components.ingest.sandbox import Answer, Form, Workers
+from components.ingest.sandbox import Answer, Form, Sandbox
 from components.language.normalise import clean
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.pools import Pool
@@ -32,7 +32,7 @@ MOST_FAULTS = 200
 """Rows of a file that are reported as wrong; the others are left out."""
 _FILES, _OF_TENANT = 2, 2
 """Files that are read at once, one of each tenant; accepted files of a tenant."""
-_WORKERS = Workers(workers=_FILES)
+_WORKERS = Sandbox(workers=_FILES)
 _READING = Pool("question-files", _FILES, turns=1)
 
 _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]

@@ -79,7 +79,7 @@ def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(impatient, "seconds", 0.001)
     with pytest.raises(CallerError, match="attachment_unreadable"):
         impatient.format_of("a.txt", b"text")
-    monkeypatch.setattr("components.ingest.process.sys.executable", "/nonexistent")
+    monkeypatch.setattr("components.ingest.sandbox.sys.executable", "/nonexistent")
     with pytest.raises(TryAgain):
         impatient.format_of("a.txt", b"text")
     impatient.close()
