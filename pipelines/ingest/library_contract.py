@@ -6,13 +6,13 @@ from datetime import date, datetime
 from typing import Annotated, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     JsonValue,
     StrictInt,
     StringConstraints,
-    field_validator,
     model_validator,
 )
 
@@ -31,20 +31,23 @@ MAX_LISTED = 500
 MAX_VERSION = 2**31 - 1
 """Largest number of the column."""
 
-_Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Day = Annotated[str, AfterValidator(lambda day: date.fromisoformat(day).isoformat())]
 _Word = Annotated[str, StringConstraints(max_length=200)]
 _Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _Words = Annotated[tuple[_Word, ...], Field(max_length=100)]
 
 
-class _Request(BaseModel):
+class Request(BaseModel):
+    """A request, or a part of one: its fields, and no others."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DocumentFilter(_Request):
+class DocumentFilter(Request):
     """Selection of documents. An omitted field matches all; an empty list matches nothing."""
 
-    doc_ids: Annotated[tuple[_Id, ...], Field(max_length=1_000)] | None = None
+    doc_ids: Annotated[tuple[Id, ...], Field(max_length=1_000)] | None = None
     statuses: tuple[DocumentStatus, ...] | None = None
     trust: tuple[Trust, ...] | None = None
     tags: _Words | None = None
@@ -55,13 +58,8 @@ class DocumentFilter(_Request):
     words: _Word = Field("", description="Text that the title or the id holds.")
     flagged: bool | None = Field(None, description="Whether something about the text wants an operator's eye.")
     stale: bool | None = Field(None, description="Whether answers have lately stood on it though it is in doubt.")
-    date_from: str | None = None
-    date_to: str | None = None
-
-    @field_validator("date_from", "date_to")
-    @classmethod
-    def _check_day(cls, value: str | None) -> str | None:
-        return None if value is None else date.fromisoformat(value).isoformat()
+    date_from: Day | None = None
+    date_to: Day | None = None
 
     def selection(self) -> Selection:
         """Return the same, as documents are looked for."""
@@ -75,7 +73,7 @@ class DocumentsQuery(DocumentFilter):
     limit: int = Field(50, ge=1, le=MAX_LISTED)
 
 
-class DocumentQuery(_Request):
+class DocumentQuery(Request):
     """Parts of a document to return besides its record."""
 
     include: str = Field(
@@ -90,7 +88,7 @@ class DocumentQuery(_Request):
         return frozenset(self.include.split(","))
 
 
-class Properties(_Request):
+class Properties(Request):
     """Properties that override the source. An omitted property is unchanged; null restores the source's value."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
@@ -104,7 +102,7 @@ class Properties(_Request):
 
     def changes(self) -> dict[str, Json]:
         """Return the properties that were named."""
-        return {name: value for name, value in self.model_dump().items() if name in self.model_fields_set}
+        return self.model_dump(exclude_unset=True, exclude={"version"})
 
 
 class DocumentChange(Properties):
@@ -112,12 +110,8 @@ class DocumentChange(Properties):
 
     version: Annotated[StrictInt, Field(ge=1, le=MAX_VERSION)] | None = None
 
-    def changes(self) -> dict[str, Json]:
-        """Return the properties that were named."""
-        return {name: value for name, value in super().changes().items() if name != "version"}
 
-
-class DocumentsChange(_Request):
+class DocumentsChange(Request):
     """Set the same properties on all matching documents. Requires a condition, so that none changes all by accident."""
 
     filter: DocumentFilter
@@ -200,8 +194,7 @@ class RemovedAnswer(BaseModel):
 
 def document_part(record: DocumentRecord) -> DocumentPart:
     """Return the record as callers see it."""
-    fields = {name: value for name, value in asdict(record).items() if name in DocumentPart.model_fields}
-    return DocumentPart(**fields, chunk_count=len(record.chunk_ids))
+    return DocumentPart.model_validate({**asdict(record), "chunk_count": len(record.chunk_ids)})
 
 
 def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> DocumentAnswer:
@@ -224,12 +217,5 @@ def documents_answer(page: Page) -> DocumentsAnswer:
 
 def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[VersionPart, ...]:
     return tuple(
-        VersionPart(
-            version=version.version,
-            title=version.title,
-            source=version.source,
-            created_at=version.created_at,
-            in_force=version.version == in_force,
-        )
-        for version in versions
+        VersionPart.model_validate({**asdict(version), "in_force": version.version == in_force}) for version in versions
     )

@@ -5,9 +5,10 @@ Either `multipart/form-data` with one part for each file, or one file as the bod
 
 import json
 from asyncio import to_thread
+from collections.abc import Callable
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -38,10 +39,10 @@ async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> d
     await to_thread(jobs.check_capacity)
     inbox = await to_thread(_Inbox)
     try:
-        body = await to_thread(_body, request, inbox, fields)
+        write, finish = await to_thread(_begin, request, inbox, fields)
         async for piece in request.stream():
-            await to_thread(body.write, piece)
-        await to_thread(body.finish)
+            await to_thread(write, piece)
+        await to_thread(finish)
         return await to_thread(inbox.accept, request.headers.get("idempotency-key"))
     finally:
         await to_thread(inbox.close)
@@ -106,38 +107,19 @@ class _Inbox:
         return as_json(job)
 
 
-class _Body(Protocol):
-    """A request's body on its way into the inbox."""
-
-    def write(self, data: bytes) -> None:
-        """Take the next piece."""
-
-    def finish(self) -> None:
-        """Finish the body."""
-
-
-def _body(request: Request, inbox: _Inbox, fields: frozenset[bytes]) -> _Body:
+def _begin(
+    request: Request, inbox: _Inbox, fields: frozenset[bytes]
+) -> tuple[Callable[[bytes], None], Callable[[], None]]:
+    """Return what takes a piece of the body into the inbox, and what ends it."""
     kind, options = parse_options_header(request.headers.get("content-type"))
-    return (
-        _Multipart(inbox, options.get(b"boundary", b""), fields) if kind == _MULTIPART else _WholeBody(inbox, request)
-    )
-
-
-class _WholeBody:
-    """A body with a single file, named in the query: `?name=guide.pdf`."""
-
-    def __init__(self, inbox: _Inbox, request: Request) -> None:
-        name = request.query_params.get("name")
-        if name is None:
-            raise UnreadableFields((("name", "field_missing"),))
-        self._inbox = inbox
-        inbox.open(name)
-
-    def write(self, data: bytes) -> None:
-        self._inbox.write(data)
-
-    def finish(self) -> None:
-        self._inbox.end()
+    if kind == _MULTIPART:
+        form = _Multipart(inbox, options.get(b"boundary", b""), fields)
+        return form.write, form.finish
+    name = request.query_params.get("name")
+    if name is None:
+        raise UnreadableFields((("name", "field_missing"),))
+    inbox.open(name)
+    return inbox.write, inbox.end
 
 
 class _Multipart:

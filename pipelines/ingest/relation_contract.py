@@ -1,30 +1,25 @@
 """Requests and responses of `/edges` and `/rejected`, over HTTP and as JSON on the command line."""
 
 from collections.abc import Iterable
-from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from components.turn import EdgeKind
+from pipelines.ingest.library_contract import Day, Id, Request
 from tenants.knowledge.edges import Edge
 from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
-_Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_LENGTH)]
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH)]
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class EdgeKey(_Request):
+class EdgeKey(Request):
     """Key of an edge, which points from `from_doc` to `to_doc`."""
 
-    from_doc: _Id
+    from_doc: Id
     kind: EdgeKind
-    to_doc: _Id
+    to_doc: Id
 
 
 class EdgeRequest(EdgeKey):
@@ -37,18 +32,13 @@ class EdgeRequest(EdgeKey):
         return Edge(self.from_doc, self.kind, self.to_doc, self.weight)
 
 
-class RejectedRequest(_Request):
+class RejectedRequest(Request):
     """An approach to reject. Customers may read the reason. Without a day it is rejected today."""
 
     text: _Text
     reason: _Reason = ""
-    day: str | None = None
-    doc_id: _Id | None = None
-
-    @field_validator("day")
-    @classmethod
-    def _check_day(cls, raw: str | None) -> str | None:
-        return None if raw is None else date.fromisoformat(raw).isoformat()
+    day: Day | None = None
+    doc_id: Id | None = None
 
     def rejected(self) -> Rejected:
         """Return the rejected approach in its stored form."""
