@@ -1,16 +1,17 @@
 """Dense vectors by Haystack's own embedders: Ollama, any OpenAI-compatible server, and others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from haystack import Document, default_from_dict, default_to_dict
+from haystack import Document, default_to_dict
 from haystack.components.embedders.types.protocol import DocumentEmbedder, TextEmbedder
 from haystack.core.serialization import component_to_dict
 
-from tenants.core.json import Json
+from components.nested import Nested
 from tenants.index import Dense
 
 
-class StockEmbedder:
+class StockEmbedder(Nested):
     """Embeds by two Haystack embedders of the same model.
 
     They bring their own timeout and retries. Give both a timeout in which the server can load the model: Ollama aborts
@@ -48,7 +49,7 @@ class StockEmbedder:
         """Always true: an unreachable server is a failure to embed."""
         return True
 
-    def to_dict(self) -> Mapping[str, Json]:
+    def to_dict(self) -> dict[str, Any]:
         """Serialise the constructor's arguments for Haystack, with the names of environment variables for secrets."""
         return default_to_dict(
             self,
@@ -58,11 +59,6 @@ class StockEmbedder:
             dimensions=self.dimensions,
             patience=self.patience,
         )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "StockEmbedder":
-        """Restore the embedder from `to_dict`, for Haystack."""
-        return default_from_dict(cls, data)
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
         """Return the vectors of passages, in their order."""

@@ -15,18 +15,6 @@ from components.language.transliteration import transliterations
 from components.language.vocabulary import Vocabulary, is_frequent
 from components.language.words import words
 
-__all__ = [
-    "Recovered",
-    "Vocabulary",
-    "layout",
-    "recover",
-    "repair_layout",
-    "spelling",
-    "transliterations",
-    "unknown_words",
-    "vocabulary_of",
-]
-
 _RECOVERED_FROM = 1 / 3
 """Least share of frequent words that shows a message to be in its right layout and alphabet."""
 _MAX_LENGTH = 400

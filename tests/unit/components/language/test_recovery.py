@@ -7,16 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.language.keyboard import layout
 from components.language.normalise import clean, fold
-from components.language.recovery import (
-    Recovered,
-    Vocabulary,
-    layout,
-    recover,
-    spelling,
-    transliterations,
-    vocabulary_of,
-)
+from components.language.recovery import Recovered, recover, vocabulary_of
+from components.language.spelling import spelling
+from components.language.transliteration import transliterations
+from components.language.vocabulary import Vocabulary
 from components.language.words import one_script, stems, words
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
 from settings import ROOT
