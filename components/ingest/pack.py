@@ -86,12 +86,16 @@ def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = F
     """
     sections = list(sections_of(blocks, title))
     drafts: list[Part] = []
+    number = 0
     for at, (path, content) in enumerate(sections):
+        # Headings without text part procedures, but what is under one heading path is read together.
+        number += bool(at) and path != sections[at - 1][0]
         following = sections[at + 1][0] if at + 1 < len(sections) else ()
-        drafts += (replace(part, path=path, sections=(at, at)) for part in _filled(_pieces(content, sizes), sizes))
+        parts = _filled(_pieces(content, sizes), sizes)
+        drafts += (replace(part, path=path, sections=(number, number)) for part in parts)
         if not content and path and following[: len(path)] != path:
             # A heading over nothing: its words would be lost unless a neighbour shows them.
-            drafts.append(Part(path, "", 0, (at, at)))
+            drafts.append(Part(path, "", 0, (number, number)))
     if not drafts and title:
         drafts.append(Part((), title, count_tokens(title), (0, 0)))
     groups: list[list[Part]] = []
@@ -101,7 +105,7 @@ def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = F
             groups[-1].append(part)
         else:
             groups.append([part])
-    return _bounded([_merged(group) for group in groups], [path for path, _ in sections])
+    return _bounded([_merged(group) for group in groups])
 
 
 def sections_of(blocks: Sequence[Block], title: str) -> Iterator[tuple[Path, list[Block]]]:
@@ -340,7 +344,7 @@ def _common(paths: Sequence[Path]) -> Path:
     return first[:length]
 
 
-def _bounded(parts: Sequence[Part], paths: Sequence[Path]) -> list[Part]:
+def _bounded(parts: Sequence[Part]) -> list[Part]:
     """Give each part the bounds of its sections."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -348,11 +352,4 @@ def _bounded(parts: Sequence[Part], paths: Sequence[Path]) -> list[Part]:
         for section in range(part.sections[0], part.sections[1] + 1):
             first.setdefault(section, at)
             last[section] = at
-    for section in range(1, len(paths)):
-        # Headings without text part procedures, but what is under one heading path is read together.
-        if paths[section] == paths[section - 1] and section in first and section - 1 in first:
-            first[section] = first[section - 1]
-    for section in range(len(paths) - 1, 0, -1):
-        if paths[section] == paths[section - 1] and section in last and section - 1 in last:
-            last[section - 1] = last[section]
     return [replace(part, bounds=(first[part.sections[0]], last[part.sections[1]])) for part in parts]

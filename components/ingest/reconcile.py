@@ -1,7 +1,6 @@
 """Checks whether records, index and lexicon of a tenant agree, and repairs them."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -82,23 +81,26 @@ def compare(*, count: bool = False) -> Findings:
     present: set[str] = set()
     orphans: list[str] = []
     misdescribed: set[str] = set()
-    counted = _Count()
-    for hit in _every_chunk(open_collection()):
-        present.add(hit.id)
-        owner = owners.get(hit.id)
-        if owner is None:
-            orphans.append(hit.id)
-        elif not _matches_record(hit, owner):
-            misdescribed.add(owner.doc_id)
-        if count:
-            counted.add(terms_of(hit.payload))
+
+    def examined() -> Iterator[ChunkTerms]:
+        for hit in _every_chunk(open_collection()):
+            present.add(hit.id)
+            owner = owners.get(hit.id)
+            if owner is None:
+                orphans.append(hit.id)
+            elif not _matches_record(hit, owner):
+                misdescribed.add(owner.doc_id)
+            if count:
+                yield terms_of(hit.payload)
+
+    lexicon_differs = lexicon.differs(examined())
     return Findings(
         documents=len(records),
         chunks=len(present),
         orphans=tuple(sorted(orphans)),
         incomplete=tuple(doc_id for doc_id, record in records.items() if not present.issuperset(record.chunk_ids)),
         misdescribed=tuple(sorted(misdescribed)),
-        lexicon_differs=count and not counted.equals(lexicon.current()),
+        lexicon_differs=count and lexicon_differs,
         uploads=uploads.abandoned(),
     )
 
@@ -173,23 +175,3 @@ def _every_chunk(collection: Collection) -> Iterator[Hit]:
 def _matches_record(hit: Hit, record: DocumentRecord) -> bool:
     meta = meta_of(hit.payload)
     return all(name in meta and meta[name] == value for name, value in description(record).items())
-
-
-class _Count:
-    """The lexicon as it should be, counted chunk by chunk."""
-
-    def __init__(self) -> None:
-        self._chunks = 0
-        self._stems: Counter[str] = Counter()
-        self._words: Counter[str] = Counter()
-        self._codes: Counter[str] = Counter()
-
-    def add(self, terms: ChunkTerms) -> None:
-        self._chunks += 1
-        self._stems.update(terms.stems)
-        self._words.update(terms.words)
-        self._codes.update(terms.codes)
-
-    def equals(self, known: lexicon.Lexicon) -> bool:
-        counts: tuple[Mapping[str, int], ...] = (self._stems, self._words, self._codes)
-        return self._chunks == known.chunks and counts == tuple(map(dict, (known.stems, known.words, known.codes)))

@@ -179,6 +179,14 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
     _CACHE.expire(_key(generation))
 
 
+def differs(terms: Iterable[ChunkTerms]) -> bool:
+    """Return whether the counts are not those of these chunks, which are all of the tenant's."""
+    counted, known = _count(terms), current()
+    return counted["chunks"] != known.chunks or any(
+        counted[name] != dict(getattr(known, name)) for name in ("stems", "words", "codes")
+    )
+
+
 def forget(session: TenantSession, generation: int) -> None:
     """Delete the counts of a removed generation."""
     session.execute(delete(LexiconPartRow).where(_parts(generation)))
