@@ -9,10 +9,9 @@ from pipelines.ask.chats import clock
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.chats.mailbox import Mailbox
 from pipelines.ask.evaluation.usecase import Evaluation
-from pipelines.ingest import watch
+from pipelines.ingest import folder
 from pipelines.ingest.library import Library
-from pipelines.ingest.mending import Mender
-from pipelines.ingest.nightly import NEVER, NightlyCheck
+from pipelines.ingest.maintenance import NEVER, Mender, NightlyCheck
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
@@ -55,8 +54,8 @@ class Background:
             mailbox = Mailbox(settings)
             periodic.append(Periodic("mailbox", lambda closing: _looked(mailbox, closing), every=settings.imap_seconds))
         if settings.watch_dir is not None:
-            watcher = watch.Watcher(settings.watch_dir)
-            periodic.append(Periodic("watching", lambda _: watcher.look(), every=watch.POLL_SECONDS, at_start=True))
+            watcher = folder.Watcher(settings.watch_dir)
+            periodic.append(Periodic("watching", lambda _: watcher.look(), every=folder.POLL_SECONDS, at_start=True))
         self._queue: Queue = queue.create(settings, [task], periodic)
 
     def warm_up(self) -> None:

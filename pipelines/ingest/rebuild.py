@@ -30,10 +30,6 @@ class Rebuilding(Frozen):
     chunks: int
     total: int
 
-    def as_json(self) -> dict[str, int]:
-        """Return the progress for a program."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Frozen):

@@ -1,7 +1,7 @@
 """Report of an ingest run."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from components.ingest.document import Flagged, Refusal
@@ -19,10 +19,6 @@ class Progress(Frozen):
     total: int
     chunks: int
     pages: int = 0
-
-    def as_json(self) -> dict[str, int]:
-        """Return the progress for a program."""
-        return asdict(self)
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Generator
 from contextlib import closing
 from contextvars import Context
+from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
@@ -85,7 +86,7 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Generator[None, No
         for now in steps:
             if now != noted or monotonic() >= looks_at:
                 noted, looks_at = now, monotonic() + _LOOK_SECONDS
-                if jobs.note(job.job_id, now.as_json()):
+                if jobs.note(job.job_id, asdict(now)):
                     # Leaving the block stops the run, which is consistent after each part.
                     _end(job, "cancelled", run, change)
                     return None
@@ -117,7 +118,7 @@ def _run_on_index(job: Job, work: IndexChange) -> Work:
         return
     with closing(work.steps(patience=0)) as steps:
         for now in steps:
-            if jobs.note(job.job_id, now.as_json()):
+            if jobs.note(job.job_id, asdict(now)):
                 jobs.end(job.job_id, "cancelled")
                 return
             yield

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from components.ingest.reconcile import compare
 from pipelines.ingest.library import Library
-from pipelines.ingest.nightly import NightlyCheck
+from pipelines.ingest.maintenance import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import index

@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from components.language.texts import terminal_locale
+from pipelines.ingest.folder import catch_up
 from pipelines.ingest.usecase import Ingest
-from pipelines.ingest.watch import catch_up
 from settings import Settings
 from tenants import index
 from tenants.access import issued_tokens

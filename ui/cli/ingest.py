@@ -10,12 +10,11 @@ import typer
 
 from components.language.figures import number
 from components.language.texts import terminal_locale
-from pipelines.ingest.folder import FolderChange, FolderScanner
+from pipelines.ingest.folder import POLL_SECONDS, FolderChange, FolderScanner
 from pipelines.ingest.jobs import as_json as job_as_json
 from pipelines.ingest.jobs import cancel
 from pipelines.ingest.report import IngestReport
 from pipelines.ingest.usecase import Ingest
-from pipelines.ingest.watch import POLL_SECONDS
 from tenants.core.errors import NotFound
 from tenants.knowledge.watched import WatchedFile
 from tenants.work import jobs

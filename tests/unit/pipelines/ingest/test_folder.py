@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ingest.folder import Changes, FolderChange, FolderScanner
+from pipelines.ingest.folder import Changes, FolderChange, FolderScanner, Watcher
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
-from pipelines.ingest.watch import Watcher
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant
 from tenants.knowledge import documents, watched

@@ -12,7 +12,7 @@ import pytest
 from components.ingest.reconcile import Findings
 from pipelines.ingest import rebuild
 from pipelines.ingest.library import Library
-from pipelines.ingest.mending import Mender
+from pipelines.ingest.maintenance import Mender
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import index

@@ -8,9 +8,9 @@ from threading import Event
 import pytest
 
 from components.ingest.reconcile import Findings
-from pipelines.ingest import nightly
+from pipelines.ingest import maintenance
 from pipelines.ingest.library import Library
-from pipelines.ingest.nightly import NightlyCheck
+from pipelines.ingest.maintenance import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.core import context
@@ -27,7 +27,7 @@ def test_every_tenant_is_put_right(tenant: Tenant, ingest: Ingest, caplog: pytes
         with acting_as(Tenant(tenant_id, "tests")):
             ingest.run([article("a")])
             open_collection().delete([hits()[0].id])
-    with caplog.at_level(logging.INFO, "opora.nightly"):
+    with caplog.at_level(logging.INFO, "opora.maintenance"):
         NightlyCheck(Library(ingest.rewrite)).check_all(Event())
     for tenant_id in ("acme", "globex"):
         with acting_as(Tenant(tenant_id, "tests")):
@@ -55,7 +55,7 @@ def test_tenants_not_reached_are_checked_first_the_next_night(
     Registry().add("globex")
     Registry().add("zeta")
     clock = count()
-    monkeypatch.setattr(nightly, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(maintenance, "monotonic", lambda: next(clock))
     library = _Watched(ingest)
     check = NightlyCheck(library, max_seconds=2.5)
     for _ in range(3):
@@ -73,10 +73,10 @@ def test_a_tenant_that_is_busy_or_broken_does_not_stop_the_others(
         with acting_as(Tenant("acme", "elsewhere")), claims.ingesting():
             Context().run(NightlyCheck(_Watched(ingest)).check_all, Event())
 
-    with caplog.at_level(logging.INFO, "opora.nightly"):
+    with caplog.at_level(logging.INFO, "opora.maintenance"):
         Context().run(during)
     messages = [record.getMessage() for record in caplog.records]
-    assert "left out: documents_busy" in messages[0]
+    assert "left for later: documents_busy" in messages[0]
     assert "RuntimeError" in messages[1]
     assert "'zeta': clean" in messages[2]
     assert "secret" not in " ".join(messages)

@@ -16,7 +16,7 @@ from pipelines.ask.articles import contradictions
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.library import Library
-from pipelines.ingest.nightly import NightlyCheck
+from pipelines.ingest.maintenance import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants.accounts.registry import Registry
