@@ -70,6 +70,13 @@ def switched(gains: Sequence[float], votes: Sequence[float]) -> list[bool]:
     ]
 
 
+def like(typed: str, word: str) -> str:
+    """Return `word` in the letter case of `typed`."""
+    if len(typed) > 1 and typed.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if typed[:1].isupper() else word
+
+
 def is_shouted(text: str) -> bool:
     """Return whether several words are written in capitals, so that a word in capitals is no abbreviation."""
     return text.isupper() and len(text.split()) > 1

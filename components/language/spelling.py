@@ -3,7 +3,7 @@
 import math
 
 from components.language.dictionary import is_word
-from components.language.letters import is_shouted, letters
+from components.language.letters import is_shouted, letters, like
 from components.language.normalise import fold
 from components.language.vocabulary import Vocabulary
 from components.language.words import words
@@ -29,7 +29,7 @@ def spelling(text: str, vocabulary: Vocabulary) -> str | None:
     for word in reversed(words(text)):
         intended = None if word.text.isupper() and not shouted else _intended(fold(word.text), vocabulary)
         if intended is not None:
-            corrected = corrected[: word.start] + _like(word.text, intended) + corrected[word.end :]
+            corrected = corrected[: word.start] + like(word.text, intended) + corrected[word.end :]
     return corrected if corrected != text else None
 
 
@@ -60,10 +60,3 @@ def _turned_round(word: str, other: str) -> bool:
     """Return whether one word negates the other, such as `немедленно`, which is no misspelt `медленно`."""
     longer, shorter = sorted((word, other), key=len, reverse=True)
     return any(longer == prefix + shorter for prefix in _NEGATING)
-
-
-def _like(typed: str, word: str) -> str:
-    """Return `word` in the letter case of `typed`."""
-    if len(typed) > 1 and typed.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if typed[:1].isupper() else word

@@ -6,35 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from components.language.letters import is_shouted, letters, switched
+from components.language.letters import is_shouted, letters, like, switched
 from components.language.normalise import fold
 from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
 
 # What people write, several schemes at once: GOST 7.79, ICAO passports, BGN, and the habits of chats. Each spelling has
 # its readings with a price in nats for the rarer ones.
+_PLAIN = zip(
+    "a b d f k l m n o p r t v zh kh ts ch shh shch ya ja yu ju yy iy ij yj".split(),
+    "а б д ф к л м н о п р т в ж х ц ч щ щ я я ю ю ый ий ий ый".split(),
+    strict=True,
+)
+"""Spellings with one reading."""
 _READINGS: Mapping[str, tuple[tuple[str, float], ...]] = {
-    "a": (("а", 0.0),),
-    "b": (("б", 0.0),),
+    **{spelling: ((reading, 0.0),) for spelling, reading in _PLAIN},
     "c": (("ц", 0.5), ("с", 1.5), ("к", 2.0)),
-    "d": (("д", 0.0),),
     "e": (("е", 0.0), ("э", 1.0)),
-    "f": (("ф", 0.0),),
     "g": (("г", 0.0), ("ж", 3.0)),
     "h": (("х", 0.5),),
     "i": (("и", 0.0), ("й", 1.0), ("ы", 2.0)),
     "j": (("й", 0.5), ("ж", 1.0), ("ь", 2.0)),
-    "k": (("к", 0.0),),
-    "l": (("л", 0.0),),
-    "m": (("м", 0.0),),
-    "n": (("н", 0.0),),
-    "o": (("о", 0.0),),
-    "p": (("п", 0.0),),
     "q": (("к", 1.5), ("я", 2.0)),
-    "r": (("р", 0.0),),
     "s": (("с", 0.0), ("ш", 4.0)),
-    "t": (("т", 0.0),),
     "u": (("у", 0.0), ("ю", 3.0)),
-    "v": (("в", 0.0),),
     "w": (("в", 1.0), ("ш", 1.5), ("щ", 2.5)),
     "x": (("х", 0.5), ("кс", 1.0)),
     "y": (("ы", 0.0), ("й", 0.0), ("и", 2.5), ("ь", 3.0)),
@@ -43,22 +37,12 @@ _READINGS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "`": (("ь", 0.0), ("ъ", 1.0)),
     "4": (("ч", 0.5),),
     "6": (("ш", 0.5),),
-    "zh": (("ж", 0.0),),
-    "kh": (("х", 0.0),),
-    "ts": (("ц", 0.0),),
     "tz": (("ц", 0.5),),
     "cz": (("ц", 0.5),),
-    "ch": (("ч", 0.0),),
     "sh": (("ш", 0.0), ("щ", 2.0)),
     "sch": (("щ", 0.0), ("сч", 1.5)),
-    "shh": (("щ", 0.0),),
-    "shch": (("щ", 0.0),),
     "sc": (("щ", 2.0),),
-    "ya": (("я", 0.0),),
-    "ja": (("я", 0.0),),
     "ia": (("я", 1.0),),
-    "yu": (("ю", 0.0),),
-    "ju": (("ю", 0.0),),
     "iu": (("ю", 1.0),),
     "yo": (("е", 0.5),),
     "jo": (("е", 0.5),),
@@ -66,10 +50,6 @@ _READINGS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "ye": (("е", 0.5), ("ье", 1.0), ("ые", 1.0)),
     "je": (("е", 0.5), ("э", 1.0), ("ье", 1.0)),
     "eh": (("э", 1.0),),
-    "yy": (("ый", 0.0),),
-    "iy": (("ий", 0.0),),
-    "ij": (("ий", 0.0),),
-    "yj": (("ый", 0.0),),
     "ck": (("к", 1.0),),
     "ph": (("ф", 1.0),),
 }
@@ -130,7 +110,7 @@ def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> 
     if abbreviation:
         gain -= _KNOWN_WORD_BONUS
     likely = [word for _, word in ranked if not vocabulary.knows(best) or vocabulary.knows(word)]
-    texts = tuple(_like(typed, word) for word in likely[:3])
+    texts = tuple(like(typed, word) for word in likely[:3])
     return _Reading(match.start(), match.end(), texts, gain, 0.0 if name else gain)
 
 
@@ -168,10 +148,3 @@ def _candidates(typed: str) -> tuple[tuple[str, float], ...]:
     for cost, word in ends:
         best.setdefault(word, cost)
     return tuple(best.items())[: 2 * _BEAM]
-
-
-def _like(typed: str, word: str) -> str:
-    """Return `word` in the letter case of `typed`."""
-    if len(typed) > 1 and typed.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if typed[:1].isupper() else word

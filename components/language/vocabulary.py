@@ -9,7 +9,6 @@ from rapidfuzz.distance import OSA
 
 from components.language.letters import ALPHABETS, letters
 from components.language.normalise import fold
-from components.language.relatives import Families, families
 from components.language.words import STOP_WORDS, analyse, one_script
 
 _MIN_STEM = 4
@@ -37,11 +36,6 @@ class Vocabulary:
         if self._stems is not None:
             return self._stems
         return frozenset(analyse(word)[0] for word in self.words)
-
-    @cached_property
-    def families(self) -> Families:
-        """Return the stems by their beginnings."""
-        return families(self.stems)
 
     def holds(self, word: str) -> bool:
         """Return whether the knowledge base itself uses `word`, in this or another form."""
