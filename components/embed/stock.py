@@ -1,6 +1,7 @@
 """Dense vectors by Haystack's own embedders: Ollama, any OpenAI-compatible server, and others."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from haystack import Document, default_to_dict
@@ -11,6 +12,7 @@ from components.nested import Nested
 from tenants.index import Dense
 
 
+@dataclass(eq=False)
 class StockEmbedder(Nested):
     """Embeds by two Haystack embedders of the same model.
 
@@ -25,19 +27,11 @@ class StockEmbedder(Nested):
         on in the background.
     """
 
-    def __init__(
-        self,
-        passages_by: DocumentEmbedder,
-        questions_by: TextEmbedder,
-        model: str,
-        dimensions: int,
-        patience: float = 3,
-    ) -> None:
-        self.passages_by = passages_by
-        self.questions_by = questions_by
-        self.model = model
-        self.dimensions = dimensions
-        self.patience = patience
+    passages_by: DocumentEmbedder
+    questions_by: TextEmbedder
+    model: str
+    dimensions: int
+    patience: float = 3
 
     @property
     def space(self) -> str:

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from html import unescape
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from xml.parsers import expat
@@ -76,6 +76,7 @@ class Robots:
         return self._rules.can_fetch(url, AGENT)
 
 
+@dataclass(frozen=True, slots=True)
 class Crawl:
     """Pages of one website.
 
@@ -86,20 +87,11 @@ class Crawl:
     :param pause: seconds between two pages, unless the site asks for more.
     """
 
-    def __init__(
-        self,
-        fetcher: Fetcher | None = None,
-        *,
-        pages: int = 2_000,
-        seconds: float = 1_800.0,
-        size: int = 500_000_000,
-        pause: float = 0.2,
-    ) -> None:
-        self.fetcher = fetcher or Fetcher()
-        self.pages = pages
-        self.seconds = seconds
-        self.size = size
-        self.pause = pause
+    fetcher: Fetcher = field(default_factory=Fetcher)
+    pages: int = 2_000
+    seconds: float = 1_800.0
+    size: int = 500_000_000
+    pause: float = 0.2
 
     def articles(self, url: str) -> Iterator[RawArticle | Refusal]:
         """Yield the pages that an address leads to: those of a sitemap, or the page itself and what it links to.

@@ -89,6 +89,7 @@ def same_site(url: str, other_url: str) -> bool:
     return first.port == second.port
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetcher:
     """Fetches pages.
 
@@ -97,12 +98,9 @@ class Fetcher:
     :param largest: bytes of one page, unpacked.
     """
 
-    def __init__(
-        self, *, permitted: Callable[[str], bool] = is_public, seconds: float = 20.0, largest: int = 10_000_000
-    ) -> None:
-        self.permitted = permitted
-        self.seconds = seconds
-        self.largest = largest
+    permitted: Callable[[str], bool] = is_public
+    seconds: float = 20.0
+    largest: int = 10_000_000
 
     def fetch(self, url: str, *, site: str = "") -> Response:
         """Return a page, whatever its status.

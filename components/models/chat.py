@@ -1,6 +1,7 @@
 """Calling a language model: a text or a declared failure, within bounded time and cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from haystack.dataclasses import ChatMessage
 
@@ -13,6 +14,7 @@ from components.models.providers import Generator, address, provider
 from components.nested import Nested
 
 
+@dataclass(eq=False)
 class ChatModels(Nested):
     """The models of a pipeline: a fast one, a strong one, and a fallback for when both fail.
 
@@ -41,33 +43,21 @@ class ChatModels(Nested):
     :param prompts: the folder of the prompts, below the folder of pipelines.
     """
 
-    def __init__(
-        self,
-        fast: Generator,
-        strong: Generator | None = None,
-        fallback: Generator | None = None,
-        timeout: float = 30,
-        failures: int = 5,
-        pause: float = 30,
-        concurrent: int = 16,
-        prices: Mapping[str, Sequence[float]] | None = None,
-        schema_arguments: Mapping[str, Mapping[str, object]] | None = None,
-        prompts: str = FOLDER,
-        loading: float = 0,
-    ) -> None:
-        self.fast = fast
-        self.strong = strong
-        self.fallback = fallback
-        self.timeout = timeout
-        self.failures = failures
-        self.pause = pause
-        self.concurrent = concurrent
-        self.prices = dict(prices or {})
-        self.schema_arguments = dict(schema_arguments or {})
+    fast: Generator
+    strong: Generator | None = None
+    fallback: Generator | None = None
+    timeout: float = 30
+    failures: int = 5
+    pause: float = 30
+    concurrent: int = 16
+    prices: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    schema_arguments: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    prompts: str = FOLDER
+    loading: float = 0
+
+    def __post_init__(self) -> None:
         if unknown := self.schema_arguments.keys() - {"fast", "strong", "fallback"}:
             raise ValueError(f"schema_arguments of no model: {', '.join(sorted(unknown))}")
-        self.prompts = prompts
-        self.loading = loading
 
     def prompt(self, name: str, locale: str) -> Prompt:
         """Return a prompt for these models, in this language or, if missing, the other."""
