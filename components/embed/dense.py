@@ -68,8 +68,7 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
             batch = texts[start : start + _AT_ONCE]
             vectors.extend(_checked(embedder.passages(batch), len(batch), settings))
     except EmbeddingFailed as unfit:
-        lengths = unfit.params["dimensions"], unfit.params["declared"]
-        log.error("passages cannot be embedded by %s: %s numbers instead of %s", settings.space, *lengths)
+        log.error("passages cannot be embedded by %s: %s", settings.space, unfit.params)
         raise
     except Exception as fault:
         log.error("passages cannot be embedded by %s: %s", settings.space, type(fault).__name__)

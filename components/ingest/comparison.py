@@ -56,14 +56,14 @@ def compare(doc_ids: Sequence[str], passages: int = AFTER_A_RUN) -> Iterator[Non
         log.warning("contradictions are not up to date: %s", trail(error))
 
 
-def compare_some(passages: int = A_NIGHT) -> None:
+def compare_some() -> None:
     """Compare a part of all documents, another one each day, so that large knowledge bases have their turn, too."""
     records = documents.all()
     total = sum(len(record.chunk_ids) for record in records)
-    turns = -(-total // passages) or 1
+    turns = -(-total // A_NIGHT) or 1
     size = -(-len(records) // turns)
     start = datetime.now(UTC).toordinal() % turns * size
-    for _ in compare([record.doc_id for record in islice(records, start, start + size)], 2 * passages):
+    for _ in compare([record.doc_id for record in islice(records, start, start + size)], 2 * A_NIGHT):
         pass
 
 

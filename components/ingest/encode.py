@@ -20,7 +20,7 @@ from tenants.index import DENSE, SPARSE
 from tenants.knowledge.lexicon import ChunkTerms
 
 Payload: TypeAlias = Mapping[str, Json]
-"""A chunk as it is stored with its vectors: `id`, `content` and `meta`."""
+"""The stored form of a chunk, beside its vectors: `id`, `content` and `meta`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tenants.core.json import Json
 _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 _LATIN = re.compile("[a-z]", re.IGNORECASE)
 _SAMPLE = 20_000
+_DEFAULTS = ("trust", "status", "priority", "source_type", "evidence_tier", "project_key")
 
 
 @component
@@ -48,21 +49,9 @@ class ChunkEnricher:
         self.evidence_tier = evidence_tier
         self.project_key = project_key
         self.tags = tags
-        defaults: dict[str, Json] = {
-            "trust": trust,
-            "status": status,
-            "priority": priority,
-            "source_type": source_type,
-            "evidence_tier": evidence_tier,
-            "project_key": project_key,
-            "tags": tags or [],
-        }
+        defaults: dict[str, Json] = {name: getattr(self, name) for name in _DEFAULTS} | {"tags": tags or []}
         # An empty value is left unchanged and matches no filter.
-        empty = {name: value for name, value in defaults.items() if value == ""}
-        self._defaults = {
-            **empty,
-            **checked_metadata({name: defaults[name] for name in defaults.keys() - empty.keys()}),
-        }
+        self._defaults = defaults | checked_metadata({name: value for name, value in defaults.items() if value != ""})
 
     @component.output_types(revisions=list[Revision])
     def run(self, revisions: list[Revision]) -> dict[str, list[Revision]]:

@@ -42,16 +42,10 @@ def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
     if not path.is_dir():
         yield from _articles(path, path.name)
         return
-    any_file = False
-    for file in files_in(path):
-        any_file = True
-        source = file.relative_to(path).as_posix()
-        try:
-            yield from _articles(file, source)
-        except CallerError as error:
-            yield Refusal(error, source)
-    if not any_file:
+    names = [file.relative_to(path).as_posix() for file in files_in(path)]
+    if not names:
         raise Invalid("folder_empty", path=str(path))
+    yield from chosen_articles(path, names)
 
 
 def chosen_articles(folder: Path, names: Sequence[str]) -> Iterator[RawArticle | Refusal]:

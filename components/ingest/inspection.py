@@ -10,6 +10,8 @@ from tenants.core import fairness
 from tenants.core.json import Json
 from tenants.core.points import Hit
 
+_MAX_TERMS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Term(Frozen):
@@ -42,7 +44,7 @@ class InspectedChunk(Frozen):
     terms: tuple[Term, ...]
 
 
-def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 20) -> Iterator[InspectedChunk]:
+def inspect(hits: Iterable[Hit], stems: Mapping[str, int]) -> Iterator[InspectedChunk]:
     """Yield the chunks of one document.
 
     :param hits: stored chunks in reading order.
@@ -65,7 +67,7 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 2
             sentences=_spans(meta["sentences"]),
             overlap=_overlap(previous, hit) if previous is not None else 0,
             flags=_words(meta.get("flags")),
-            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in rarest[:max_terms]),
+            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in rarest[:_MAX_TERMS]),
         )
         previous = hit
 

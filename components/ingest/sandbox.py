@@ -6,8 +6,8 @@ document. A worker has no environment, writes no file, starts no process, and is
 the kernel and to wall time by a timer here. An answer is bounded, is JSON of a known form, and is checked like any
 other input. `components.ingest.worker` is the other end.
 
-A worker serves many requests, because starting one costs more than most requests do; one that was killed, has grown or
-has served its share is replaced.
+A worker serves many requests, because starting one costs more than most requests do. It is replaced when it was killed,
+has grown or has served its share.
 """
 
 import logging

@@ -93,7 +93,7 @@ def rebuild(settings: EncoderSettings, rewrite: Rewrite, patience: float | None)
                 yield Rebuilding(done, total)
             now.writes = True
             with writing.alone():
-                now.check()
+                now.claim.check()
                 return number, _switch(number, later_than=number - 1)
         finally:
             index.sweep()
@@ -115,7 +115,7 @@ def rollback(rewrite: Rewrite, patience: float | None) -> Work:
             raise NotFound("generation_not_kept") from None
         yield Rebuilding(0, index.open_collection().count())
         with writing.alone():
-            now.check()
+            now.claim.check()
             chunks = _switch(previous.number, later_than=previous.number)
             index.sweep()
         return previous.number, chunks

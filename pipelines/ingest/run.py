@@ -133,7 +133,7 @@ class Run:
                     for number, revisions in enumerate(_parts(batch.revisions)):
                         if number:
                             yield self._progress
-                        now.check()
+                        now.claim.check()
                         self._write(revisions, batch.prepared)
                     yield self._note(batch)
             finally:

@@ -48,10 +48,6 @@ class Session:
     harmed: bool = False
     writes: bool = True
 
-    def check(self) -> None:
-        """Raise `Busy` (`ingest_busy`) when another process has taken over meanwhile."""
-        self.claim.check()
-
 
 _RUNS: dict[Key, Session] = {}
 """The runs in progress in this process."""

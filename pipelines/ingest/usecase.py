@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -51,20 +51,14 @@ def current_path() -> Path:
     return overlay if overlay.is_file() else folder / "ingest.yaml"
 
 
-def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = None) -> Iterator[SourceDocument]:
-    """Yield the documents of a file or folder, one at a time.
-
-    :param refuse: called with each refused document. Without it the first refusal raises its error.
-    """
+def read_path(path: Path | str) -> Iterator[SourceDocument]:
+    """Yield the documents of a file or folder, one at a time. Raises the error of the first refusal."""
     parser = ArticleParser()
     for article in raw_articles(Path(path)):
         parsed = article if isinstance(article, Refusal) else parser.parse(article)
-        if isinstance(parsed, SourceDocument):
-            yield parsed
-        elif refuse is None:
+        if isinstance(parsed, Refusal):
             raise parsed.error
-        else:
-            refuse(parsed)
+        yield parsed
 
 
 class Ingest:
@@ -111,17 +105,14 @@ class Ingest:
         articles = _opened(raw_articles(Path(path)))
         return Run(self._stages, articles, count_articles(Path(path)), prune=prune).finish(progress)
 
-    def run_site(
-        self, url: str, *, crawl: Crawl | None = None, prune: bool = False, progress: OnProgress | None = None
-    ) -> IngestReport:
+    def run_site(self, url: str, *, prune: bool = False, progress: OnProgress | None = None) -> IngestReport:
         """Ingest pages of a website: those that a sitemap lists, or a page and what it links to.
 
         Raises `CallerError` when the address itself cannot be had.
 
-        :param crawl: how far to go.
         :param prune: afterwards the tenant holds exactly these pages, unless one was refused.
         """
-        articles = _opened((crawl or Crawl()).articles(url))
+        articles = _opened(Crawl().articles(url))
         return Run(self._stages, articles, 0, prune=prune).finish(progress)
 
     def run(
@@ -153,9 +144,9 @@ class Ingest:
         articles = chosen_articles(folder, names)
         return Run(self._stages, articles, count_articles(folder, names), documents_before=documents_before)
 
-    def start_site(self, url: str, *, crawl: Crawl | None = None) -> Run:
+    def start_site(self, url: str) -> Run:
         """Return a run, not yet started, over pages of a website. An unreachable address is refused."""
-        return Run(self._stages, _refusing((crawl or Crawl()).articles(url), url), 0)
+        return Run(self._stages, _refusing(Crawl().articles(url), url), 0)
 
     def rebuild_due(self) -> bool:
         """Return whether the index of the tenant in context is encoded in another way than this pipeline would."""

@@ -24,12 +24,15 @@ from tenants.knowledge import documents
 from tests.unit.components.ingest.site import page, serving
 
 
-def test_a_site_becomes_documents_with_their_addresses(tenant: Tenant, ingest: Ingest) -> None:
+def test_a_site_becomes_documents_with_their_addresses(
+    tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = Crawl(Fetcher(permitted=lambda address: address == "127.0.0.1"), pause=0)
+    monkeypatch.setattr(usecase, "Crawl", lambda: crawl)
     first = page('<h1>Возврат</h1><p>Вернуть товар можно за 7 дней.</p><a href="/help/b">Гарантия</a>')
     with serving({"/help/": first, "/help/b": page("<h1>Гарантия</h1><p>Гарантия два года.</p>")}) as site:
-        report = ingest.run_site(site.url + "/help/", crawl=crawl)
-        again = ingest.run_site(site.url + "/help/", crawl=crawl)
+        report = ingest.run_site(site.url + "/help/")
+        again = ingest.run_site(site.url + "/help/")
         found = {record.doc_id.removeprefix(site.url): record for record in documents.all()}
     assert (report.added, report.errors, again.unchanged) == (2, (), 2)
     assert {path: record.title for path, record in found.items()} == {"/help/": "Возврат", "/help/b": "Гарантия"}

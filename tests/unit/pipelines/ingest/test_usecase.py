@@ -223,11 +223,8 @@ def test_another_encoder_waits_for_a_rebuild(
     check_consistent()
 
 
-def test_read_path_raises_or_tells(tmp_path: Path) -> None:
+def test_read_path_raises_the_first_refusal(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"doc_id": "a", "text": "x"}\n{}\n{"doc_id": "b", "text": "y"}')
     with pytest.raises(CallerError, match="doc_id_missing"):
         list(read_path(path))
-    refused: list[Refusal] = []
-    assert [result.doc_id for result in read_path(path, refuse=refused.append)] == ["a", "b"]
-    assert [(item.error.code, item.line) for item in refused] == [("doc_id_missing", 2)]
