@@ -53,16 +53,14 @@ def cut(document: SourceDocument, sizes: Sizes) -> Cut:
 
 
 def safe_blocks_of(document: SourceDocument) -> tuple[Block, ...]:
-    """Return the same as `blocks_of`, with headings that give orders as lines of text."""
-    return tuple(_demoted(block) if _orders(block) else block for block in blocks_of(document))
+    """Return the blocks of a document's text for readers. Headings that give orders become text.
 
-
-def blocks_of(document: SourceDocument) -> tuple[Block, ...]:
-    """Return the blocks of a document's text, without what is not for readers."""
+    Text is checked by sentence, but headings are always shown.
+    """
     text = _EMPTY_SPACE.sub(lambda space: "\n\n" if "\n" in space[0] else " ", clean(document.text))
-    if document.markup == "plain":
-        return plain_blocks(_untitled(text, document.title))
-    return markdown_blocks(text)
+    is_plain = document.markup == "plain"
+    blocks = plain_blocks(_untitled(text, document.title)) if is_plain else markdown_blocks(text)
+    return tuple(Block("prose", block.text, page=block.page) if _orders(block) else block for block in blocks)
 
 
 def _untitled(text: str, title: str) -> str:
@@ -78,11 +76,6 @@ def cut_all(documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
 
 def _orders(block: Block) -> bool:
     return block.kind == "heading" and "injection" in flags(block.text)
-
-
-def _demoted(heading: Block) -> Block:
-    """Turn a heading that gives orders into text: text is checked by sentence, but headings are always shown."""
-    return Block("prose", heading.text, page=heading.page)
 
 
 def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:

@@ -31,7 +31,7 @@ _TAGS = (
 ).split()
 _FLAGS = "allowfullscreen|autoplay|border|controls|hidden|loop|muted|nowrap|open|reversed"
 # No part of a tag can end in two places: otherwise, 20 kB of equals signs take a minute.
-TAG = re.compile(
+_TAG = re.compile(
     rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>=]*+=[^<>]*+|(?:\s++(?:{_FLAGS}))*+\s*+/?)>",
     re.IGNORECASE,
 )
@@ -40,10 +40,10 @@ _PAIRED = re.compile(
     re.IGNORECASE,
 )
 """Elements whose names are placeholders as well, so they are markup only if the same paragraph closes them."""
-HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """Mark that readers of paged formats write at the beginning of a page."""
-ANCHOR = re.compile(r"(?:(?<![ \t])[ \t]++)?+\{#[\w-]++\}[ \t]*+$", re.MULTILINE)
+_ANCHOR = re.compile(r"(?:(?<![ \t])[ \t]++)?+\{#[\w-]++\}[ \t]*+$", re.MULTILINE)
 """The id of a heading, as Docusaurus, Hugo and Pandoc write it."""
 _BREAK = re.compile(r"</?(?:br|dd|div|dt|h[1-6]|li|ol|p|tr|ul)(?:\s[^<>=]*+=[^<>]*+|\s*+)/?>", re.IGNORECASE)
 """Tags at which a browser begins a new line."""
@@ -130,7 +130,7 @@ def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
     while at < len(tokens):
         token = tokens[at]
         end = _closing(tokens, at) if token.nesting == 1 else at
-        if token.type == "html_block" and (mark := PAGE.fullmatch(token.content)):
+        if token.type == "html_block" and (mark := _PAGE.fullmatch(token.content)):
             page = int(mark[1])
         if token.type == "ordered_list_open":
             steps.resume(token)
@@ -178,7 +178,7 @@ class _Steps:
 def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
     match token.type:
         case "heading_open":
-            return [Block("heading", ANCHOR.sub("", _inline(inner[0]).replace("\n", " ")), level=int(token.tag[1]))]
+            return [Block("heading", _ANCHOR.sub("", _inline(inner[0]).replace("\n", " ")), level=int(token.tag[1]))]
         case "paragraph_open":
             return [Block("prose", _inline(inner[0]))]
         case "bullet_list_open" | "ordered_list_open":
@@ -280,7 +280,7 @@ def _visible(part: Token, paired: Container[str]) -> str:
     if part.type == "text":
         return part.content
     if part.type == "html_inline":
-        return _without_tags(_BREAK.sub(_HARD_BREAK, HIDDEN.sub("", part.content)), paired)
+        return _without_tags(_BREAK.sub(_HARD_BREAK, _HIDDEN.sub("", part.content)), paired)
     return {"softbreak": "\n", "hardbreak": _HARD_BREAK}.get(part.type, "")
 
 
@@ -303,11 +303,11 @@ def _paired(html: str) -> set[str]:
 
 def _without_tags(html: str, paired: Container[str] | None = None) -> str:
     known = _paired(html) if paired is None else paired
-    return TAG.sub("", _PAIRED.sub(lambda match: "" if match[2].lower() in known else match[0], html))
+    return _TAG.sub("", _PAIRED.sub(lambda match: "" if match[2].lower() in known else match[0], html))
 
 
 def _html(content: str) -> str:
-    visible = _without_tags(_BREAK.sub("\n", HIDDEN.sub("", content))).strip()
+    visible = _without_tags(_BREAK.sub("\n", _HIDDEN.sub("", content))).strip()
     parts = (part.strip() for part in re.split(r"\n\s*\n", visible))
     return "\n\n".join(_inline(_PARSER.parseInline(part)[0]) for part in parts if part)
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from components.ingest.document import Revision
 from components.ingest.inspection import InspectedChunk, inspect
-from components.ingest.omitted import Omitted, omitted
 from components.ingest.reconcile import Findings, Rewrite, compare, repair
 from components.ingest.records import changed, in_force, source_document
 from components.ingest.write import redescribe, reembedded, remove_documents
@@ -72,10 +71,6 @@ class Library:
         end = None if limit is None else first + limit
         hits = index.open_collection().fetch(self.read(doc_id).chunk_ids[first - before : end])
         return tuple(inspect(hits, lexicon.current().stems))[before:]
-
-    def omitted(self, doc_id: str) -> tuple[Omitted, ...] | None:
-        """Return the stored text that no chunk contains; None if the text is too long to analyse. Raises `NotFound`."""
-        return omitted(source_document(self.version(doc_id)))
 
     def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
         """Set properties, over what the source says and whatever it will say; None takes one back.

@@ -17,7 +17,6 @@ from pydantic import (
 )
 
 from components.ingest.inspection import InspectedChunk
-from components.ingest.omitted import Omitted
 from components.turn import DocumentStatus, Trust
 from pipelines.ingest.library import Library
 from tenants.core.json import Json
@@ -76,9 +75,7 @@ class DocumentsQuery(DocumentFilter):
 class DocumentQuery(Request):
     """Parts of a document to return besides its record."""
 
-    include: str = Field(
-        "", pattern=r"^((text|chunks|omitted|versions|edges)(,|$))*$", description="Parts, joined by commas."
-    )
+    include: str = Field("", pattern=r"^((text|chunks|versions|edges)(,|$))*$", description="Parts, joined by commas.")
     version: int | None = Field(
         None, ge=1, le=MAX_VERSION, description="Which version's text; None: that of the one in force."
     )
@@ -162,11 +159,10 @@ class VersionPart(BaseModel):
 
 
 class DocumentAnswer(DocumentPart):
-    """A document. The last five fields are null unless requested; `omitted` also if the text is too long to analyse."""
+    """A document. The last four fields are null unless requested."""
 
     text: str | None = None
     chunks: tuple[InspectedChunk, ...] | None = None
-    omitted: tuple[Omitted, ...] | None = None
     versions: tuple[VersionPart, ...] | None = None
     edges: tuple[Edge, ...] | None = None
 
@@ -204,7 +200,6 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
         **document_part(record).model_dump(),
         text=library.version(doc_id, query.version).text if "text" in parts else None,
         chunks=library.chunks(doc_id) if "chunks" in parts else None,
-        omitted=library.omitted(doc_id) if "omitted" in parts else None,
         versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
         edges=edges.of(doc_id) if "edges" in parts else None,
     )

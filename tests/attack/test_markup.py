@@ -13,7 +13,6 @@ from components.ingest.document import Refusal, SourceDocument
 from components.ingest.fetch import Fetcher, Response
 from components.ingest.files import RawArticle
 from components.ingest.formats.text import read_markdown, read_plain
-from components.ingest.omitted import omitted
 from components.ingest.pack import Sizes
 from components.ingest.parse import ArticleParser
 from components.language.marks import HEADING_LINE
@@ -39,22 +38,6 @@ def repeated(unit: str, length: int) -> str:
 def test_markup_of_an_article_takes_no_time(tag: str, unit: str) -> None:
     started_at = process_time()
     cut(article(f"<div>\n<{tag} {repeated(unit, IN_PROCESS)}"), SIZES)
-    assert process_time() - started_at < MOST_SECONDS
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"[a]: <{repeated('![', 40_000)}>",
-        f"a\n\n[a]: <b {repeated('=', 40_000)}",
-        f"a{repeated(' ', 40_000)}b",
-        "\n".join(f"{{#a{number}}}" for number in range(14_000)),
-    ],
-    ids=["pictures", "attributes", "spaces", "anchors"],
-)
-def test_text_left_out_of_chunks_is_found_in_no_time(text: str) -> None:
-    started_at = process_time()
-    omitted(article(text))
     assert process_time() - started_at < MOST_SECONDS
 
 

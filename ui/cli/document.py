@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from rich.markup import escape
 
 from components.ingest.inspection import InspectedChunk
-from components.language.texts import terminal_locale, text
 from pipelines.ingest.library import Library
 from pipelines.ingest.library_contract import (
     DocumentAnswer,
@@ -83,9 +82,6 @@ def _print_document(document: DocumentAnswer) -> None:
     _print_record(document)
     for chunk in document.chunks or ():
         _print_chunk(chunk)
-    for piece in document.omitted or ():
-        why = text(f"desk.documents.omitted.why.{piece.why}", terminal_locale())
-        typer.echo(message("show.omitted", why=why, text=piece.text, times=piece.times))
     if document.text is not None:
         typer.echo(f"\n{document.text}")
 
@@ -99,7 +95,7 @@ def show(
 ) -> DocumentAnswer:
     """Show a document, its text and the extracted metadata."""
     parts = ["versions", "edges"]
-    parts += ["chunks", "omitted"] if chunks else []
+    parts += ["chunks"] if chunks else []
     parts += ["text"] if with_text or version else []
     return document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
 

@@ -218,7 +218,6 @@ def _document(
     parts: dict[str, object] = {}
     if part == "chunks":
         parts = {"chunks": library.chunks(record.doc_id, first=first, limit=_CHUNKS), "start": first + 1}
-        parts["omitted"] = () if first else library.omitted(record.doc_id)
     elif part == "versions":
         parts = _versions(library, record, version)
     elif part == "ties":
