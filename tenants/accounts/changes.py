@@ -13,7 +13,7 @@ from sqlalchemy import JSON, Index, String, select
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.core import context
-from tenants.core.errors import Conflict, NotFound
+from tenants.core.errors import Conflict
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
@@ -30,6 +30,7 @@ class SettingChangeRow(TenantKeyed, Base):
     """A change of a tenant's settings. `before` and `after` hold the fields that differ."""
 
     __tablename__ = "setting_changes"
+    unknown = "change_unknown"
     __table_args__ = (Index("ix_setting_changes_at", "tenant_id", "at"), Index("ix_changes_created", "at"))
 
     change_id: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -88,16 +89,13 @@ def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
         query = query.where(SettingChangeRow.area == area)
     newest = query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit)
     with database.reading() as session:
-        return tuple(map(_change, session.scalars(newest)))
+        return tuple(record_of(Change, row) for row in session.scalars(newest))
 
 
 def get(change_id: str) -> Change:
     """Return a change of the tenant. Raises `NotFound`: `change_unknown`."""
     with database.reading() as session:
-        row = session.find(SettingChangeRow, change_id)
-    if row is None:
-        raise NotFound("change_unknown")
-    return _change(row)
+        return record_of(Change, session.existing(SettingChangeRow, change_id))
 
 
 def version_of(values: Values) -> str:
@@ -109,7 +107,3 @@ def check_version(version: str, values: Values) -> None:
     """Raise `Conflict`, `settings_changed`, unless the version is empty or matches these values."""
     if version and version != version_of(values):
         raise Conflict("settings_changed")
-
-
-def _change(row: SettingChangeRow) -> Change:
-    return record_of(Change, row)

@@ -174,10 +174,7 @@ def resume(tenant_id: str, by: str) -> None:
 def changing() -> Iterator[tuple[TenantSession, TenantRow]]:
     """Open a write session with the row of the tenant in context, locked. Raises `NotFound`."""
     with database.writing() as session:
-        row = session.find(TenantRow, lock=True)
-        if row is None:
-            raise NotFound("tenant_unknown")
-        yield session, row
+        yield session, session.existing(TenantRow, lock=True)
     expire()
 
 

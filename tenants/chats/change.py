@@ -26,6 +26,7 @@ from tenants.chats.transitions import Event, State, after
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TicketRow
 
@@ -199,7 +200,7 @@ class Change:
             )
             self.session.add(stored)
         row.ticket_id = stored.ticket_id
-        return handoffs.ticket_of(stored)
+        return record_of(Ticket, stored)
 
     def call_person(
         self,

@@ -79,7 +79,7 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
             if change.session.execute(stored).one()[1] + len(content) > rules.chat_storage_bytes:
                 raise TooLarge("chat_storage_full")
             change.session.add(row)
-            return file_of(row)
+            return record_of(ChatFile, row)
     except BaseException:
         _remove([file_id])
         raise
@@ -91,7 +91,7 @@ def get(chat_id: str, file_id: str) -> tuple[ChatFile, bytes]:
         row = session.find(ChatFileRow, file_id)
         if row is None or row.chat_id != chat_id:
             raise NotFound("file_unknown")
-        file, secret, content = file_of(row), row.secret, b"" if row.secret else row.content
+        file, secret, content = record_of(ChatFile, row), row.secret, b"" if row.secret else row.content
     return file, _read(file_id, secret, content)
 
 
@@ -100,7 +100,7 @@ def of_chat(chat_id: str) -> tuple[tuple[ChatFile, bytes], ...]:
     query = select(ChatFileRow).where(ChatFileRow.chat_id == chat_id).order_by(ChatFileRow.created_at)
     with database.reading() as session:
         rows = session.scalars(query.options(undefer(ChatFileRow.content))).all()
-        found = [(file_of(row), row.secret, row.content) for row in rows]
+        found = [(record_of(ChatFile, row), row.secret, row.content) for row in rows]
     return tuple((file, _read(file.file_id, secret, content)) for file, secret, content in found)
 
 
@@ -180,8 +180,3 @@ def _read(file_id: str, secret: str | None, content: bytes) -> bytes:
 def _remove(file_ids: Iterable[str]) -> None:
     for file_id in file_ids:
         store.remove(store.path("chat-files", file_id))
-
-
-def file_of(row: ChatFileRow) -> ChatFile:
-    """Convert a row to a file."""
-    return record_of(ChatFile, row)

@@ -67,22 +67,14 @@ def get(ticket_id: str) -> Ticket | None:
     """The tenant's ticket; None when it has none with this id."""
     with database.reading() as session:
         row = session.find(TicketRow, ticket_id)
-        return ticket_of(row) if row else None
-
-
-def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
-    """The tenant's newest tickets, newest first."""
-    query = select(TicketRow)
-    newest = query.order_by(TicketRow.created_at.desc()).limit(limit)
-    with database.reading() as session:
-        return tuple(ticket_of(row) for row in session.scalars(newest))
+        return record_of(Ticket, row) if row else None
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Ticket, ...]:
     """The tenant's tickets of a person, of a session, or, of both, those that fit both."""
     with database.reading() as session:
         rows = session.scalars(select(TicketRow).where(*_owned_by(subject, session_id)))
-        return tuple(ticket_of(row) for row in rows)
+        return tuple(record_of(Ticket, row) for row in rows)
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
@@ -103,11 +95,6 @@ def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnEle
         yield TicketRow.subject == subject
     if session_id is not None:
         yield TicketRow.session_id == session_id
-
-
-def ticket_of(row: TicketRow) -> Ticket:
-    """A stored ticket, or one that is about to be."""
-    return record_of(Ticket, row)
 
 
 def _number() -> str:

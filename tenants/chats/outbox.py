@@ -17,7 +17,6 @@ from sqlalchemy.event import listen
 
 from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import NotFound
 from tenants.storage import bus, database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
@@ -91,8 +90,7 @@ def add(
 def enqueue_test(webhook_id: str) -> str:
     """Queue a test event for a receiver; return the id of the delivery. Raises `NotFound`."""
     with database.writing() as session:
-        if session.find(WebhookRow, webhook_id) is None:
-            raise NotFound("webhook_unknown")
+        session.existing(WebhookRow, webhook_id)
         row = _event(webhook_id, TEST_EVENT, "", {}, datetime.now(UTC))
         session.add(row)
         listen(session, "after_commit", _announce, once=True)
@@ -149,7 +147,7 @@ def claim(
         rows = session.scalars(chosen.limit(limit).with_for_update(skip_locked=True)).all()
         for row in rows:
             row.next_at = now + LEASE
-        return tuple(_delivery(row) for row in rows)
+        return tuple(record_of(Delivery, row) for row in rows)
 
 
 def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: datetime | None = None) -> DeliveryState:
@@ -173,9 +171,7 @@ def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: dat
 def deliver_again(delivery_id: str) -> None:
     """Put a delivery of the tenant in context back in line, at once. Raises `NotFound`."""
     with database.writing() as session:
-        row = session.find(OutboxRow, delivery_id)
-        if row is None:
-            raise NotFound("delivery_unknown")
+        row = session.existing(OutboxRow, delivery_id)
         row.state, row.attempts, row.next_at = "pending", 0, datetime.now(UTC)
         listen(session, "after_commit", _announce, once=True)
 
@@ -187,7 +183,8 @@ def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Del
         query = query.where(OutboxRow.state == state)
     with database.reading() as session:
         return tuple(
-            _delivery(row) for row in session.scalars(query.order_by(OutboxRow.created_at.desc()).limit(limit))
+            record_of(Delivery, row)
+            for row in session.scalars(query.order_by(OutboxRow.created_at.desc()).limit(limit))
         )
 
 
@@ -202,8 +199,4 @@ def of_chats(chat_ids: Sequence[str]) -> tuple[Delivery, ...]:
     """Return the deliveries of these chats of the tenant in context."""
     query = select(OutboxRow)
     with database.reading() as session:
-        return tuple(_delivery(row) for row in session.scalars(query.where(OutboxRow.chat_id.in_(chat_ids))))
-
-
-def _delivery(row: OutboxRow) -> Delivery:
-    return record_of(Delivery, row)
+        return tuple(record_of(Delivery, row) for row in session.scalars(query.where(OutboxRow.chat_id.in_(chat_ids))))

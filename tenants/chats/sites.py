@@ -235,7 +235,7 @@ def update(
     :raises Conflict: `settings_changed`, if the site has changed since.
     """
     with database.writing() as session:
-        row = _row(session.find(SiteRow, key, lock=True))
+        row = session.existing(SiteRow, key, lock=True)
         before = _settings_of(row)
         changes.check_version(version, before)
         chosen = parsed({**SiteConfig.model_validate(row.config).model_dump(), **config})
@@ -263,7 +263,7 @@ def version_of(site: Site) -> str:
 def remove(key: str) -> None:
     """Take a site of the tenant in context away, and with it the tokens of its visitors. Its chats stay."""
     with database.writing() as session:
-        session.delete(row := _row(session.find(SiteRow, key)))
+        session.delete(row := session.existing(SiteRow, key))
         changes.note(session, "site", "removed", key, _settings_of(row))
     expire()
 
@@ -275,7 +275,7 @@ def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
     :param identity: the identity secret is replaced, too.
     """
     with database.writing() as session:
-        row = _row(session.find(SiteRow, key, lock=True))
+        row = session.existing(SiteRow, key, lock=True)
         row.secrets = [_secret(), *(() if revoke else row.secrets)][:MAX_SECRETS]
         if identity:
             row.identity_secret = _random_secret()
@@ -290,7 +290,7 @@ def renew(site: Site, now: datetime | None = None) -> Site:
         return site
     with acting_as(Tenant(site.tenant_id, "")):
         with database.writing() as session:
-            row = _row(session.find(SiteRow, site.key, lock=True))
+            row = session.existing(SiteRow, site.key, lock=True)
             # Another replica may have been quicker.
             if now - _renewed_at(row) >= SECRET_AGE:
                 row.secrets = [_secret(), *row.secrets][:MAX_SECRETS]
@@ -387,12 +387,6 @@ def _values(name: str, origins: Sequence[str], config: SiteConfig, *, identity_r
 
 def _cache_key(name: str) -> Key:
     return get_settings().database, name
-
-
-def _row(row: SiteRow | None) -> SiteRow:
-    if row is None:
-        raise NotFound("site_unknown")
-    return row
 
 
 def _refreshed(row: SiteRow) -> Site:

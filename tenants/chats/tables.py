@@ -27,6 +27,7 @@ class SiteRow(TenantOwned, Base):
     """
 
     __tablename__ = "sites"
+    unknown = "site_unknown"
     __table_args__ = (Index("ix_sites_tenant", "tenant_id"),)
 
     key: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -186,6 +187,7 @@ class WebhookRow(TenantKeyed, Base):
     """
 
     __tablename__ = "webhooks"
+    unknown = "webhook_unknown"
 
     webhook_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     url: Mapped[str] = mapped_column(Text)
@@ -198,6 +200,7 @@ class OutboxRow(TenantOwned, Base):
     """An event on its way to a webhook, written in the transaction that it tells of."""
 
     __tablename__ = "outbox"
+    unknown = "delivery_unknown"
     __table_args__ = (
         Index("ix_outbox_due", "state", "next_at"),
         Index("ix_outbox_created", "created_at"),

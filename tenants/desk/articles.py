@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from sqlalchemy import ScalarSelect, func, select, update
 
 from tenants.core import context
-from tenants.core.errors import Conflict, Invalid, NotFound
+from tenants.core.errors import Conflict, Invalid
 from tenants.core.json import Json
 from tenants.desk.tables import ArticleRow
 from tenants.knowledge import gaps
@@ -136,7 +136,7 @@ def find(article_ids: Iterable[str]) -> Mapping[str, Article]:
 def get(article_id: str) -> Article:
     """Return one article. Raises `NotFound` with the code `article_unknown`."""
     with database.reading() as session:
-        return _article(_row(session, article_id))
+        return _article(session.existing(ArticleRow, article_id))
 
 
 def of_chat(chat_id: str) -> Article | None:
@@ -187,7 +187,7 @@ def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | No
     """
     _check(draft)
     with database.writing() as session:
-        row = _row(session, article_id, lock=True)
+        row = session.existing(ArticleRow, article_id, lock=True)
         if row.version != version:
             raise Conflict("article_changed", version=row.version, by=row.updated_by)
         if _article(row).draft != draft:
@@ -203,7 +203,7 @@ def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | No
 def assign(article_id: str, gap_ids: Sequence[str]) -> Article:
     """Add gaps to those that an article is written for. Raises `NotFound` (`article_unknown`, `gap_unknown`)."""
     with database.writing() as session:
-        row = _row(session, article_id, lock=True)
+        row = session.existing(ArticleRow, article_id, lock=True)
         gaps.assign(session, gap_ids, article_id)
         return _article(row)
 
@@ -211,7 +211,7 @@ def assign(article_id: str, gap_ids: Sequence[str]) -> Article:
 def mark_published(article_id: str, version: int) -> Article:
     """Note which version is in the knowledge base now."""
     with database.writing() as session:
-        row = _row(session, article_id, lock=True)
+        row = session.existing(ArticleRow, article_id, lock=True)
         row.published_version, row.published_at = version, datetime.now(UTC)
         row.published_by = context.current().subject
         return _article(row)
@@ -220,7 +220,7 @@ def mark_published(article_id: str, version: int) -> Article:
 def mark_withdrawn(article_id: str) -> Article:
     """Record that the article was withdrawn; the gaps that it had closed are open again."""
     with database.writing() as session:
-        row = _row(session, article_id, lock=True)
+        row = session.existing(ArticleRow, article_id, lock=True)
         row.published_version = row.published_at = row.published_by = None
         gaps.reopen_for(session, article_id)
         return _article(row)
@@ -229,7 +229,7 @@ def mark_withdrawn(article_id: str) -> Article:
 def remove(article_id: str) -> None:
     """Delete a draft. Raises `NotFound` (`article_unknown`), `Conflict` (`article_published`)."""
     with database.writing() as session:
-        row = _row(session, article_id, lock=True)
+        row = session.existing(ArticleRow, article_id, lock=True)
         if row.published_version is not None:
             raise Conflict("article_published")
         gaps.link(session, (), article_id)
@@ -278,13 +278,6 @@ def _columns(draft: Draft) -> dict[str, object]:
         "lang": draft.lang,
         "trust": draft.trust,
     }
-
-
-def _row(session: TenantSession, article_id: str, *, lock: bool = False) -> ArticleRow:
-    row = session.find(ArticleRow, article_id, lock=lock)
-    if row is None:
-        raise NotFound("article_unknown")
-    return row
 
 
 def _article(row: ArticleRow) -> Article:

@@ -10,7 +10,6 @@ from sqlalchemy import Select, delete, select, update
 
 from tenants.accounts import policy
 from tenants.chats import mail, outbox
-from tenants.core.errors import NotFound
 from tenants.desk.tables import EvaluationResultRow, OperatorRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of
@@ -89,14 +88,14 @@ def begin(total: int, *, nightly: bool) -> str:
 def progress(run_id: str, done: int) -> None:
     """Store how many questions were asked."""
     with database.writing() as session:
-        row = _existing(session, run_id)
+        row = session.existing(EvaluationResultRow, run_id)
         row.done, row.updated_at = done, datetime.now(UTC)
 
 
 def stop(run_id: str, reason: str) -> None:
     """Close a run that asked only some of its questions. It is no point of the plot."""
     with database.writing() as session:
-        row = _existing(session, run_id)
+        row = session.existing(EvaluationResultRow, run_id)
         row.state, row.reason, row.updated_at = "stopped", reason, datetime.now(UTC)
 
 
@@ -104,7 +103,7 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
     """Store what a run found. A loss is announced by webhook and e-mail in the same transaction."""
     address = policy.current().alert_email
     with database.writing() as session:
-        row = _existing(session, run_id)
+        row = session.existing(EvaluationResultRow, run_id)
         row.state, row.done, row.updated_at = "done", row.total, datetime.now(UTC)
         row.figures, row.answers, row.loss = figures, answers, loss
         if loss is None:
@@ -118,21 +117,21 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
 def latest() -> tuple[EvaluationResult, ...]:
     """Return the runs of the tenant, newest first."""
     with database.reading() as session:
-        return tuple(_result(row) for row in session.scalars(_own(EvaluationResultRow)))
+        return tuple(record_of(EvaluationResult, row) for row in session.scalars(_own(EvaluationResultRow)))
 
 
 def get(run_id: str) -> tuple[EvaluationResult, JsonObject]:
     """Return a run and its answers. Raises `NotFound` with the code `evaluation_unknown`."""
     with database.reading() as session:
-        row = _existing(session, run_id)
-        return _result(row), row.answers
+        row = session.existing(EvaluationResultRow, run_id)
+        return record_of(EvaluationResult, row), row.answers
 
 
 def unseen_loss() -> EvaluationResult | None:
     """Return the newest run with a loss that is not acknowledged."""
     with database.reading() as session:
         row = session.scalars(_own(EvaluationResultRow).where(*_UNSEEN).limit(1)).first()
-        return _result(row) if row is not None else None
+        return record_of(EvaluationResult, row) if row is not None else None
 
 
 def acknowledge() -> None:
@@ -163,14 +162,3 @@ def _own(*columns: Any) -> Select[Any]:  # noqa: ANN401 - columns or a mapped cl
     """Return the tenant's runs, newest first."""
     query = select(*columns)
     return query.order_by(EvaluationResultRow.created_at.desc(), EvaluationResultRow.run_id.desc())
-
-
-def _existing(session: TenantSession, run_id: str) -> EvaluationResultRow:
-    row = session.find(EvaluationResultRow, run_id)
-    if row is None:
-        raise NotFound("evaluation_unknown")
-    return row
-
-
-def _result(row: EvaluationResultRow) -> EvaluationResult:
-    return record_of(EvaluationResult, row)

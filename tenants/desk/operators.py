@@ -105,14 +105,14 @@ def all() -> tuple[Operator, ...]:
     """Return the operators of the tenant in context, by login."""
     query = select(OperatorRow)
     with database.reading() as session:
-        return tuple(operator_of(row) for row in session.scalars(query.order_by(OperatorRow.login)))
+        return tuple(record_of(Operator, row) for row in session.scalars(query.order_by(OperatorRow.login)))
 
 
 def installation_admins() -> tuple[Operator, ...]:
     """Return the admins of the installation, by login."""
     query = select(OperatorRow).where(OperatorRow.tenant_id.is_(None)).order_by(OperatorRow.login)
     with database.across_tenants() as session:
-        return tuple(operator_of(row) for row in session.scalars(query))
+        return tuple(record_of(Operator, row) for row in session.scalars(query))
 
 
 def anybody() -> bool:
@@ -124,7 +124,7 @@ def anybody() -> bool:
 def get(login: str) -> Operator:
     """Return an operator of the tenant in context. Raises `NotFound`: `operator_unknown`."""
     with database.reading() as session:
-        return operator_of(_existing(session, login))
+        return record_of(Operator, _existing(session, login))
 
 
 def admit(login: str, *, role: Role | None, default_role: Role | None, name: str) -> Operator:
@@ -156,7 +156,7 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
             elif role is not None and role != row.role:
                 changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
                 row.role = role
-            return operator_of(row)
+            return record_of(Operator, row)
     except Clash as clash:
         raise Invalid("login_taken") from clash
 
@@ -178,7 +178,7 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
         if name is not None:
             row.name = _display_name(name, row.login)
         changes.note(session, "person", "changed", row.login, before, {"role": row.role, "name": row.name})
-        return operator_of(row)
+        return record_of(Operator, row)
 
 
 def remove(login: str) -> None:
@@ -222,7 +222,7 @@ def authenticate(login: str, password: str, company: str = "") -> Operator:
             matching = matching or row
     if matching is None:
         raise Unauthenticated("sign_in_failed")
-    return operator_of(matching)
+    return record_of(Operator, matching)
 
 
 def place_of(company: str) -> str:
@@ -240,11 +240,6 @@ def check_password(operator: Operator, password: str) -> None:
 def has_several_tenants() -> bool:
     """Return whether operators of several tenants sign in here, and so have to name theirs."""
     return len(_staffed() - {None}) > 1
-
-
-def operator_of(row: OperatorRow) -> Operator:
-    """Convert a row to an operator."""
-    return record_of(Operator, row)
 
 
 def normal_login(login: str) -> str:
@@ -293,7 +288,7 @@ def _add(opening: AbstractContextManager[TenantSession], login: str, password: s
                 changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
     except Clash as clash:
         raise Invalid("login_taken") from clash
-    return operator_of(row)
+    return record_of(Operator, row)
 
 
 def _set_password(opening: AbstractContextManager[TenantSession], login: str, password: str) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.accounts import changes
 from tenants.accounts.policy import Domain
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import Invalid
 from tenants.storage import database
 from tenants.storage.sealed import SealedText
 from tenants.storage.tables import Base, TenantKeyed
@@ -71,6 +71,7 @@ class SignInProviderRow(TenantKeyed, Base):
     """A tenant's identity provider."""
 
     __tablename__ = "sign_in_providers"
+    unknown = "provider_unknown"
 
     issuer: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str] = mapped_column(Text)
@@ -120,9 +121,7 @@ def put(provider: Provider) -> Provider:
 def remove() -> None:
     """Remove the provider: people sign in by password only. Raises `NotFound`: `provider_unknown`."""
     with database.writing() as session:
-        row = session.find(SignInProviderRow)
-        if row is None:
-            raise NotFound("provider_unknown")
+        row = session.existing(SignInProviderRow)
         changes.note(session, "sign_in", "removed", row.issuer, _noted(_provider(row)))
         session.delete(row)
 

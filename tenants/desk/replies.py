@@ -8,7 +8,7 @@ from secrets import token_hex
 
 from sqlalchemy import func, select
 
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import Invalid
 from tenants.desk.tables import CannedReplyRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of
@@ -57,7 +57,4 @@ def add(title: str, text: str) -> CannedReply:
 def remove(reply_id: str) -> None:
     """Take a canned reply away. Raises `NotFound`: `reply_unknown`."""
     with database.writing() as session:
-        row = session.find(CannedReplyRow, reply_id)
-        if row is None:
-            raise NotFound("reply_unknown")
-        session.delete(row)
+        session.delete(session.existing(CannedReplyRow, reply_id))

@@ -15,9 +15,10 @@ from secrets import token_urlsafe
 from sqlalchemy import delete, select, update
 
 from tenants.core.errors import InternalFault, NotFound, Unauthenticated
-from tenants.desk.operators import Operator, operator_of
+from tenants.desk.operators import Operator
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 
 IDLE = timedelta(hours=12)
 LONGEST = timedelta(days=14)
@@ -157,7 +158,7 @@ def _find(secret: str) -> SignedIn | None:
             noted = update(OperatorSessionRow).where(OperatorSessionRow.digest == digest)
             session.execute(noted.values(seen_at=now))
     csrf = hmac.new(secret.encode(), b"csrf", "sha256").hexdigest()
-    return SignedIn(operator_of(operator), digest[:_ID_LENGTH], digest, csrf)
+    return SignedIn(record_of(Operator, operator), digest[:_ID_LENGTH], digest, csrf)
 
 
 def _over(row: OperatorSessionRow, now: datetime) -> bool:

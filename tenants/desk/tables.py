@@ -76,6 +76,7 @@ class CannedReplyRow(TenantKeyed, Base):
     """A reply for operators to insert, with placeholders such as `{name}` for data of the chat."""
 
     __tablename__ = "canned_replies"
+    unknown = "reply_unknown"
 
     reply_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     title: Mapped[str] = mapped_column(String(100))
@@ -91,6 +92,7 @@ class ArticleRow(TenantKeyed, Base):
     """
 
     __tablename__ = "articles"
+    unknown = "article_unknown"
     __table_args__ = (
         Index("ix_articles_tenant_updated", "tenant_id", "updated_at"),
         Index("ix_articles_chat", "tenant_id", "chat_id"),
@@ -146,6 +148,7 @@ class EvaluationResultRow(TenantKeyed, Base):
     """
 
     __tablename__ = "evaluation_results"
+    unknown = "evaluation_unknown"
     __table_args__ = (Index("ix_evaluation_results_created", "tenant_id", "created_at"),)
 
     run_id: Mapped[str] = mapped_column(String(32), primary_key=True)

@@ -12,7 +12,7 @@ from sqlalchemy import delete, or_, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import Invalid
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
@@ -53,10 +53,7 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
     """Take that back. Raises `NotFound` with the code `pair_unknown`."""
     first, second = sorted((chunk_id, other_chunk_id))
     with changing_relations() as session:
-        row = session.find(AgreementRow, first, second)
-        if row is None:
-            raise NotFound("pair_unknown")
-        session.delete(row)
+        session.delete(session.existing(AgreementRow, first, second))
 
 
 def all() -> tuple[Agreement, ...]:

@@ -67,7 +67,7 @@ def get(doc_id: str) -> DocumentRecord | None:
         return document.record
     with database.reading() as session:
         row = session.find(DocumentRow, doc_id)
-        return _record(row) if row else None
+        return record_of(DocumentRecord, row) if row else None
 
 
 def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
@@ -78,7 +78,7 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
         for batch in batches(doc_ids):
             chosen = DocumentRow.doc_id.in_(batch)
             for row in session.scalars(select(DocumentRow).where(chosen)):
-                records[row.doc_id] = _record(row)
+                records[row.doc_id] = record_of(DocumentRecord, row)
     document = trial.current(tenant_id)
     if document is not None and document.record.doc_id in doc_ids:
         records[document.record.doc_id] = document.record
@@ -101,7 +101,7 @@ def all() -> tuple[DocumentRecord, ...]:
     """Return all documents of the tenant by id."""
     query = select(DocumentRow)
     with database.reading() as session:
-        return tuple(_record(row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
+        return tuple(record_of(DocumentRecord, row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
 
 
 def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) -> None:
@@ -140,7 +140,3 @@ def _delete(session: TenantSession, doc_ids: tuple[str, ...]) -> None:
 def _row(record: DocumentRecord, generation: int | None) -> DocumentRow:
     values = columns_of(record) | {"ingested_at": record.ingested_at or datetime.now(UTC)}
     return DocumentRow(**values, generation=generation)
-
-
-def _record(row: DocumentRow) -> DocumentRecord:
-    return record_of(DocumentRecord, row)

@@ -45,18 +45,15 @@ def put(edge: Edge) -> Edge:
         for doc_id in (edge.from_doc, edge.to_doc):
             if session.find(DocumentRow, doc_id) is None:
                 raise NotFound("document_unknown", doc_id=doc_id)
-        row = session.merge(_row(edge))
+        row = session.merge(EdgeRow(**columns_of(edge)))
         row.declared = False
-    return _edge(row)
+    return record_of(Edge, row)
 
 
 def remove(from_doc: str, kind: str, to_doc: str) -> None:
     """Take an edge away. Raises `NotFound` (`edge_unknown`). A declared one returns with its document's next change."""
     with changing_relations() as session:
-        row = session.find(EdgeRow, from_doc, kind, to_doc)
-        if row is None:
-            raise NotFound("edge_unknown")
-        session.delete(row)
+        session.delete(session.existing(EdgeRow, from_doc, kind, to_doc))
 
 
 def of(doc_id: str) -> tuple[Edge, ...]:
@@ -83,7 +80,7 @@ def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[E
     :returns: whether anything changed.
     """
     stored = session.scalars(select(EdgeRow).where(EdgeRow.from_doc.in_(doc_ids))).all()
-    rows = {_edge(row): row for row in stored}
+    rows = {record_of(Edge, row): row for row in stored}
     set_by_operators = {_key(edge) for edge in rows if not edge.declared}
     declarations = {_key(edge): edge for edge in declared if _key(edge) not in set_by_operators}
     obsolete = [row for edge, row in rows.items() if edge.declared and declarations.get(_key(edge)) != edge]
@@ -91,7 +88,7 @@ def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[E
     for row in obsolete:
         session.delete(row)
     session.flush()
-    session.add_all(map(_row, new))
+    session.add_all(EdgeRow(**columns_of(edge)) for edge in new)
     return bool(obsolete or new)
 
 
@@ -108,16 +105,8 @@ def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
     query = select(EdgeRow).where(*conditions)
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
     with database.reading() as session:
-        return tuple(_edge(row) for row in session.scalars(query.order_by(*order)))
+        return tuple(record_of(Edge, row) for row in session.scalars(query.order_by(*order)))
 
 
 def _key(edge: Edge) -> tuple[str, str, str]:
     return edge.from_doc, edge.kind, edge.to_doc
-
-
-def _row(edge: Edge) -> EdgeRow:
-    return EdgeRow(**columns_of(edge))
-
-
-def _edge(row: EdgeRow) -> Edge:
-    return record_of(Edge, row)

@@ -18,7 +18,6 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 
 from tenants.core import context
 from tenants.core.batches import batches
-from tenants.core.errors import NotFound
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of
@@ -123,7 +122,7 @@ def all(status: Status | None = "open", *, limit: int = MOST) -> tuple[Gap, ...]
         query = query.where(GapRow.status == status)
     order = GapRow.count.desc(), GapRow.last_at.desc(), GapRow.gap_id
     with database.reading() as session:
-        return tuple(_gap(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+        return tuple(record_of(Gap, row) for row in session.scalars(query.order_by(*order).limit(limit)))
 
 
 def counts() -> Mapping[Status, int]:
@@ -137,14 +136,16 @@ def counts() -> Mapping[Status, int]:
 def get(gap_id: str) -> Gap:
     """One gap. Raises `NotFound` with the code `gap_unknown`."""
     with database.reading() as session:
-        return _gap(_row(session, gap_id))
+        return record_of(Gap, session.existing(GapRow, gap_id))
 
 
 def of_article(article_id: str) -> tuple[Gap, ...]:
     """The gaps that an article is written for, those asked most first."""
     own = GapRow.article_id == article_id
     with database.reading() as session:
-        return tuple(_gap(row) for row in session.scalars(select(GapRow).where(own).order_by(GapRow.count.desc())))
+        return tuple(
+            record_of(Gap, row) for row in session.scalars(select(GapRow).where(own).order_by(GapRow.count.desc()))
+        )
 
 
 def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:
@@ -190,12 +191,12 @@ def reopen(gap_id: str) -> Gap:
 def decide(gap_ids: Sequence[str], status: Status) -> tuple[Gap, ...]:
     """Close, dismiss or reopen gaps, all or none. Raises `NotFound` with the code `gap_unknown`."""
     with database.writing() as session:
-        rows = [_row(session, gap_id) for gap_id in gap_ids]
+        rows = [session.existing(GapRow, gap_id) for gap_id in gap_ids]
         for row in rows:
             row.status = status
             row.closed_at = None if status == "open" else datetime.now(UTC)
             row.decided_by = "" if status == "open" else context.current().subject
-        return tuple(_gap(row) for row in rows)
+        return tuple(record_of(Gap, row) for row in rows)
 
 
 def reopen_for(session: TenantSession, article_id: str) -> None:
@@ -214,7 +215,7 @@ def link(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> Non
 def assign(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> None:
     """Add gaps to those that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
     for gap_id in gap_ids:
-        _row(session, gap_id).article_id = article_id
+        session.existing(GapRow, gap_id).article_id = article_id
     session.flush()
 
 
@@ -273,13 +274,6 @@ def forget(session: TenantSession, sequences: Sequence[int]) -> None:
         session.flush()
 
 
-def _row(session: TenantSession, gap_id: str) -> GapRow:
-    row = session.find(GapRow, gap_id)
-    if row is None:
-        raise NotFound("gap_unknown")
-    return row
-
-
 def _same_turn(rows: type[AuditRow] | type[AuditContentRow]) -> ColumnElement[bool]:
     return rows.sequence == GapAskingRow.sequence
 
@@ -295,7 +289,3 @@ def _new(recorded: RecordedMiss) -> GapRow:
         status="open",
         first_at=recorded.at,
     )
-
-
-def _gap(row: GapRow) -> Gap:
-    return record_of(Gap, row)

@@ -46,14 +46,14 @@ def all() -> tuple[Generation, ...]:
     """Return all generations whose chunks may still be stored, by number."""
     rows = select(GenerationRow)
     with database.reading() as session:
-        return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
+        return tuple(record_of(Generation, row) for row in session.scalars(rows.order_by(GenerationRow.number)))
 
 
 def find(number: int) -> Generation | None:
     """Return the generation with this number, if it exists."""
     with database.reading() as session:
         row = session.find(GenerationRow, number)
-        return _generation(row) if row else None
+        return record_of(Generation, row) if row else None
 
 
 def in_state(state: State) -> Generation | None:
@@ -157,7 +157,3 @@ def _row(number: int, state: State, encoder: str, dimensions: int, shared: str) 
         created_at=datetime.now(UTC),
         retired_at=None,
     )
-
-
-def _generation(row: GenerationRow) -> Generation:
-    return record_of(Generation, row)

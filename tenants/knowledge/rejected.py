@@ -57,16 +57,13 @@ def put(approach: Rejected) -> Rejected:
         if approach.doc_id is not None and session.find(DocumentRow, approach.doc_id) is None:
             raise NotFound("document_unknown", doc_id=approach.doc_id)
         session.merge(row)
-    return _rejected(row)
+    return record_of(Rejected, row)
 
 
 def remove(rejected_id: str) -> None:
     """Remove one. Raises `NotFound` (`rejected_unknown`). A declared one returns with its document's next change."""
     with changing_relations() as session:
-        row = session.find(RejectedRow, rejected_id)
-        if row is None:
-            raise NotFound("rejected_unknown")
-        session.delete(row)
+        session.delete(session.existing(RejectedRow, rejected_id))
 
 
 def all() -> tuple[Rejected, ...]:
@@ -74,7 +71,7 @@ def all() -> tuple[Rejected, ...]:
     query = select(RejectedRow)
     with database.reading() as session:
         rows = session.scalars(query.order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))
-        return tuple(_rejected(row) for row in rows)
+        return tuple(record_of(Rejected, row) for row in rows)
 
 
 def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[Rejected]) -> bool:
@@ -83,7 +80,7 @@ def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[R
     :returns: whether anything changed.
     """
     chosen = RejectedRow.doc_id.in_(doc_ids)
-    stored = {_rejected(row): row for row in session.scalars(select(RejectedRow).where(chosen))}
+    stored = {record_of(Rejected, row): row for row in session.scalars(select(RejectedRow).where(chosen))}
     set_by_operators = {approach.rejected_id for approach in stored if not approach.declared}
     declarations = {
         approach.rejected_id: approach for approach in declared if approach.rejected_id not in set_by_operators
@@ -106,7 +103,3 @@ def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
 def _row(approach: Rejected) -> RejectedRow:
     day = approach.day or datetime.now(UTC).date().isoformat()
     return RejectedRow(rejected_id=approach.rejected_id, **columns_of(approach) | {"day": day})
-
-
-def _rejected(row: RejectedRow) -> Rejected:
-    return record_of(Rejected, row)

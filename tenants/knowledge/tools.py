@@ -23,7 +23,7 @@ from sqlalchemy import func, select
 from settings import get_settings
 from tenants.accounts import changes
 from tenants.core import context
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import Invalid
 from tenants.core.patterns import compiled
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
@@ -149,7 +149,7 @@ def offered() -> tuple[Tool, ...]:
 def get(name: str) -> Tool:
     """Return a tool of the tenant in context. Raises `NotFound` with the code `tool_unknown`."""
     with database.reading() as session:
-        return _tool(_existing(session.find(ToolRow, name)))
+        return _tool(session.existing(ToolRow, name))
 
 
 def put(tool: Tool) -> Tool:
@@ -180,7 +180,7 @@ def put(tool: Tool) -> Tool:
 def remove(name: str) -> None:
     """Remove a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
-        row = _existing(session.find(ToolRow, name))
+        row = session.existing(ToolRow, name)
         session.delete(row)
         changes.note(session, "tool", "removed", name, _noted(row))
     _CACHE.expire(_key())
@@ -189,19 +189,13 @@ def remove(name: str) -> None:
 def set_enabled(name: str, *, enabled: bool) -> Tool:
     """Enable or disable a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
-        row = _existing(session.find(ToolRow, name, lock=True))
+        row = session.existing(ToolRow, name, lock=True)
         before = _noted(row)
         row.definition = {**row.definition, "enabled": enabled}
         changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
         stored = _tool(row)
     _CACHE.expire(_key())
     return stored
-
-
-def _existing(row: ToolRow | None) -> ToolRow:
-    if row is None:
-        raise NotFound("tool_unknown")
-    return row
 
 
 def _noted(row: ToolRow) -> dict[str, object]:

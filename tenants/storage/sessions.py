@@ -16,7 +16,7 @@ from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, with_lo
 from sqlalchemy.orm.interfaces import ORMOption
 from sqlalchemy.sql import visitors
 
-from tenants.core.errors import InternalFault, NoTenant
+from tenants.core.errors import InternalFault, NoTenant, NotFound
 from tenants.storage.tables import Base, TenantOwned, TenantRow
 
 Row = TypeVar("Row", bound=Base)
@@ -57,6 +57,13 @@ class TenantSession(Session):
         """
         prefix = (self.tenant_id,) if inspect(kind).primary_key[0].name == "tenant_id" else ()
         return self.get(kind, (*prefix, *key), with_for_update=_NO_KEY if lock else None)
+
+    def existing(self, kind: type[Row], *key: object, lock: bool = False) -> Row:
+        """Return the same as `find`. Raises `NotFound` with the code of the table if there is no such row."""
+        row = self.find(kind, *key, lock=lock)
+        if row is None:
+            raise NotFound(kind.unknown)
+        return row
 
     def locked(self, kind: type[Row], **values: object) -> Row:
         """Return a row locked until the transaction ends; create it from `values` if it does not exist.

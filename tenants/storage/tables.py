@@ -18,6 +18,7 @@ from sqlalchemy import DateTime as SqlDateTime
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
+from tenants.core.errors import NotFound
 from tenants.storage.sealed import SealedJson, SealedText
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Base(DeclarativeBase):
-    """Base of all tables; maps Python types to column types."""
+    """Base of all tables; maps Python types to column types.
+
+    :cvar unknown: the code of `NotFound` for a row that does not exist.
+    """
+
+    unknown: ClassVar[str] = NotFound.code
 
     type_annotation_map: ClassVar[dict[type, TypeEngine[datetime] | type[TypeDecorator[datetime]]]] = {
         datetime: UtcDateTime
@@ -68,6 +74,7 @@ class TenantRow(TenantOwned, Base):
     """A customer of the installation: its policy and the location of its chunks."""
 
     __tablename__ = "tenants"
+    unknown = "tenant_unknown"
 
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     name: Mapped[str] = mapped_column(Text)
@@ -132,6 +139,7 @@ class EdgeRow(TenantKeyed, Base):
     """An edge between two documents. If a document declares it, the other document need not exist yet."""
 
     __tablename__ = "edges"
+    unknown = "edge_unknown"
     __table_args__ = (Index("ix_edges_tenant_to", "tenant_id", "to_doc"),)
 
     from_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
@@ -145,6 +153,7 @@ class RejectedRow(TenantKeyed, Base):
     """A way of doing things that the tenant has dismissed."""
 
     __tablename__ = "rejected"
+    unknown = "rejected_unknown"
     __table_args__ = (Index("ix_rejected_tenant_doc", "tenant_id", "doc_id"),)
 
     rejected_id: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -159,6 +168,7 @@ class AgreementRow(TenantKeyed, Base):
     """Two passages that were marked as consistent, the smaller id first."""
 
     __tablename__ = "agreements"
+    unknown = "pair_unknown"
 
     chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -200,6 +210,7 @@ class ToolRow(TenantKeyed, Base):
     """An HTTP tool of a tenant's assistant. `headers` are secret."""
 
     __tablename__ = "tools"
+    unknown = "tool_unknown"
 
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     definition: Mapped[JsonObject] = mapped_column(JSON)
@@ -378,6 +389,7 @@ class GapRow(TenantKeyed, Base):
     """
 
     __tablename__ = "gaps"
+    unknown = "gap_unknown"
     __table_args__ = (
         Index("ix_gaps_tenant_status", "tenant_id", "status"),
         Index("ix_gaps_article", "tenant_id", "article_id"),

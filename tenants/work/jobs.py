@@ -18,7 +18,7 @@ from sqlalchemy import delete, func, select, update
 
 from settings import get_settings
 from tenants.core import context
-from tenants.core.errors import Busy, NotFound, RateLimited
+from tenants.core.errors import Busy, RateLimited
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
@@ -128,13 +128,13 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
         _check_capacity(session)
         session.add(row)
         queue.defer(session, "ingest")
-    return _job(row)
+    return record_of(Job, row)
 
 
 def get(job_id: str) -> Job:
     """Return the tenant's job. Raises `NotFound`."""
     with database.reading() as session:
-        return _job(_row(session, job_id, lock=False))
+        return record_of(Job, session.existing(JobRow, job_id))
 
 
 def age(job_id: str) -> timedelta:
@@ -169,14 +169,14 @@ def latest(*, state: JobState | None = None, limit: int = 100, before: str | Non
     if before is not None:
         query = query.where(JobRow.job_id < before)
     with database.reading() as session:
-        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id.desc()).limit(limit)))
+        return tuple(record_of(Job, row) for row in session.scalars(query.order_by(JobRow.job_id.desc()).limit(limit)))
 
 
 def open_jobs() -> tuple[Job, ...]:
     """Return the tenant's unfinished jobs, in processing order."""
     query = select(JobRow).where(JobRow.state.in_(OPEN))
     with database.reading() as session:
-        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
+        return tuple(record_of(Job, row) for row in session.scalars(query.order_by(JobRow.job_id)))
 
 
 def cancel(job_id: str) -> Job:
@@ -185,13 +185,13 @@ def cancel(job_id: str) -> Job:
     An ended job is not changed. Raises `NotFound`.
     """
     with database.writing() as session:
-        row = _row(session, job_id)
+        row = session.existing(JobRow, job_id, lock=True)
         if row.state == "queued":
             _end(row, "cancelled")
         elif row.state == "running" and not row.cancelling:
             row.cancelling = True
             row.revision += 1
-        return _job(row)
+        return record_of(Job, row)
 
 
 def tenants_waiting() -> tuple[str, ...]:
@@ -219,7 +219,7 @@ def begin() -> Job | None:
             row.revision += 1
             row.begun_at = now
             row.started_at = row.started_at or now
-            return _job(row)
+            return record_of(Job, row)
     return None
 
 
@@ -241,7 +241,7 @@ def requeue(job_id: str) -> None:
     Does nothing if another process has started it since.
     """
     with database.writing() as session:
-        row = _row(session, job_id)
+        row = session.existing(JobRow, job_id, lock=True)
         if row.holder in ("", claims.this_process()):
             row.state = "queued"
             row.attempts -= 1
@@ -286,7 +286,7 @@ def of_person(subject: str) -> tuple[Job, ...]:
     """Return the tenant's jobs submitted by this person."""
     query = select(JobRow).where(JobRow.subject == subject)
     with database.reading() as session:
-        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
+        return tuple(record_of(Job, row) for row in session.scalars(query.order_by(JobRow.job_id)))
 
 
 def disown(subject: str) -> None:
@@ -320,23 +320,12 @@ def _check_capacity(session: TenantSession, arriving: int = 0, arriving_size: in
         raise QueueFull(RETRY_SECONDS)
 
 
-def _row(session: TenantSession, job_id: str, *, lock: bool = True) -> JobRow:
-    row = session.find(JobRow, job_id, lock=lock)
-    if row is None:
-        raise NotFound
-    return row
-
-
 def _own_row(session: TenantSession, job_id: str) -> JobRow:
     """Return the row of a job that this process is running.
 
     Raises `Busy` with the code `ingest_busy` when another process has begun it since: this one was thought to be gone.
     """
-    row = _row(session, job_id)
+    row = session.existing(JobRow, job_id, lock=True)
     if row.holder not in ("", claims.this_process()):
         raise Busy("ingest_busy")
     return row
-
-
-def _job(row: JobRow) -> Job:
-    return record_of(Job, row)

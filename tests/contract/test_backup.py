@@ -146,7 +146,7 @@ def test_everything_is_there_elsewhere(
         assert {name for name in before if before[name] != after[name]} <= {"audit", "audit_chains", "audit_contents"}
         assert (there.data_dir / "keys" / "tokens.json").read_bytes() == own_keys
         with acting_as(ANNA):
-            assert [ticket.question for ticket in handoffs.latest()] == ["Позовите человека"]
+            assert [ticket.question for ticket in handoffs.of_person(None, None)] == ["Позовите человека"]
             verification = search.verify()
             assert (verification.links, verification.faults) == (451, ())
             assert search.get("turn-spooled").turn_id == "turn-spooled"
@@ -180,7 +180,7 @@ def test_a_backup_of_sqlite_is_restored_into_postgresql_and_back(
             }
             with acting_as(ANNA):
                 assert search.verify().faults == ()
-                assert [ticket.question for ticket in handoffs.latest()] == ["Позовите человека"]
+                assert [ticket.question for ticket in handoffs.of_person(None, None)] == ["Позовите человека"]
 
 
 def test_a_backup_under_writes_holds_everything_acknowledged_before(
@@ -247,7 +247,7 @@ def test_whoever_was_erased_after_the_backup_stays_erased(
         # Data erased before a backup is not in it, so a person who has returned since is kept.
         backup.restore(tmp_path / "opora.backup", third)
         with acting_as(ANNA):
-            assert len(handoffs.latest()) == 1
+            assert len(handoffs.of_person(None, None)) == 1
 
 
 def test_a_journal_can_be_written_anew_from_the_records(records: Settings, tmp_path: Path) -> None:

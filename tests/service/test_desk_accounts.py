@@ -16,9 +16,10 @@ from pipelines import pages
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators, sessions
-from tenants.desk.operators import Role
+from tenants.desk.operators import Operator, Role
 from tenants.desk.tables import OperatorRow
 from tenants.storage import database
+from tenants.storage.mapping import record_of
 from tests import desk
 from tests.desk import SAME_ORIGIN
 from tests.service.desk_cases import ENDLESS, PAGES, PASSWORD, PageCase
@@ -82,7 +83,7 @@ def signed_in(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[st
         def sign_in(role: str) -> Browser:
             with database.across_tenants() as session:
                 row = session.scalars(select(OperatorRow).where(OperatorRow.login == staff[role])).one()
-            return Browser(client, sessions.begin(operators.operator_of(row), address="", browser="test"))
+            return Browser(client, sessions.begin(record_of(Operator, row), address="", browser="test"))
 
         yield sign_in
 
