@@ -3,12 +3,17 @@
 from datetime import UTC, datetime
 from secrets import token_hex
 
+from sqlalchemy import select
+
 from tenants.chats import handoffs, store
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import BotReply, HandoffRequest
 from tenants.chats.tables import WebhookRow
 from tenants.core import context
 from tenants.storage import database
+from tenants.storage.mapping import record_of
+from tenants.storage.tables import TicketRow
+from tests.rows import row
 
 
 def webhook(*events: str) -> str:
@@ -35,10 +40,14 @@ def handed_over(turn_id: str, reason: str, question: str, *, session_id: str = "
     return ticket
 
 
+def tickets() -> tuple[Ticket, ...]:
+    """Return the tickets of the tenant in context."""
+    with database.reading() as session:
+        return tuple(record_of(Ticket, one) for one in session.scalars(select(TicketRow)))
+
+
 def ticket_without_chat(question: str) -> None:
     """A ticket as older versions opened them."""
-    row = handoffs.new_ticket(
-        "t", "user_request", question, session_id="", draft="", channel="operator", subject="anna", chat_id=""
-    )
     with database.writing() as session:
-        session.add(row)
+        number, tenant_id = handoffs.new_number(), session.tenant_id
+        session.add(row(TicketRow, tenant_id=tenant_id, ticket_id=number, subject="anna", question=question))

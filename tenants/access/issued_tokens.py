@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, select
 
 from settings import get_settings
 from tenants.access import revocations, tokens
@@ -88,24 +88,6 @@ def get(token_id: str) -> IssuedToken:
 def all() -> tuple[IssuedToken, ...]:
     """Return the tokens of the tenant in context: working ones first, then the newest."""
     return tuple(sorted(_known(), key=lambda one: one.state not in ("valid", "ending")))
-
-
-def of_person(subject: str) -> tuple[IssuedToken, ...]:
-    """Return the tokens of a subject."""
-    return _known(TokenRow.subject == subject)
-
-
-def forget(subject: str) -> None:
-    """Delete the records of a subject's tokens. The tokens keep working: revoke them by subject."""
-    of_subject = TokenRow.subject == subject
-    with database.writing() as session:
-        session.execute(delete(TokenRow).where(of_subject))
-
-
-def forget_expired(now: datetime) -> None:
-    """Delete the records of tokens of all tenants that expired long ago."""
-    with database.across_tenants(write=True) as session:
-        session.execute(delete(TokenRow).where(TokenRow.expires_at < now - KEPT_EXPIRED))
 
 
 def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: str = "") -> tuple[IssuedToken, str]:

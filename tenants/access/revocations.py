@@ -7,7 +7,6 @@ of it within seconds.
 A token that another one replaces is revoked from a moment to come, so that both work until then.
 """
 
-from asyncio import to_thread
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,14 +16,12 @@ from typing import Literal, TypeAlias, get_args
 
 from sqlalchemy import select
 
-from settings import get_settings
 from tenants.access import token_uses
 from tenants.accounts import changes
-from tenants.core import context
 from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
-from tenants.storage.cache import Key, TenantCache
+from tenants.storage.cache import TenantCache, own_key
 from tenants.storage.tables import RevocationRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
@@ -63,7 +60,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
     with database.writing() as session:
         session.merge(RevocationRow(kind=kind, value=value, until=at))
         changes.note(session, "token", "revoked", value or "*", after={"until": at.isoformat()})
-    _CACHE.expire(_key())
+    _CACHE.expire(own_key())
     return Revocation(kind, value, at)
 
 
@@ -81,9 +78,7 @@ async def check(tenant: Tenant) -> None:
 
     Safe on the event loop: a database query runs in a thread.
     """
-    revoked = _CACHE.peek(_key())
-    if revoked is None:
-        revoked = await to_thread(_current)
+    revoked = await _CACHE.load(own_key(), _load)
     if not revoked:
         return
     ends_at = revoked.get(("token", tenant.token_id))
@@ -94,14 +89,7 @@ async def check(tenant: Tenant) -> None:
         raise Unauthenticated("token_revoked")
 
 
-def _current() -> _Revoked:
-    def load(_cached: _Revoked | None) -> _Revoked:
-        token_uses.write()
-        # Whole seconds, as in tokens: a token issued in the second of its revocation is refused.
-        return {(one.kind, one.value): one.until.timestamp() for one in all()}
-
-    return _CACHE.get(_key(), load)
-
-
-def _key() -> Key:
-    return get_settings().database, context.current().tenant_id
+def _load(_cached: _Revoked | None) -> _Revoked:
+    token_uses.write()
+    # Whole seconds, as in tokens: a token issued in the second of its revocation is refused.
+    return {(one.kind, one.value): one.until.timestamp() for one in all()}

@@ -6,8 +6,8 @@ database answers, and outside of the event loop.
 
 from datetime import UTC, datetime
 from threading import Lock
-from time import monotonic
 
+from cachetools import TTLCache
 from sqlalchemy import select, update
 
 from settings import get_settings
@@ -20,21 +20,18 @@ from tenants.storage.tables import TokenRow
 _EVERY_SECONDS = 600.0
 _MOST_NOTED = 10_000
 _LOCK = Lock()
-_NOTED: dict[tuple[str, str, str], float] = {}
+_NOTED: TTLCache[tuple[str, str, str], None] = TTLCache(_MOST_NOTED, _EVERY_SECONDS)
 _UNWRITTEN: dict[tuple[str, str], set[str]] = {}
 
 
 def note(caller: Tenant) -> None:
     """Remember that the caller's token was used."""
-    place, now = (get_settings().database, caller.tenant_id), monotonic()
+    place = get_settings().database, caller.tenant_id
     key = (*place, caller.token_id)
-    if not caller.token_id or now - _NOTED.get(key, float("-inf")) < _EVERY_SECONDS:
-        return
     with _LOCK:
-        if len(_NOTED) >= _MOST_NOTED:
-            _NOTED.clear()
-        _NOTED[key] = now
-        _UNWRITTEN.setdefault(place, set()).add(caller.token_id)
+        if caller.token_id and key not in _NOTED:
+            _NOTED[key] = None
+            _UNWRITTEN.setdefault(place, set()).add(caller.token_id)
 
 
 def write() -> None:

@@ -7,7 +7,6 @@ checked before any parsing). Every refusal has one of four stable codes and reve
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,6 +15,7 @@ from threading import Lock
 from time import monotonic, time
 
 import jwt
+from cachetools import LRUCache
 
 from settings import Settings
 from tenants.access.keys import Key, KeyRing, signing_key
@@ -57,7 +57,7 @@ class TokenVerifier:
         self._ring = KeyRing(settings, clock)
         self._lock = Lock()
         self._keys: Mapping[str, Key] = {}
-        self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
+        self._verified: LRUCache[bytes, _Verified] = LRUCache(REMEMBERED_TOKENS)
 
     def verify(self, raw: str) -> Tenant:
         """Return the tenant that the token authenticates.
@@ -83,19 +83,13 @@ class TokenVerifier:
                 self._keys = keys
                 self._verified.clear()
             verified = self._verified.get(digest)
-            if verified is None or verified.until <= time():
-                return None
-            self._verified.move_to_end(digest)
-            return verified
+            return None if verified is None or verified.until <= time() else verified
 
     def _remember(self, keys: Mapping[str, Key], digest: bytes, verified: _Verified) -> None:
         with self._lock:
             # The keys may have changed meanwhile: results of the old ones are not cached.
             if keys is self._keys:
                 self._verified[digest] = verified
-                self._verified.move_to_end(digest)
-                if len(self._verified) > REMEMBERED_TOKENS:
-                    self._verified.popitem(last=False)
 
     def _check(self, raw: str) -> _Verified:
         try:

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, TypeAlias, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tenants.core.errors import Invalid
+from tenants.core.validation import validated
 
 Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -105,10 +105,7 @@ class Hours(BaseModel):
 
 def parsed(given: Mapping[str, object]) -> Hours:
     """Validate opening hours. Raises `Invalid`, `hours_invalid`, with the field."""
-    try:
-        return Hours.model_validate(given)
-    except ValidationError as refused:
-        raise Invalid("hours_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    return validated(Hours, given, "hours_invalid")
 
 
 def _moment(day: date, clock: str, zone: ZoneInfo) -> datetime:

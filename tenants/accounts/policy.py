@@ -7,13 +7,14 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from settings import PROFILE_NAME, get_settings
 from tenants.accounts import changes, registry
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import TenantRecord
 from tenants.core.errors import Invalid
+from tenants.core.validation import validated
 from tenants.storage.tables import TenantRow
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
@@ -229,10 +230,7 @@ def with_changes(fields: Mapping[str, object], before: Policy | None = None) -> 
     :param before: the policy to change; the current one if None.
     :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the available profiles.
     """
-    try:
-        changed = Policy.model_validate({**(before or current()).model_dump(), **fields})
-    except ValidationError as refused:
-        raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    changed = validated(Policy, {**(before or current()).model_dump(), **fields}, "policy_invalid")
     if "profile" in fields and changed.profile:
         check_profile(changed.profile)
     return changed

@@ -17,7 +17,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Clash, Forbidden, Invalid, NotFound
 from tenants.core.names import check_tenant_id, collection_name, physical_name
 from tenants.storage import database
-from tenants.storage.cache import TenantCache
+from tenants.storage.cache import TenantCache, own_key
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TenantRow
@@ -142,7 +142,7 @@ def current(settings: Settings | None = None) -> TenantRecord:
 
 def in_memory() -> TenantRecord | None:
     """Return the record of the tenant in context, unless that needs a database query."""
-    return _CACHE.peek((get_settings().database, context.current().tenant_id))
+    return _CACHE.peek(own_key())
 
 
 async def admitted() -> TenantRecord:
@@ -199,7 +199,7 @@ def count_document_change(session: TenantSession) -> None:
 
 def expire() -> None:
     """Expire the record of the tenant in context. Call it after the commit that changed it."""
-    _CACHE.expire((get_settings().database, context.current().tenant_id))
+    _CACHE.expire(own_key())
 
 
 def refresh() -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from hashlib import sha256
 from typing import Literal, TypeAlias
@@ -56,19 +56,11 @@ class Link:
 
     def computed(self) -> str:
         """Return the hash of these fields: SHA-256 (hex) over canonical JSON."""
-        covered = {
-            "tenant_id": self.tenant_id,
-            "sequence": self.sequence,
-            "kind": self.kind,
-            "at": self.at.isoformat(),
-            "turn_id": self.turn_id,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "note": self.note,
-            "digest": self.digest,
-            "previous": self.previous,
-        }
+        covered = {name: getattr(self, name) for name in _COVERED} | {"at": self.at.isoformat()}
         return sha256(canonical(covered).encode()).hexdigest()
+
+
+_COVERED = {field.name for field in fields(Link)} - {"hash", "content"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,14 +197,12 @@ def _links_to_document(doc_id: str, *, cited: bool) -> Select[int]:
 
 
 def _record(link: AuditRow, content: AuditContentRow | None) -> Record:
-    return Record(
-        sequence=link.sequence,
+    return record_of(
+        Record,
+        link,
         turn_id=link.turn_id or "",
-        at=link.at,
         outcome=link.outcome or "",
-        reason=link.reason,
         person=content.person if content else "",
-        hash=link.hash,
         content=json.loads(zlib.decompress(content.body)) if content else None,
     )
 

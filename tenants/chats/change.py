@@ -188,7 +188,8 @@ class Change:
         number = row.ticket_id or (self._held_elsewhere() if row.site else None)
         stored = self.session.find(TicketRow, number) if number else None
         if stored is None:
-            stored = handoffs.new_ticket(
+            stored = TicketRow(
+                ticket_id=handoffs.new_number(),
                 turn_id=request.turn_id,
                 reason=request.reason,
                 question=request.question,
@@ -197,6 +198,7 @@ class Change:
                 session_id=row.session_id or row.chat_id,
                 chat_id=row.chat_id,
                 subject=row.subject,
+                created_at=datetime.now(UTC),
             )
             self.session.add(stored)
         row.ticket_id = stored.ticket_id
@@ -271,16 +273,6 @@ def begin(
         session_id=session_id,
         contact=contact,
         locale=locale,
-        state="bot",
-        version=0,
-        last_seq=0,
-        reason="",
-        failures=0,
-        reopened=0,
-        csat_comment="",
-        customer_seen=0,
-        operator_seen=0,
-        mailed_seq=0,
         created_at=now,
         updated_at=now,
     )

@@ -12,7 +12,7 @@ from secrets import token_hex
 from threading import Event
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import delete, func, or_, select, tuple_, update
+from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.event import listen
 
 from tenants.chats.tables import OutboxRow, WebhookRow
@@ -104,12 +104,8 @@ def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object]
         chat_id=chat_id,
         event=event,
         body=json.dumps({"type": event, "timestamp": now.isoformat(), "data": data}, ensure_ascii=False),
-        state="pending",
-        attempts=0,
         next_at=now,
-        fault="",
         created_at=now,
-        delivered_at=None,
     )
 
 
@@ -186,13 +182,6 @@ def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Del
             record_of(Delivery, row)
             for row in session.scalars(query.order_by(OutboxRow.created_at.desc()).limit(limit))
         )
-
-
-def forget(before: datetime) -> None:
-    """Drop deliveries of all tenants that have ended and are older than that."""
-    ended = or_(OutboxRow.state == "delivered", OutboxRow.state == "dead")
-    with database.across_tenants(write=True) as session:
-        session.execute(delete(OutboxRow).where(ended, OutboxRow.created_at < before))
 
 
 def of_chats(chat_ids: Sequence[str]) -> tuple[Delivery, ...]:

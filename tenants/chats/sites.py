@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sqlalchemy import select
 
 from settings import get_settings
@@ -25,6 +25,7 @@ from tenants.chats.tables import SiteRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Clash, Invalid, NotFound
+from tenants.core.validation import validated
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
 from tenants.storage.mapping import record_of
@@ -139,8 +140,7 @@ async def load(key: str) -> Site:
 
 async def is_allowed_anywhere(origin: str) -> bool:
     """Whether any site allows this origin, so that a browser may read the error."""
-    known = _ORIGINS.peek(_cache_key(_ANY))
-    origins = known if known is not None else await to_thread(_origins)
+    origins = await _ORIGINS.load(_cache_key(_ANY), _origins)
     return origin in origins or ANY_ORIGIN in origins
 
 
@@ -311,10 +311,7 @@ def checked_origin(origin: str) -> str:
 
 def parsed(given: Mapping[str, object]) -> SiteConfig:
     """Validate a configuration. Raises `Invalid` with the code `site_invalid` and the field."""
-    try:
-        return SiteConfig.model_validate(given)
-    except ValidationError as refused:
-        raise Invalid("site_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    return validated(SiteConfig, given, "site_invalid")
 
 
 async def renewed(site: Site) -> Site:
@@ -349,12 +346,9 @@ def _owner(key: str) -> str:
     return tenant_id
 
 
-def _origins() -> frozenset[str]:
-    def read(_known: frozenset[str] | None) -> frozenset[str]:
-        with database.across_tenants() as session:
-            return frozenset(origin for origins in session.scalars(select(SiteRow.origins)) for origin in origins)
-
-    return _ORIGINS.get(_cache_key(_ANY), read)
+def _origins(_known: frozenset[str] | None) -> frozenset[str]:
+    with database.across_tenants() as session:
+        return frozenset(origin for origins in session.scalars(select(SiteRow.origins)) for origin in origins)
 
 
 def _in_own_locale(config: SiteConfig) -> SiteConfig:

@@ -75,19 +75,19 @@ class ChatRow(TenantKeyed, Base):
     session_id: Mapped[str | None] = mapped_column(String(128))
     contact: Mapped[str | None] = mapped_column(SealedText)
     locale: Mapped[str] = mapped_column(String(8))
-    state: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16), default="bot")
     assignee: Mapped[str | None] = mapped_column(TENANT_ID)
-    version: Mapped[int]
-    last_seq: Mapped[int]
+    version: Mapped[int] = mapped_column(default=0)
+    last_seq: Mapped[int] = mapped_column(default=0)
     ticket_id: Mapped[str | None] = mapped_column(String(32))
-    reason: Mapped[str] = mapped_column(String(64))
+    reason: Mapped[str] = mapped_column(String(64), default="")
     confidence: Mapped[float | None]
-    failures: Mapped[int]
-    reopened: Mapped[int]
+    failures: Mapped[int] = mapped_column(default=0)
+    reopened: Mapped[int] = mapped_column(default=0)
     csat: Mapped[int | None]
-    csat_comment: Mapped[str] = mapped_column(Text)
-    customer_seen: Mapped[int]
-    operator_seen: Mapped[int]
+    csat_comment: Mapped[str] = mapped_column(Text, default="")
+    customer_seen: Mapped[int] = mapped_column(default=0)
+    operator_seen: Mapped[int] = mapped_column(default=0)
     waiting_since: Mapped[datetime | None]
     snoozed_until: Mapped[datetime | None]
     resolved_at: Mapped[datetime | None]
@@ -220,9 +220,9 @@ class OutboxRow(TenantOwned, Base):
     chat_id: Mapped[str] = mapped_column(String(32))
     event: Mapped[str] = mapped_column(String(64))
     body: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(String(16))
-    attempts: Mapped[int]
+    state: Mapped[str] = mapped_column(String(16), default="pending")
+    attempts: Mapped[int] = mapped_column(default=0)
     next_at: Mapped[datetime]
-    fault: Mapped[str] = mapped_column(Text)
+    fault: Mapped[str] = mapped_column(Text, default="")
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]

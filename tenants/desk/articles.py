@@ -19,7 +19,7 @@ from tenants.core.json import Json
 from tenants.desk.tables import ArticleRow
 from tenants.knowledge import gaps
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import columns_of, record_of
 from tenants.storage.sessions import TenantSession
 
 ORIGIN = "desk"
@@ -165,7 +165,7 @@ def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -
         updated_at=now,
         updated_by=caller.subject,
         chat_id=chat_id,
-        **_columns(draft),
+        **columns_of(draft),
     )
     count = select(func.count()).select_from(ArticleRow)
     with database.writing() as session:
@@ -191,7 +191,7 @@ def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | No
         if row.version != version:
             raise Conflict("article_changed", version=row.version, by=row.updated_by)
         if _article(row).draft != draft:
-            for name, value in _columns(draft).items():
+            for name, value in columns_of(draft).items():
                 setattr(row, name, value)
             row.version += 1
             row.updated_at, row.updated_by = datetime.now(UTC), context.current().subject
@@ -268,16 +268,6 @@ def _check(draft: Draft) -> None:
     )
     if not fits:
         raise Invalid("article_invalid", title=MAX_TITLE_LENGTH, text=MAX_TEXT_LENGTH, questions=MAX_QUESTIONS)
-
-
-def _columns(draft: Draft) -> dict[str, object]:
-    return {
-        "title": draft.title,
-        "text": draft.text,
-        "questions": list(draft.questions),
-        "lang": draft.lang,
-        "trust": draft.trust,
-    }
 
 
 def _article(row: ArticleRow) -> Article:

@@ -4,17 +4,18 @@ The expectations are sealed: encrypted at rest, read by evaluation runs and by e
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 
+from pydantic import TypeAdapter
 from sqlalchemy import delete, select
 
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
+from tenants.storage.mapping import columns_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import JsonObject
 
 MOST = 200
 """Questions of a tenant."""
@@ -104,19 +105,14 @@ def _rows(session: TenantSession) -> Sequence[EvaluationQuestionRow]:
 
 
 def _row(one: EvaluationQuestion, at: datetime) -> EvaluationQuestionRow:
-    expected: JsonObject = {**asdict(one.expected), "facts": list(one.expected.facts)}
     return EvaluationQuestionRow(
         question_id=token_hex(8),
         question=one.question,
-        expected=expected,
+        expected=columns_of(one.expected),
         created_at=at,
     )
 
 
 def _question(row: EvaluationQuestionRow) -> EvaluationQuestion:
-    stored = row.expected
-    facts = stored["facts"]
-    expected = Expected(
-        tuple(map(str, facts)) if isinstance(facts, list) else (), str(stored["article"]), bool(stored["refused"])
-    )
+    expected = TypeAdapter(Expected).validate_python(row.expected)
     return EvaluationQuestion(row.question, expected, row.question_id)

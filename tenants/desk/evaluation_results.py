@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import Select, select, update
 
 from tenants.accounts import policy
 from tenants.chats import mail, outbox
@@ -61,27 +61,10 @@ def begin(total: int, *, nightly: bool) -> str:
             .values(state="stopped", reason="interrupted")
         )
         session.add(
-            EvaluationResultRow(
-                run_id=run_id,
-                created_at=now,
-                updated_at=now,
-                nightly=nightly,
-                state="running",
-                reason="",
-                done=0,
-                total=total,
-                figures={},
-                loss=None,
-                seen_at=None,
-                answers={},
-            )
+            EvaluationResultRow(run_id=run_id, created_at=now, updated_at=now, nightly=nightly, total=total, loss=None)
         )
         session.flush()
-        session.execute(
-            delete(EvaluationResultRow)
-            .where(EvaluationResultRow.run_id.not_in(newest))
-            .execution_options(synchronize_session=False)
-        )
+        session.remove(EvaluationResultRow, EvaluationResultRow.run_id.not_in(newest))
     return run_id
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from tenants.desk.tables import EvaluationRunRow
 from tenants.storage import database
@@ -33,11 +33,7 @@ def add(run: EvaluationRun) -> None:
     with database.writing() as session:
         session.add(EvaluationRunRow(**columns_of(run)))
         session.flush()
-        session.execute(
-            delete(EvaluationRunRow)
-            .where(EvaluationRunRow.run_id.not_in(newest))
-            .execution_options(synchronize_session=False)
-        )
+        session.remove(EvaluationRunRow, EvaluationRunRow.run_id.not_in(newest))
 
 
 def newest() -> tuple[EvaluationRun, ...]:

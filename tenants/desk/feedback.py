@@ -4,7 +4,7 @@ An anonymous turn has no person here either: it has one verdict, the last. A ver
 erased or pruned, and when the person who gave it is erased.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, get_args
@@ -92,22 +92,6 @@ def judged_answers(outcomes: Sequence[str]) -> int:
         return session.scalar(query.where(AuditRow.outcome.in_(outcomes))) or 0
 
 
-def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
-    """Return the verdicts of a person, those in a session, or, given both, those that match both.
-
-    :param person: their digest; empty matches everyone in the session, as an empty `session_id` matches all sessions.
-    """
-    with database.reading() as session:
-        rows = session.scalars(select(FeedbackRow).where(*_owned_by(person, session_id)))
-        return tuple(_feedback(row) for row in rows)
-
-
-def erase(person: str, session_id: str) -> None:
-    """Delete the verdicts that `of_person` returns."""
-    with database.writing() as session:
-        session.execute(delete(FeedbackRow).where(*_owned_by(person, session_id)))
-
-
 def forget(session: TenantSession, turns: ColumnElement[bool]) -> None:
     """Delete all verdicts on these turns, inside the transaction that erases or prunes them.
 
@@ -115,13 +99,6 @@ def forget(session: TenantSession, turns: ColumnElement[bool]) -> None:
     """
     judged = select(AuditRow.turn_id).where(turns)
     session.execute(delete(FeedbackRow).where(FeedbackRow.turn_id.in_(judged)))
-
-
-def _owned_by(person: str, session_id: str) -> Iterator[ColumnElement[bool]]:
-    if person:
-        yield FeedbackRow.person == person
-    if session_id:
-        yield FeedbackRow.session_id == session_id
 
 
 def _feedback(row: FeedbackRow) -> Feedback:

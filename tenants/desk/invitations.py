@@ -82,12 +82,6 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
             raise
 
 
-def forget_old(now: datetime) -> None:
-    """Delete expired links."""
-    with database.across_tenants(write=True) as session:
-        session.execute(delete(InvitationRow).where(InvitationRow.created_at < now - LONGEST))
-
-
 def _is_staffed(tenant_id: str) -> bool:
     with acting_as(Tenant(tenant_id, "")), database.reading() as session:
         return session.scalar(select(OperatorRow.login).limit(1)) is not None

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from tenants.accounts import changes
 from tenants.core import context
@@ -74,12 +74,12 @@ def add(login: str, password: str, *, role: Role, name: str = "") -> Operator:
 
     :raises Invalid: `login_invalid`, `login_taken`, `password_short`, `password_weak`, `role_unknown`.
     """
-    return _add(database.writing(), login, password, checked_role(role), name)
+    return _add(_writing(installation=False), login, password, checked_role(role), name)
 
 
 def add_installation_admin(login: str, password: str, *, name: str = "") -> Operator:
     """Add an admin of the installation. Only for the command line and the first run."""
-    return _add(database.across_tenants(write=True), login, password, "installation", name)
+    return _add(_writing(installation=True), login, password, "installation", name)
 
 
 def checked_role(role: str) -> Role:
@@ -181,31 +181,30 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
         return record_of(Operator, row)
 
 
-def remove(login: str) -> None:
-    """Remove an operator of the tenant in context, who is signed out at once. Raises `NotFound`."""
-    with database.writing() as session:
+def remove(login: str, *, installation: bool = False) -> None:
+    """Remove an operator of the tenant in context, or an admin of the installation, who is signed out at once.
+
+    Raises `NotFound`.
+    """
+    with _writing(installation=installation) as session:
         row = _existing(session, login)
         session.delete(row)
-        changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
+        if not installation:
+            changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
 
 
-def remove_installation_admin(login: str) -> None:
-    """Remove an admin of the installation."""
-    with database.across_tenants(write=True) as session:
-        session.delete(_existing(session, login))
-
-
-def set_password(login: str, password: str) -> None:
-    """Give an operator of the tenant in context a new password, which ends all of their sessions."""
-    get(login)
-    _set_password(database.writing(), login, password)
-
-
-def set_password_of_installation_admin(login: str, password: str) -> None:
-    """Set the password of an admin of the installation."""
-    with database.across_tenants() as session:
-        _existing(session, login)
-    _set_password(database.across_tenants(write=True), login, password)
+def set_password(login: str, password: str, *, installation: bool = False) -> None:
+    """Set the password of an operator of the tenant in context, or of an admin of the installation, which ends all of
+    their sessions. Raises `NotFound`, and `Invalid` as `add`."""
+    login = normal_login(login)
+    check_new(login, password)
+    hashed = _hash(password)
+    with _writing(installation=installation) as session:
+        row = _existing(session, login)
+        row.password = hashed
+        session.remove(OperatorSessionRow, OperatorSessionRow.operator_id == row.operator_id)
+        if not installation:
+            changes.note(session, "person", "rotated", login)
 
 
 def authenticate(login: str, password: str, company: str = "") -> Operator:
@@ -291,16 +290,8 @@ def _add(opening: AbstractContextManager[TenantSession], login: str, password: s
     return record_of(Operator, row)
 
 
-def _set_password(opening: AbstractContextManager[TenantSession], login: str, password: str) -> None:
-    login = normal_login(login)
-    check_new(login, password)
-    hashed = _hash(password)
-    with opening as session:
-        row = _existing(session, login)
-        row.password = hashed
-        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.operator_id == row.operator_id))
-        if not session.across:
-            changes.note(session, "person", "rotated", login)
+def _writing(*, installation: bool) -> AbstractContextManager[TenantSession]:
+    return database.across_tenants(write=True) if installation else database.writing()
 
 
 def _existing(session: TenantSession, login: str) -> OperatorRow:

@@ -11,14 +11,13 @@ from pydantic import (
     Field,
     SecretStr,
     StringConstraints,
-    ValidationError,
 )
 from sqlalchemy import JSON, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.accounts import changes
 from tenants.accounts.policy import Domain
-from tenants.core.errors import Invalid
+from tenants.core.validation import validated
 from tenants.storage import database
 from tenants.storage.sealed import SealedText
 from tenants.storage.tables import Base, TenantKeyed
@@ -81,11 +80,7 @@ class SignInProviderRow(TenantKeyed, Base):
 
 def parsed(given: Mapping[str, object]) -> Provider:
     """Validate a provider. Raises `Invalid`, `provider_invalid`, with the field."""
-    try:
-        return Provider.model_validate(given)
-    except ValidationError as refused:
-        field = ".".join(map(str, refused.errors(include_input=False)[0]["loc"]))
-        raise Invalid("provider_invalid", field=field) from refused
+    return validated(Provider, given, "provider_invalid")
 
 
 def own() -> Provider | None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, func, select, update
 
 from tenants.core.errors import InternalFault, NotFound, Unauthenticated
 from tenants.desk.operators import Operator
@@ -102,7 +102,7 @@ def is_alive(signed_in: SignedIn) -> bool:
 
 def of(operator: Operator) -> tuple[OperatorSession, ...]:
     """Return the sessions of an operator, the last used first."""
-    query = select(OperatorSessionRow).where(OperatorSessionRow.operator_id == operator.operator_id)
+    query = select(OperatorSessionRow).where(_of(operator))
     now = datetime.now(UTC)
     with database.reading() as session:
         rows = session.scalars(query.order_by(OperatorSessionRow.seen_at.desc()))
@@ -116,29 +116,25 @@ def of(operator: Operator) -> tuple[OperatorSession, ...]:
 def end(operator: Operator, session_id: str) -> None:
     """End one session of an operator. Raises `NotFound`: `session_unknown`."""
     with database.writing() as session:
-        query = select(OperatorSessionRow).where(OperatorSessionRow.operator_id == operator.operator_id)
-        rows = [row for row in session.scalars(query) if row.digest[:_ID_LENGTH] == session_id]
-        if not rows:
+        beginning = func.substr(OperatorSessionRow.digest, 1, _ID_LENGTH)
+        if not session.remove(OperatorSessionRow, _of(operator), beginning == session_id):
             raise NotFound("session_unknown")
-        for row in rows:
-            session.delete(row)
 
 
 def end_all(operator: Operator) -> int:
     """End every session of an operator; how many there were."""
     with database.writing() as session:
-        rows = session.scalars(
-            select(OperatorSessionRow).where(OperatorSessionRow.operator_id == operator.operator_id)
-        ).all()
-        for row in rows:
-            session.delete(row)
-        return len(rows)
+        return session.remove(OperatorSessionRow, _of(operator))
 
 
 def end_by_secret(secret: str) -> None:
     """End the session of a secret, if it is one."""
     with database.writing() as session:
-        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.digest == digest_of(secret)))
+        session.remove(OperatorSessionRow, OperatorSessionRow.digest == digest_of(secret))
+
+
+def _of(operator: Operator) -> ColumnElement[bool]:
+    return OperatorSessionRow.operator_id == operator.operator_id
 
 
 def _find(secret: str) -> SignedIn | None:

@@ -155,11 +155,11 @@ class EvaluationResultRow(TenantKeyed, Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     nightly: Mapped[bool]
-    state: Mapped[str] = mapped_column(String(16))
-    reason: Mapped[str] = mapped_column(String(64))
-    done: Mapped[int]
+    state: Mapped[str] = mapped_column(String(16), default="running")
+    reason: Mapped[str] = mapped_column(String(64), default="")
+    done: Mapped[int] = mapped_column(default=0)
     total: Mapped[int]
-    figures: Mapped[JsonObject] = mapped_column(JSON)
+    figures: Mapped[JsonObject] = mapped_column(JSON, default=dict)
     loss: Mapped[JsonObject | None] = mapped_column(JSON)
     seen_at: Mapped[datetime | None]
-    answers: Mapped[JsonObject] = mapped_column(SealedJson, deferred=True)
+    answers: Mapped[JsonObject] = mapped_column(SealedJson, default=dict, deferred=True)

@@ -20,13 +20,12 @@ from pydantic import (
 )
 from sqlalchemy import func, select
 
-from settings import get_settings
 from tenants.accounts import changes
-from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.core.patterns import compiled
+from tenants.core.validation import validated
 from tenants.storage import database
-from tenants.storage.cache import TenantCache
+from tenants.storage.cache import TenantCache, own_key
 from tenants.storage.tables import ToolRow
 
 log = logging.getLogger("opora.tools")
@@ -123,11 +122,7 @@ _CACHE: TenantCache[tuple[Tool, ...]] = TenantCache("tools")
 
 def parsed(definition: Mapping[str, object]) -> Tool:
     """Parse a tool definition. Raises `Invalid` with the code `tool_invalid` and the field."""
-    try:
-        return Tool.model_validate(definition)
-    except ValidationError as refused:
-        # The definition holds secrets, so the error must not quote it.
-        raise Invalid("tool_invalid", field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from None
+    return validated(Tool, definition, "tool_invalid")
 
 
 def all() -> tuple[Tool, ...]:
@@ -138,7 +133,7 @@ def all() -> tuple[Tool, ...]:
         with database.reading() as session:
             return tuple(_accepted(session.scalars(rows)))
 
-    return _CACHE.get(_key(), load)
+    return _CACHE.get(own_key(), load)
 
 
 def offered() -> tuple[Tool, ...]:
@@ -173,7 +168,7 @@ def put(tool: Tool) -> Tool:
         if before and headers != row.headers:
             changes.note(session, "tool", "rotated", tool.name)
         stored = _tool(row)
-    _CACHE.expire(_key())
+    _CACHE.expire(own_key())
     return stored
 
 
@@ -183,7 +178,7 @@ def remove(name: str) -> None:
         row = session.existing(ToolRow, name)
         session.delete(row)
         changes.note(session, "tool", "removed", name, _noted(row))
-    _CACHE.expire(_key())
+    _CACHE.expire(own_key())
 
 
 def set_enabled(name: str, *, enabled: bool) -> Tool:
@@ -194,17 +189,13 @@ def set_enabled(name: str, *, enabled: bool) -> Tool:
         row.definition = {**row.definition, "enabled": enabled}
         changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
         stored = _tool(row)
-    _CACHE.expire(_key())
+    _CACHE.expire(own_key())
     return stored
 
 
 def _noted(row: ToolRow) -> dict[str, object]:
     """Return the values for the change history: of headers only the names."""
     return {**row.definition, "headers": sorted(row.headers)} if row.definition else {}
-
-
-def _key() -> tuple[str, str]:
-    return get_settings().database, context.current().tenant_id
 
 
 def _accepted(rows: Iterable[ToolRow]) -> Iterator[Tool]:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, RLock
 
-from settings import get_settings
-from tenants.core import context
 from tenants.core.errors import Busy
-from tenants.storage.cache import Key
+from tenants.storage.cache import Key, own_key
 
 _WRITERS: defaultdict[Key, RLock] = defaultdict(RLock)
 _ADDING = Lock()
@@ -25,7 +23,7 @@ def alone(patience: float | None = None) -> Iterator[None]:
         `documents_busy` when they are over.
     """
     with _ADDING:
-        lock = _WRITERS[get_settings().database, context.current().tenant_id]
+        lock = _WRITERS[own_key()]
     if not lock.acquire(timeout=-1 if patience is None else patience):
         raise Busy("documents_busy")
     try:

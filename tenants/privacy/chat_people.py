@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import ColumnElement, and_, delete, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 
 from settings import get_settings
 from tenants.accounts import policy
@@ -41,34 +41,18 @@ def export(subject: str | None, session_id: str | None) -> list[object]:
     return exported
 
 
-def consents(subject: str | None, session_id: str | None) -> list[object]:
-    """Return a person's consents. A consent belongs to no chat."""
-    if subject is None or session_id is not None:
-        return []
-    query = select(ConsentRow).where(ConsentRow.subject == subject)
-    with database.reading() as session:
-        return [
-            {
-                "site": row.site,
-                "text": row.text,
-                "address": row.address,
-                "at": row.at.isoformat(),
-                "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
-            }
-            for row in session.scalars(query.order_by(ConsentRow.at))
-        ]
+def erase(subject: str | None, session_id: str | None) -> int:
+    """Delete the same chats with messages, files and pending webhook deliveries, and the person's consents.
 
-
-def erase(subject: str | None, session_id: str | None) -> None:
-    """Delete the same chats with messages, files and pending webhook deliveries, and the person's consents."""
+    :returns: the number of chats.
+    """
     with database.writing() as session:
         ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
         articles.unlink_chats(session, ids)
-        session.execute(delete(OutboxRow).where(OutboxRow.chat_id.in_(ids)))
-        session.execute(delete(ChatRow).where(*_theirs(subject, session_id)))
+        session.remove(OutboxRow, OutboxRow.chat_id.in_(ids))
         if subject is not None and session_id is None:
-            mine = ConsentRow.subject == subject
-            session.execute(delete(ConsentRow).where(mine))
+            session.remove(ConsentRow, ConsentRow.subject == subject)
+        return session.remove(ChatRow, *_theirs(subject, session_id))
 
 
 def prune(now: datetime) -> int:
@@ -91,7 +75,7 @@ def prune(now: datetime) -> int:
         ids = session.scalars(select(ChatRow.chat_id).where(old).limit(_PRUNED_AT_ONCE)).all()
         articles.unlink_chats(session, ids)
         for table in (OutboxRow, TicketRow, ChatRow):
-            session.execute(delete(table).where(table.chat_id.in_(ids)))
+            session.remove(table, table.chat_id.in_(ids))
         return len(ids)
 
 

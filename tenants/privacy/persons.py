@@ -24,31 +24,32 @@ Copies elsewhere, such as backups, are out of reach: they have to expire, and th
 (`tenants.privacy.erasures`) makes sure that a restore does not bring erased data back.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from functools import lru_cache
 
-from sqlalchemy import select, union
+from sqlalchemy import ColumnElement, false, inspect, select, union, update
 
 from settings import get_settings
-from tenants.access import issued_tokens
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
-from tenants.chats import conversations, handoffs
+from tenants.chats.handoffs import Ticket
+from tenants.chats.tables import ConsentRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid
-from tenants.desk import feedback
+from tenants.desk.feedback import Feedback
 from tenants.insight import traces
 from tenants.privacy import chat_people as chats
 from tenants.privacy import erasures
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database
+from tenants.storage.tables import ConversationRow, FeedbackRow, JobRow, TicketRow, TokenRow
 from tenants.tables import Base
-from tenants.work import idempotency, jobs, stream_log
-from tenants.work.jobs import Job
+from tenants.work import idempotency, stream_log
 
 _MAX_ROWS = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""
@@ -97,31 +98,24 @@ def digest(tenant_id: str, subject: str) -> str:
 
 def export(person: Person) -> Mapping[str, list[object]]:
     """Return all data about a person, by kind."""
-    owner = person.owner
+    owner, subject, session_id = person.owner, person.subject, person.session_id
     query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
-    remembered = conversations.of_person(person.subject, person.session_id)
-    tickets = handoffs.of_person(person.subject, person.session_id)
     return {
         "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MAX_ROWS)],
-        "feedback": [
-            asdict(verdict) | {"at": verdict.at.isoformat()}
-            for verdict in feedback.of_person(owner.person, owner.session_id)
-        ],
-        "conversations": [
-            asdict(conversation) | {"updated_at": conversation.updated_at.isoformat()} for conversation in remembered
-        ],
-        "chats": chats.export(person.subject, person.session_id),
-        "consents": chats.consents(person.subject, person.session_id),
-        "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
-        "answers": list(idempotency.of_person(person.subject, person.session_id)),
-        "jobs": [
-            {"job_id": job.job_id, "created_at": job.created_at.isoformat()}
-            for job in _jobs(person.subject, person.session_id)
-        ],
-        "tokens": [
-            {"token_id": token.token_id, "issued_at": token.issued_at.isoformat()}
-            for token in (issued_tokens.of_person(person.subject) if person.subject and not person.session_id else ())
-        ],
+        "feedback": _export(FeedbackRow, _names(Feedback), *_judged(owner)),
+        "conversations": _export(
+            ConversationRow,
+            ("session_id", "subject", "turns", "updated_at"),
+            *_owned(ConversationRow, subject, session_id),
+        ),
+        "chats": chats.export(subject, session_id),
+        "consents": _export(
+            ConsentRow, ("site", "text", "address", "withdrawn_at", "at"), _of_subject(ConsentRow, subject, session_id)
+        ),
+        "tickets": _export(TicketRow, _names(Ticket), *_owned(TicketRow, subject, session_id)),
+        "answers": list(idempotency.of_person(subject, session_id)),
+        "jobs": _export(JobRow, ("job_id", "created_at"), _of_subject(JobRow, subject, session_id)),
+        "tokens": _export(TokenRow, ("token_id", "issued_at"), _of_subject(TokenRow, subject, session_id)),
         "traces": list(traces.of_person(owner.person, owner.session_id)),
     }
 
@@ -166,36 +160,69 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         stream_log.erase([subject])
     recorder = Recorder(settings)
     recorder.collect()
-    thumbs = feedback.of_person(owner.person, owner.session_id)
-    feedback.erase(owner.person, owner.session_id)
+    thumbs = _delete(FeedbackRow, *_judged(owner))
     turns = store.erase(owner, settings)
     quarantined = recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id and owner.covers(entry))
-    remembered = conversations.of_person(subject, session_id)
-    conversations.erase(subject, session_id)
-    chatted = chats.of_person(subject, session_id)
-    chats.erase(subject, session_id)
-    tickets = handoffs.of_person(subject, session_id)
-    handoffs.erase(subject, session_id)
+    remembered = _delete(ConversationRow, *_owned(ConversationRow, subject, session_id))
+    chatted = chats.erase(subject, session_id)
+    tickets = _delete(TicketRow, *_owned(TicketRow, subject, session_id))
     answers = idempotency.of_person(subject, session_id)
     idempotency.erase(subject, session_id)
-    person_jobs = _jobs(subject, session_id)
-    if person_jobs:
-        jobs.disown(person_jobs[0].subject)
-    if subject and not session_id:
-        issued_tokens.forget(subject)
+    with database.writing() as session:
+        # The documents belong to the tenant, so the jobs continue.
+        disowned = update(JobRow).where(_of_subject(JobRow, subject, session_id)).values(subject="")
+        job_ids = session.scalars(disowned.returning(JobRow.job_id)).all()
+    _delete(TokenRow, _of_subject(TokenRow, subject, session_id))
     database.scrub(settings)
     return ErasureReport(
         turns=len(turns) + quarantined,
-        feedback=len(thumbs),
-        conversations=len(remembered),
-        chats=len(chatted),
-        tickets=len(tickets),
+        feedback=thumbs,
+        conversations=remembered,
+        chats=chatted,
+        tickets=tickets,
         answers=len(answers),
-        jobs=len(person_jobs),
+        jobs=len(job_ids),
         traces=0,
     )
 
 
-def _jobs(subject: str | None, session_id: str | None) -> tuple[Job, ...]:
-    """Return the person's jobs. A job belongs to no session."""
-    return jobs.of_person(subject) if subject and not session_id else ()
+def _judged(owner: TurnOwner) -> list[ColumnElement[bool]]:
+    theirs = ((FeedbackRow.person, owner.person), (FeedbackRow.session_id, owner.session_id))
+    return [column == value for column, value in theirs if value]
+
+
+def _owned(
+    row: type[ConversationRow] | type[TicketRow], subject: str | None, session_id: str | None
+) -> list[ColumnElement[bool]]:
+    theirs = ((row.subject, subject), (row.session_id, session_id))
+    return [column == value for column, value in theirs if value is not None]
+
+
+def _of_subject(
+    row: type[ConsentRow] | type[JobRow] | type[TokenRow], subject: str | None, session_id: str | None
+) -> ColumnElement[bool]:
+    """Select the rows of a person that belong to no session."""
+    return row.subject == subject if subject and not session_id else false()
+
+
+def _names(kind: type[Feedback] | type[Ticket]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def _export(row: type[Base], names: Sequence[str], *theirs: ColumnElement[bool]) -> list[object]:
+    """Return these columns of rows, in the order of the last one, which is a moment."""
+    columns = [inspect(row).attrs[name].class_attribute for name in names]
+    with database.reading() as session:
+        found = session.execute(select(*columns).where(*theirs).order_by(columns[-1])).all()
+    return [
+        {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in zip(names, values, strict=True)
+        }
+        for values in found
+    ]
+
+
+def _delete(row: type[Base], *theirs: ColumnElement[bool]) -> int:
+    with database.writing() as session:
+        return session.remove(row, *theirs)

@@ -6,7 +6,7 @@ a watched folder, which are the tenant's or its operator's own.
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from settings import get_settings
 from tenants import index
@@ -96,10 +96,8 @@ def _remove_rows() -> dict[str, int]:
     with database.writing() as session:
         for table in reversed(Base.metadata.sorted_tables):
             if table.name not in INSTALLATION:
-                removal = delete(kinds[table.name]).execution_options(synchronize_session=False)
-                if table.name == OperatorSessionRow.__tablename__:
-                    removal = removal.where(OperatorSessionRow.operator_id.in_(select(OperatorRow.operator_id)))
-                count = session.execute(removal).rowcount  # type: ignore[attr-defined]
-                if count:
+                own = [OperatorSessionRow.operator_id.in_(select(OperatorRow.operator_id))]
+                is_of_operators = table.name == OperatorSessionRow.__tablename__
+                if count := session.remove(kinds[table.name], *(own if is_of_operators else ())):
                     removed[table.name] = count
     return removed

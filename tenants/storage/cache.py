@@ -12,6 +12,7 @@ Each cache is bounded: the values that were not used for the longest time are dr
 """
 
 import json
+from asyncio import to_thread
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +25,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from cachetools import LRUCache
 
+from settings import get_settings
+from tenants.core import context
 from tenants.core.errors import TryAgain
 from tenants.storage import bus
 
@@ -54,6 +57,11 @@ Key: TypeAlias = tuple[str, str]
 """Database URL and tenant id, so that two installations in one process, such as two tests, do not collide."""
 
 T = TypeVar("T")
+
+
+def own_key() -> Key:
+    """Return the key of the tenant in context."""
+    return get_settings().database, context.current().tenant_id
 
 
 @dataclass(slots=True)
@@ -110,6 +118,11 @@ class TenantCache(Generic[T]):
                 return None
             self._hits += 1
             return entry.value
+
+    async def load(self, key: Key, load: Callable[[T | None], T]) -> T:
+        """Return the same as `get`. Safe on the event loop: `load` runs in a thread."""
+        value = self.peek(key)
+        return value if value is not None else await to_thread(self.get, key, load)
 
     def get(self, key: Key, load: Callable[[T | None], T]) -> T:
         """Return the cached value; once it may be stale, the result of `load`, which gets the last value.

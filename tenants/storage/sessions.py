@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ClauseElement, Connection, Engine, Table, event, insert, inspect
+from sqlalchemy import ClauseElement, ColumnElement, Connection, Engine, Table, delete, event, insert, inspect
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, with_loader_criteria
 from sqlalchemy.orm.interfaces import ORMOption
@@ -82,6 +82,12 @@ class TenantSession(Session):
             self.connection().execute(dialect.insert(kind).values(**values).on_conflict_do_nothing())
             row = self.get_one(kind, key, with_for_update=_NO_KEY, populate_existing=True)
         return row
+
+    def remove(self, kind: type[Base], *conditions: ColumnElement[bool]) -> int:
+        """Delete the rows for which the conditions hold; return their number."""
+        removal = delete(kind).where(*conditions).execution_options(synchronize_session=False)
+        count: int = self.execute(removal).rowcount  # type: ignore[attr-defined]
+        return count
 
     def lock_tenant(self) -> None:
         """Let one transaction of the tenant at a time count rows and add one, until the transaction ends."""

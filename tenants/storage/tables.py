@@ -231,7 +231,7 @@ class GenerationRow(TenantKeyed, Base):
     encoder: Mapped[str] = mapped_column(Text)
     dimensions: Mapped[int]
     shared: Mapped[str] = mapped_column(String(64), server_default="")
-    created_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(default=lambda: datetime.now(UTC))
     retired_at: Mapped[datetime | None]
 
 
@@ -436,19 +436,19 @@ class JobRow(TenantKeyed, Base):
     job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID)
     kind: Mapped[str] = mapped_column(String(16))
-    state: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16), default="queued")
     files: Mapped[list[str]] = mapped_column(JSON)
     gone: Mapped[list[str]] = mapped_column(JSON)
     size: Mapped[int] = mapped_column(BigInteger)
-    progress: Mapped[dict[str, object]] = mapped_column(JSON)
+    progress: Mapped[dict[str, object]] = mapped_column(JSON, default=dict)
     report: Mapped[dict[str, object] | None] = mapped_column(JSON)
     error: Mapped[str | None] = mapped_column(String(64))
-    revision: Mapped[int]
-    attempts: Mapped[int]
-    farthest: Mapped[int]
-    faults: Mapped[int]
-    cancelling: Mapped[bool]
-    holder: Mapped[str] = mapped_column(String(32), server_default="")
+    revision: Mapped[int] = mapped_column(default=1)
+    attempts: Mapped[int] = mapped_column(default=0)
+    farthest: Mapped[int] = mapped_column(default=0)
+    faults: Mapped[int] = mapped_column(default=0)
+    cancelling: Mapped[bool] = mapped_column(default=False)
+    holder: Mapped[str] = mapped_column(String(32), default="", server_default="")
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     begun_at: Mapped[datetime | None]

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from tenants.core import context
 from tenants.core.errors import Busy, Clash, Invalid
@@ -96,14 +96,6 @@ def abandon(key: str) -> None:
         row = session.find(IdempotencyRow, context.current().subject, key, lock=True)
         if row is not None and row.answer is None and row.holder == process:
             session.delete(row)
-
-
-def forget_old(now: datetime | None = None) -> None:
-    """Delete the answers of all tenants after `RETENTION`, whether or not another key arrives."""
-    with database.across_tenants(write=True) as session:
-        session.execute(
-            delete(IdempotencyRow).where(IdempotencyRow.created_at < (now or datetime.now(UTC)) - RETENTION)
-        )
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:

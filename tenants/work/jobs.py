@@ -14,7 +14,7 @@ from secrets import token_hex
 from time import time_ns
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import func, select
 
 from settings import get_settings
 from tenants.core import context
@@ -109,19 +109,10 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
         job_id=job_id,
         subject=caller.subject,
         kind=kind,
-        state="queued",
         files=list(files),
         gone=list(gone),
         size=size,
-        progress={},
         report=None,
-        error=None,
-        revision=1,
-        attempts=0,
-        farthest=0,
-        faults=0,
-        cancelling=False,
-        holder="",
         created_at=datetime.now(UTC),
     )
     with database.writing() as session:
@@ -145,17 +136,11 @@ def age(job_id: str) -> timedelta:
         return timedelta.max
 
 
-def exists(job_id: str) -> bool:
-    """Whether the tenant has such a job, ended or not."""
-    with database.reading() as session:
-        return session.find(JobRow, job_id) is not None
-
-
-def is_open(job_id: str) -> bool:
-    """Whether the tenant has such a job and it has not ended."""
+def state_of(job_id: str) -> str:
+    """Return the state of the tenant's job; empty if there is no such job."""
     with database.reading() as session:
         row = session.find(JobRow, job_id)
-        return row is not None and row.state in OPEN
+        return row.state if row is not None else ""
 
 
 def latest(*, state: JobState | None = None, limit: int = 100, before: str | None = None) -> tuple[Job, ...]:
@@ -273,27 +258,6 @@ def end(
         if progress is not None:
             row.progress = dict(progress)
         _end(row, state, report=report, error=error)
-
-
-def forget_old(now: datetime | None = None) -> None:
-    """Drop finished jobs of all tenants after `RETENTION`."""
-    before = (now or datetime.now(UTC)) - RETENTION
-    with database.across_tenants(write=True) as session:
-        session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
-
-
-def of_person(subject: str) -> tuple[Job, ...]:
-    """Return the tenant's jobs submitted by this person."""
-    query = select(JobRow).where(JobRow.subject == subject)
-    with database.reading() as session:
-        return tuple(record_of(Job, row) for row in session.scalars(query.order_by(JobRow.job_id)))
-
-
-def disown(subject: str) -> None:
-    """Remove the submitter from these jobs. The documents belong to the tenant, so the jobs continue."""
-    with database.writing() as session:
-        theirs = JobRow.subject == subject
-        session.execute(update(JobRow).where(theirs).values(subject=""))
 
 
 def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:

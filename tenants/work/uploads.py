@@ -17,7 +17,7 @@ from tenants.core import context
 from tenants.core.errors import Invalid, NotFound, TooLarge
 from tenants.core.names import collection_name
 from tenants.storage import disk, files
-from tenants.storage.cache import Key
+from tenants.storage.cache import Key, own_key
 from tenants.work import jobs
 
 MAX_NAME_LENGTH = 400
@@ -80,14 +80,13 @@ def abandoned() -> tuple[str, ...]:
     found = {*files.names(files.path("uploads")), *(path.name for path in copies.glob("*"))}
     with _COUNTING:
         # Before the jobs are looked at, because an upload becomes a job before it has arrived.
-        arriving = set(_ARRIVING[_key()].job_ids)
+        arriving = set(_ARRIVING[own_key()].job_ids)
     return tuple(job_id for job_id in sorted(found - arriving) if _is_over(job_id))
 
 
 def _is_over(job_id: str) -> bool:
-    if jobs.is_open(job_id):
-        return False
-    return jobs.exists(job_id) or jobs.age(job_id) > ABANDONED
+    state = jobs.state_of(job_id)
+    return state in jobs.FINISHED if state else jobs.age(job_id) > ABANDONED
 
 
 def _stored(job_id: str) -> str:
@@ -111,10 +110,6 @@ _ARRIVING: defaultdict[Key, _Arriving] = defaultdict(_Arriving)
 _COUNTING = Lock()
 
 
-def _key() -> Key:
-    return get_settings().database, context.current().tenant_id
-
-
 class Upload:
     """Files of one job while they arrive.
 
@@ -130,7 +125,7 @@ class Upload:
         self._job_id = job_id
         self._stored = _stored(job_id)
         with _COUNTING:
-            self._arriving = _ARRIVING[_key()]
+            self._arriving = _ARRIVING[own_key()]
             self._arriving.job_ids.add(job_id)
         try:
             self._check()

@@ -17,7 +17,6 @@ from settings import Settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
 from tenants.audit import search
-from tenants.chats import handoffs
 from tenants.core.context import Tenant, acting_as
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
@@ -25,6 +24,7 @@ from tenants.storage import database
 from tenants.storage.tables import Base
 from tenants.work import claims
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of
+from tests.chats import tickets
 from tests.servers import own_database
 from tests.service.serving import environment, in_force, problem, serving
 from ui.api.job import MOST_FOLLOWED
@@ -206,7 +206,7 @@ def test_nothing_personal_is_stored_as_it_was_sent(attacked: Attacked) -> None:
     assert not [form for form in FORMS for row in (*rows, records) if form in row]
     with acting_as(Tenant(ATTACKER, "olga")):
         # An operator has to call back.
-        assert SENT in json.dumps([ticket.question for ticket in handoffs.latest()])
+        assert SENT in json.dumps([ticket.question for ticket in tickets()])
 
 
 @pytest.mark.parametrize(

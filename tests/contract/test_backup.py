@@ -24,7 +24,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.backup import envelope, restoring, rows
-from tenants.chats import conversations, files, handoffs, sites
+from tenants.chats import conversations, files, sites
 from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, TryAgain
@@ -36,7 +36,7 @@ from tenants.storage import database, sealed
 from tenants.storage.sessions import tell_server
 from tenants.work import claims, jobs, uploads
 from tests.audits import entry
-from tests.chats import handed_over, webhook
+from tests.chats import handed_over, tickets, webhook
 from tests.servers import own_database
 
 ANNA = Tenant("acme", "anna")
@@ -83,7 +83,6 @@ def filled(records: Settings, tmp_path: Path) -> Settings:
     # One turn is still in the spool of a running process.
     spool = Recorder(settings).spool
     spool.append(entry("turn-spooled", person=mine, at=datetime.now(UTC)))
-    spool.release()
     return settings
 
 
@@ -146,7 +145,7 @@ def test_everything_is_there_elsewhere(
         assert {name for name in before if before[name] != after[name]} <= {"audit", "audit_chains", "audit_contents"}
         assert (there.data_dir / "keys" / "tokens.json").read_bytes() == own_keys
         with acting_as(ANNA):
-            assert [ticket.question for ticket in handoffs.of_person(None, None)] == ["Позовите человека"]
+            assert [ticket.question for ticket in tickets()] == ["Позовите человека"]
             verification = search.verify()
             assert (verification.links, verification.faults) == (451, ())
             assert search.get("turn-spooled").turn_id == "turn-spooled"
@@ -180,7 +179,7 @@ def test_a_backup_of_sqlite_is_restored_into_postgresql_and_back(
             }
             with acting_as(ANNA):
                 assert search.verify().faults == ()
-                assert [ticket.question for ticket in handoffs.of_person(None, None)] == ["Позовите человека"]
+                assert [ticket.question for ticket in tickets()] == ["Позовите человека"]
 
 
 def test_a_backup_under_writes_holds_everything_acknowledged_before(
@@ -241,13 +240,12 @@ def test_whoever_was_erased_after_the_backup_stays_erased(
             assert {kind: len(what) for kind, what in kept.items() if what} == {}
             assert search.verify().faults == ()
             assert search.verify().erased == 451
-            assert len(conversations.of_person("bob", None)) == 1
-            assert not jobs.of_person("anna")
+            assert len(persons.export(Person("bob"))["conversations"]) == 1
     with elsewhere(monkeypatch, tmp_path / "third", request) as third:
         # Data erased before a backup is not in it, so a person who has returned since is kept.
         backup.restore(tmp_path / "opora.backup", third)
         with acting_as(ANNA):
-            assert len(handoffs.of_person(None, None)) == 1
+            assert len(tickets()) == 1
 
 
 def test_a_journal_can_be_written_anew_from_the_records(records: Settings, tmp_path: Path) -> None:
@@ -285,7 +283,7 @@ def test_nobody_is_erased_whose_erasure_cannot_be_noted(
         conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
         with pytest.raises(TryAgain, match="journal_unwritable"):
             persons.erase(Person(subject="anna"))
-        assert len(conversations.of_person("anna", None)) == 1
+        assert len(persons.export(Person("anna"))["conversations"]) == 1
 
 
 def _flipped(path: Path) -> None:
@@ -348,7 +346,7 @@ class TestRefusals:
         ):
             path = tmp_path / uuid4().hex
             body = json.dumps({**manifest, "checksums": checksums}).encode()
-            envelope.write(path, KEY, [(name, [content])], lambda _, body=body: ("manifest.json", [body]))  # type: ignore[misc]
+            envelope.write(path, KEY, [(name, [content])], lambda _, body=body: ("manifest.json", [body]), tmp_path)  # type: ignore[misc]
             other = settings.model_copy(update={"data_dir": tmp_path / f"{path.name}-there"})
             with pytest.raises(CallerError, match=code):
                 backup.restore(path, other)
@@ -363,7 +361,7 @@ class TestRefusals:
             revision=database.HEAD, started_at=datetime.now(UTC), rows={}, checksums={}, sealed=sealed.seal("x")
         ).model_copy(update={"opora": "9.9.9", **newer})
         encoded = body.model_dump_json().encode()
-        envelope.write(tmp_path / "b", KEY, [], lambda _: ("manifest.json", [encoded]))
+        envelope.write(tmp_path / "b", KEY, [], lambda _: ("manifest.json", [encoded]), tmp_path)
         there = settings.model_copy(update={"data_dir": tmp_path / "other"})
         with pytest.raises(CallerError, match="backup_newer") as refused:
             backup.restore(tmp_path / "b", there)

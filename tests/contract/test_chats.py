@@ -17,15 +17,16 @@ from pipelines.ask.chats.contract import message_part
 from settings import Settings
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
-from tenants.chats import consents, fanout, handoffs, outbox, sites, store, undo
+from tenants.chats import consents, fanout, outbox, sites, store, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import EVENTS, STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound
-from tenants.privacy import chat_people
+from tenants.privacy import chat_people, persons
+from tenants.privacy.persons import Person
 from tenants.storage import bus
-from tests.chats import webhook
+from tests.chats import tickets, webhook
 
 VISITOR = Tenant("acme", "visitor-1")
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
@@ -95,7 +96,7 @@ def test_a_handover_stores_ticket_state_notice_and_event_as_one(chat: Chat) -> N
     hook = webhook("chat.handoff")
     store.hand_over(chat.chat_id, WANTED)
     handed = store.get(chat.chat_id)
-    (ticket,) = handoffs.of_person(None, None)
+    (ticket,) = tickets()
     assert (handed.state, handed.ticket_id, handed.reason) == ("queued", ticket.ticket_id, "user_request")
     assert (ticket.subject, ticket.session_id) == (VISITOR.subject, chat.chat_id)
     assert lines(chat) == ["(queued)"]
@@ -112,18 +113,18 @@ def test_a_handover_that_cannot_be_stored_leaves_nothing_behind(chat: Chat, monk
     with pytest.raises(OSError, match="disk full"):
         store.hand_over(chat.chat_id, WANTED)
     assert store.get(chat.chat_id) == chat
-    assert (handoffs.of_person(None, None), store.messages(chat.chat_id), outbox.latest()) == ((), (), ())
+    assert (tickets(), store.messages(chat.chat_id), outbox.latest()) == ((), (), ())
 
 
 def test_there_is_one_open_ticket_per_chat(chat: Chat) -> None:
     store.hand_over(chat.chat_id, WANTED)
     store.hand_over(chat.chat_id, WANTED)
-    assert len(handoffs.of_person(None, None)) == 1
+    assert len(tickets()) == 1
     with acting_as(ANNA):
         store.resolve(chat.chat_id)
     assert store.get(chat.chat_id).ticket_id is None
     store.hand_over(chat.chat_id, WANTED)
-    assert len(handoffs.of_person(None, None)) == 2
+    assert len(tickets()) == 2
 
 
 def test_a_consent_is_kept_as_it_was_given_and_when_it_ended(chat: Chat) -> None:
@@ -140,14 +141,14 @@ def test_a_consent_is_kept_as_it_was_given_and_when_it_ended(chat: Chat) -> None
         consents.check("s1")
     consents.give("Согласен снова", site="s1", address="192.0.2.1")
     consents.check("s1")
-    given = chat_people.consents(VISITOR.subject, None)
+    given = persons.export(Person(VISITOR.subject))["consents"]
     assert [(one["text"], one["address"], one["withdrawn_at"] is None) for one in given if isinstance(one, dict)] == [
         ("Согласен", "192.0.2.1", False),
         ("Согласен снова", "192.0.2.1", True),
     ]
     chat_people.erase(VISITOR.subject, None)
-    assert chat_people.consents(VISITOR.subject, None) == []
-    assert len(chat_people.consents("visitor-2", None)) == 1
+    assert persons.export(Person(VISITOR.subject))["consents"] == []
+    assert len(persons.export(Person("visitor-2"))["consents"]) == 1
 
 
 def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:
@@ -155,7 +156,7 @@ def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:
     for _ in range(3):
         store.hand_over(chat.chat_id, WANTED, notice=lambda ticket: f"Обращение {ticket.ticket_id}")
     (notice,) = store.messages(chat.chat_id)
-    (ticket,) = handoffs.of_person(None, None)
+    (ticket,) = tickets()
     assert (notice.text, notice.body["ticket_id"]) == (f"Обращение {ticket.ticket_id}", ticket.ticket_id)
     assert len(outbox.latest()) == 1
     operator()
@@ -269,7 +270,7 @@ def test_what_an_operator_has_just_done_can_be_undone(chat: Chat, act: str) -> N
     kept = {name for name in Chat.__slots__ if name not in changing}
     assert {name: getattr(back, name) for name in kept} == {name: getattr(before, name) for name in kept}
     assert before.ticket_id is not None
-    assert [one.ticket_id for one in handoffs.of_person(None, None)] == [before.ticket_id]
+    assert [one.ticket_id for one in tickets()] == [before.ticket_id]
     assert back.version > done.version
     assert lines(chat)[-1] == "(undone)"
     with acting_as(ANNA), pytest.raises(Conflict, match="nothing_to_undo"):

@@ -63,18 +63,3 @@ def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
     assert stored() == [("t3", "carl", "down", None)]
     store.erase(TurnOwner("bob"), records)
     assert stored() == []
-
-
-def test_erasing_a_person_erases_their_verdicts() -> None:
-    feedback.give("t1", "anna", "up")
-    feedback.give("t1", "bob", "down")
-    with acting_as(Tenant("globex", "anna")):
-        feedback.give("foreign", "anna", "up")
-    assert [verdict.person for verdict in feedback.of_person("anna", "")] == ["anna"]
-    assert len(feedback.of_person("", "s")) == 2
-    feedback.erase("bob", "elsewhere")
-    assert len(stored()) == 2
-    feedback.erase("anna", "s")
-    assert stored() == [("t1", "bob", "down", None)]
-    with acting_as(Tenant("globex", "anna")):
-        assert len(stored()) == 1

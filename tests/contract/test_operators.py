@@ -160,7 +160,7 @@ def test_operators_of_other_tenants_are_out_of_reach(anna: Operator) -> None:
             with pytest.raises(NotFound, match="operator_unknown"):
                 reach(anna.login)
     with pytest.raises(NotFound):
-        operators.remove_installation_admin(anna.login)
+        operators.remove(anna.login, installation=True)
     assert operators.get(anna.login) == anna
 
 
@@ -171,9 +171,9 @@ def test_an_admin_of_the_installation_has_no_tenant(acme: None) -> None:
     assert operators.all() == ()
     with pytest.raises(NotFound):
         operators.remove("root")
-    operators.set_password_of_installation_admin("root", "дождь шёл всю ночь")
+    operators.set_password("root", "дождь шёл всю ночь", installation=True)
     assert operators.authenticate("root", "дождь шёл всю ночь") == root
-    operators.remove_installation_admin("root")
+    operators.remove("root", installation=True)
     assert not operators.anybody()
 
 

@@ -25,12 +25,13 @@ from tenants.core.errors import Busy, Invalid, NoTenant, NotFound
 from tenants.knowledge import documents, lexicon
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms, Lexicon
-from tenants.privacy import retention
+from tenants.privacy import persons, retention
+from tenants.privacy.persons import Person
 from tenants.storage import database
 from tenants.storage.tables import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION
-from tests.chats import handed_over
+from tests.chats import handed_over, tickets
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("globex", "anna")
@@ -52,13 +53,11 @@ def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None
     assert conversations.recall("s") == ()
     conversations.remember("t", PastTurn("Новый?", "refused"))
     retention.prune()
-    assert [conversation.session_id for conversation in conversations.of_person("anna", None)] == ["t"]
+    assert len(persons.export(Person("anna"))["conversations"]) == 1
     with database.writing() as session:
         session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
     conversations.remember("t", PastTurn("Ещё один?", "refused"))
     assert [item.question for item in conversations.recall("t")] == ["Ещё один?"], "what is old does not come back"
-    conversations.erase("anna", None)
-    assert conversations.of_person("anna", None) == ()
 
 
 def test_the_newest_migration_is_the_one_expected() -> None:
@@ -239,7 +238,7 @@ def test_a_ticket_is_stored_with_its_channel(acme: Tenant) -> None:
     assert handoffs.get(ticket.ticket_id) == ticket
     with acting_as(OTHER):
         assert handoffs.get(ticket.ticket_id) is None
-        assert handoffs.of_person(None, None) == ()
+        assert tickets() == ()
 
 
 def test_the_same_request_is_answered_alike(acme: Tenant) -> None:

@@ -56,7 +56,6 @@ def fill(tenant_id: str, settings: Settings, folder: Path) -> None:
     recorder.record(entry("spooled", tenant_id=tenant_id, question=CANARY))
     recorder.spool.quarantine(entry("q", tenant_id=tenant_id, question=CANARY).line())
     recorder.spool.cut()
-    recorder.spool.release()
 
 
 def holding(folder: Path) -> list[Path]:

@@ -25,7 +25,7 @@ from tests.pages import PAGES, marked
 
 ANNA = Tenant("acme", "anna")
 LATER = timedelta(days=2_000)
-PRUNED = {name for name, rule in retention.RULES.items() if rule.prune}
+PRUNED = {name for name, rule in retention.RULES.items() if rule.old is not None}
 
 
 def retention_table() -> str:

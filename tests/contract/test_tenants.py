@@ -15,6 +15,7 @@ from tenants.core.errors import Busy, Conflict, Forbidden, NotFound
 from tenants.desk import invitations, operators
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
+from tenants.privacy import retention
 from tests.desk import PASSWORD
 
 ANNA = Tenant("acme", "anna")
@@ -86,6 +87,6 @@ def test_invitation_survives_a_busy_moment(records: Settings, monkeypatch: pytes
 
 def test_an_invitation_of_yesterday_is_none(records: Settings) -> None:
     secret = invitations.invite("acme")
-    invitations.forget_old(datetime.now(UTC) + timedelta(hours=25))
+    retention.prune(datetime.now(UTC) + timedelta(hours=25))
     with pytest.raises(NotFound, match="link_used"):
         invitations.check(secret)

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import cli
 from settings import Settings
 from tenants.access.tokens import issue
-from tenants.chats import conversations, handoffs
+from tenants.chats import handoffs
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import feedback
 from tenants.knowledge import tools
@@ -114,7 +114,7 @@ def test_the_records_are_whole(client: httpx.Client) -> None:
         assert ticket is not None
         assert ticket.question == "Позовите человека, мой заказ 42 не пришёл"
         assert [(verdict.turn_id, verdict.thumb) for verdict in feedback.latest()] == [(ASKED, "up")]
-        assert len(conversations.of_person("anna", "s1")) == 1
+        assert len(persons.export(Person("anna", "s1"))["conversations"]) == 1
         assert not any(persons.export(Person(subject="boris")).values())
         assert tools.all()[0].secrets == {"authorization": "secret of acme"}
 

@@ -71,10 +71,7 @@ def operator_set(
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Remove an operator's account."""
     with _within(tenant, installation=installation):
-        if installation:
-            operators.remove_installation_admin(login)
-        else:
-            operators.remove(login)
+        operators.remove(login, installation=installation)
     typer.echo(message("removed", login=login))
 
 
@@ -88,10 +85,7 @@ def operator_password(
     """Set a new password for an operator."""
     with _within(tenant, installation=installation):
         password = _password(from_input=password_stdin)
-        if installation:
-            operators.set_password_of_installation_admin(login, password)
-        else:
-            operators.set_password(login, password)
+        operators.set_password(login, password, installation=installation)
     typer.echo(message("password_set", login=login))
 
 

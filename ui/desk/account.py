@@ -17,7 +17,7 @@ from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
 from tenants.desk import operators, sessions
-from tenants.desk.operators import TENANT_ROLES, Operator
+from tenants.desk.operators import TENANT_ROLES
 from ui.desk.view import Desk, back_to, home, or_again
 
 _FORM_BYTES = 20_000
@@ -119,7 +119,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
         def change() -> Response:
             try:
                 operators.check_password(operator, password)
-                _set_password(operator, new_password)
+                operators.set_password(operator.login, new_password, installation=operator.tenant_id is None)
             except CallerError as refused:
                 return account(problems.detail(refused), 422)
             # All sessions have ended, including this one: continue with a new one.
@@ -211,13 +211,6 @@ def _sign_in_address(request: Request) -> str:
     if not operators.has_several_tenants():
         return address
     return f"{address}?company={quote(context.current().tenant_id, safe='')}"
-
-
-def _set_password(operator: Operator, password: str) -> None:
-    if operator.tenant_id is None:
-        operators.set_password_of_installation_admin(operator.login, password)
-    else:
-        operators.set_password(operator.login, password)
 
 
 async def _admit(limiter: RateLimiter, most: int, login: str, address: str, company: str) -> None:

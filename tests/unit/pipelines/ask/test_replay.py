@@ -22,10 +22,10 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.search import Record, TurnQuery
 from tenants.audit.store import TurnOwner
-from tenants.chats import handoffs
 from tenants.core import context
 from tenants.core.context import SCOPES, Tenant
 from tenants.core.errors import Invalid, NotFound
+from tests.chats import tickets
 
 ASKED = (
     "Стиральная машина показывает ошибку E20, что делать?",
@@ -128,10 +128,10 @@ def test_another_knowledge_base_is_tried_with_this_tenants_policy(records: tuple
 
 
 def test_replaying_leaves_no_trace(records: tuple[Record, ...], lenient: Path) -> None:
-    tickets = handoffs.latest()
+    stored = tickets()
     run(Trial(pipeline=lenient), records)
     assert len(search.find(TurnQuery(), limit=100)) == len(records)
-    assert handoffs.latest() == tickets
+    assert tickets() == stored
     assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
 
 

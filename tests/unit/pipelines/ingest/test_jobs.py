@@ -25,6 +25,7 @@ from tenants.core.errors import NotFound
 from tenants.core.points import Hit
 from tenants.index.protocol import Collection
 from tenants.knowledge import documents
+from tenants.privacy import retention
 from tenants.storage import files
 from tenants.work import claims, jobs, uploads
 from tenants.work.jobs import Job, QueueFull
@@ -326,9 +327,9 @@ def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:
     over, waiting = upload("a.md"), upload("b.md")
     cancel(over.job_id)
     now = datetime.now(UTC)
-    jobs.forget_old(now + jobs.RETENTION - timedelta(minutes=1))
+    retention.prune(now + jobs.RETENTION - timedelta(minutes=1))
     assert jobs.get(over.job_id).finished
-    jobs.forget_old(now + jobs.RETENTION + timedelta(minutes=1))
+    retention.prune(now + jobs.RETENTION + timedelta(minutes=1))
     with pytest.raises(NotFound):
         jobs.get(over.job_id)
     assert jobs.get(waiting.job_id).state == "queued"

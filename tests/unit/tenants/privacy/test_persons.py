@@ -21,12 +21,12 @@ from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid
 from tenants.desk import feedback
 from tenants.knowledge import gaps
-from tenants.privacy import persons
+from tenants.privacy import persons, retention
 from tenants.privacy.persons import ErasureReport, Person
 from tenants.storage import database, tables
 from tenants.work import idempotency, jobs
 from tests.audits import entry, miss
-from tests.chats import handed_over, ticket_without_chat, webhook
+from tests.chats import handed_over, ticket_without_chat, tickets, webhook
 
 CANARY = "канарейка-7391"
 ANNA, BOB = Tenant("acme", "anna"), Tenant("acme", "bob")
@@ -130,11 +130,10 @@ def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
     ticket_without_chat("Где?")
     idempotency.begin("key", "hash")
     for later, left in ((timedelta(hours=23), 1), (timedelta(days=500), 0)):
-        handoffs.forget_old(datetime.now(UTC) + later)
-        idempotency.forget_old(datetime.now(UTC) + later)
+        retention.prune(datetime.now(UTC) + later)
         with database.reading() as session:
             rows = session.query(tables.IdempotencyRow).count()
-        assert (len(handoffs.latest()), rows) == (left, left)
+        assert (len(tickets()), rows) == (left, left)
 
 
 def test_erasing_leaves_no_byte(installation: Settings) -> None:

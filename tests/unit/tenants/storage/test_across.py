@@ -11,22 +11,18 @@ ACROSS = {
     # The tenant is not known yet: a login, a site's key, a link or a session's secret leads to it.
     "accounts/registry.py": {"add", "load", "list"},
     "chats/sites.py": {"_owner", "read"},
-    "desk/invitations.py": {"check", "forget_old"},
+    "desk/invitations.py": {"check"},
     "desk/sessions.py": {"_find"},
     "desk/operators.py": {
-        *("add_installation_admin", "installation_admins", "remove_installation_admin"),
-        *("set_password_of_installation_admin", "anybody", "_staffed", "_find"),
+        *("installation_admins", "anybody", "_staffed", "_find", "_writing"),
     },
     # Workers that find work of any tenant.
-    "chats/outbox.py": {"claim", "forget"},
+    "chats/outbox.py": {"claim"},
     "chats/store.py": {"tenants_due"},
-    "work/jobs.py": {"tenants_waiting", "forget_old"},
+    "work/jobs.py": {"tenants_waiting"},
     "work/leases.py": {"take", "want", "release", "_exists"},
     # Retention.
-    "access/issued_tokens.py": {"forget_expired"},
-    "chats/handoffs.py": {"forget_old"},
-    "privacy/retention.py": {"_delete"},
-    "work/idempotency.py": {"forget_old"},
+    "privacy/retention.py": {"prune"},
     # The installation as a whole: backup, keys, and counts for its admins.
     "backup/restoring.py": {"_forget_lost_generations"},
     "insight/totals.py": {"by_tenant", "by_state"},

@@ -11,10 +11,11 @@ from pipelines.background import tidy
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import files, handoffs, store
+from tenants.chats import files, store
 from tenants.chats.records import Chat, HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
+from tests.chats import tickets
 
 PATIENT, HURRIED = Tenant("patient", "v:1"), Tenant("hurried", "v:1")
 
@@ -46,7 +47,7 @@ def test_an_overdue_chat_returns_to_the_assistant_with_an_open_ticket() -> None:
     clock.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
     with acting_as(HURRIED):
-        ticket_id = handoffs.latest()[0].ticket_id
+        ticket_id = tickets()[0].ticket_id
         assert [one.ticket_id for one in store.latest(with_ticket=True)] == [ticket_id]
         last = store.messages(hurried.chat_id)[-1]
         assert (last.body["event"], last.body["ticket_id"]) == ("queue_timed_out", ticket_id)
