@@ -4,18 +4,16 @@ A pair is identified by its two chunks, whose ids cover their text: if either te
 again. It is deleted with either of its documents.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AgreementRow
 
 
@@ -62,9 +60,3 @@ def all() -> tuple[Agreement, ...]:
     with database.reading() as session:
         rows = session.scalars(query.order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))
         return tuple(record_of(Agreement, row) for row in rows)
-
-
-def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
-    """Delete pairs of these documents. Returns whether there were any."""
-    theirs = or_(AgreementRow.doc_id.in_(doc_ids), AgreementRow.other_doc_id.in_(doc_ids))
-    return bool(session.scalars(delete(AgreementRow).where(theirs).returning(AgreementRow.chunk_id)).all())

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import or_, select
 
 from tenants.accounts import registry
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import ContradictionRow
 
 
@@ -64,13 +63,6 @@ def all() -> tuple[Contradiction, ...]:
     with database.reading() as session:
         rows = session.scalars(query.order_by(ContradictionRow.at.desc(), ContradictionRow.chunk_id))
         return tuple(map(_contradiction, rows))
-
-
-def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
-    """Delete the pairs of removed documents. Returns whether there were any."""
-    theirs = or_(ContradictionRow.doc_id.in_(doc_ids), ContradictionRow.other_doc_id.in_(doc_ids))
-    gone = delete(ContradictionRow).where(theirs).returning(ContradictionRow.chunk_id)
-    return bool(session.scalars(gone).all())
 
 
 def _key(row: ContradictionRow) -> tuple[str, str]:

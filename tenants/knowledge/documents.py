@@ -8,20 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from tenants.accounts import registry
 from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.json import Json
-from tenants.knowledge import relations, trial, versions, votes
+from tenants.knowledge import relations, trial, versions
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import DocumentRow, TenantRow
-
-"""Values per statement, which databases limit."""
+from tenants.storage.tables import DocumentRow, DocumentVersionRow, DocumentVoteRow, TenantRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,8 @@ def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) 
     :param new_versions: source texts to store. Only the newest ones of each document are kept.
     """
     with database.writing() as session:
-        _delete(session, tuple(record.doc_id for record in records))
+        for batch in batches(record.doc_id for record in records):
+            session.remove(DocumentRow, DocumentRow.doc_id.in_(batch))
         newest = session.scalar(select(TenantRow.newest_generation))
         session.add_all([_row(record, newest) for record in records])
         versions.keep(session, new_versions)
@@ -124,17 +122,11 @@ def remove(*doc_ids: str) -> None:
     Their chunks are the caller's to delete.
     """
     with database.writing() as session:
-        _delete(session, doc_ids)
-        versions.forget(session, doc_ids)
-        votes.forget(session, doc_ids)
+        for batch in batches(doc_ids):
+            for row in (DocumentRow, DocumentVersionRow, DocumentVoteRow):
+                session.remove(row, row.doc_id.in_(batch))
         relations.forget(session, doc_ids)
     registry.expire()
-
-
-def _delete(session: TenantSession, doc_ids: tuple[str, ...]) -> None:
-    for batch in batches(doc_ids):
-        chosen = DocumentRow.doc_id.in_(batch)
-        session.execute(delete(DocumentRow).where(chosen))
 
 
 def _row(record: DocumentRecord, generation: int | None) -> DocumentRow:

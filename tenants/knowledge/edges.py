@@ -5,16 +5,14 @@ from one document to another. It is deleted with its document; an edge declared 
 declares it, and takes effect again when `b` comes back.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, delete, or_, select
+from sqlalchemy import ColumnElement, or_, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, EdgeRow
 
 SUPERSEDES = "supersedes"
@@ -34,6 +32,10 @@ class Edge:
     weight: float = 1.0
     declared: bool = False
 
+    def row(self) -> EdgeRow:
+        """Return the row to store."""
+        return EdgeRow(**columns_of(self))
+
 
 def put(edge: Edge) -> Edge:
     """Add an operator's edge, or replace the edge of the same kind between the two documents.
@@ -45,7 +47,7 @@ def put(edge: Edge) -> Edge:
         for doc_id in (edge.from_doc, edge.to_doc):
             if session.find(DocumentRow, doc_id) is None:
                 raise NotFound("document_unknown", doc_id=doc_id)
-        row = session.merge(EdgeRow(**columns_of(edge)))
+        row = session.merge(edge.row())
         row.declared = False
     return record_of(Edge, row)
 
@@ -74,39 +76,8 @@ def check(edge: Edge) -> None:
         raise Invalid("edge_weight_invalid")
 
 
-def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[Edge]) -> bool:
-    """Replace the edges declared by these documents by `declared`. Edges set by an operator are not changed.
-
-    :returns: whether anything changed.
-    """
-    stored = session.scalars(select(EdgeRow).where(EdgeRow.from_doc.in_(doc_ids))).all()
-    rows = {record_of(Edge, row): row for row in stored}
-    set_by_operators = {_key(edge) for edge in rows if not edge.declared}
-    declarations = {_key(edge): edge for edge in declared if _key(edge) not in set_by_operators}
-    obsolete = [row for edge, row in rows.items() if edge.declared and declarations.get(_key(edge)) != edge]
-    new = [edge for edge in declarations.values() if edge not in rows]
-    for row in obsolete:
-        session.delete(row)
-    session.flush()
-    session.add_all(EdgeRow(**columns_of(edge)) for edge in new)
-    return bool(obsolete or new)
-
-
-def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
-    """Remove the edges of documents that are removed. Returns whether there were any."""
-    theirs = or_(
-        EdgeRow.from_doc.in_(doc_ids),
-        and_(EdgeRow.to_doc.in_(doc_ids), EdgeRow.declared.is_(False)),
-    )
-    return bool(session.scalars(delete(EdgeRow).where(theirs).returning(EdgeRow.kind)).all())
-
-
 def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
     query = select(EdgeRow).where(*conditions)
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
     with database.reading() as session:
         return tuple(record_of(Edge, row) for row in session.scalars(query.order_by(*order)))
-
-
-def _key(edge: Edge) -> tuple[str, str, str]:
-    return edge.from_doc, edge.kind, edge.to_doc

@@ -1,11 +1,10 @@
 """Gaps grouped by meaning: by the words that questions share, and by their vectors where there are any."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 
 from tenants.knowledge.gaps import Gap
 
@@ -45,58 +44,46 @@ def grouped(gaps: Iterable[Gap], alike: float | None = None) -> tuple[Group, ...
     :param gaps: their vectors, where they have any, are of one model.
     :param alike: cosine from which two questions mean the same; None compares words alone.
     """
-    grouping = _Grouping(alike)
-    for gap in gaps:
-        grouping.add(gap)
+    grouping = _Grouping([*gaps], alike)
     groups = (Group(tuple(members)) for members in grouping.groups)
     return tuple(sorted(groups, key=lambda group: -group.count))
 
 
 class _Grouping:
-    def __init__(self, alike: float | None) -> None:
+    def __init__(self, gaps: Sequence[Gap], alike: float | None) -> None:
         self.groups: list[list[Gap]] = []
         self._alike = alike
         self._by_stem: dict[str, list[int]] = {}
-        self._vectors: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self._leaders: list[int] = []
+        if alike is not None and gaps:
+            size = max(len(gap.vector or b"") for gap in gaps)
+            # A question without a vector gets zeros, which are near to nothing.
+            vectors = np.stack([np.frombuffer(gap.vector or bytes(size), np.float32) for gap in gaps])
+            self._cosines = vectors @ vectors.T
+        for place, gap in enumerate(gaps):
+            self._add(place, gap)
 
-    def add(self, gap: Gap) -> None:
-        number = self._nearest(gap)
+    def _add(self, place: int, gap: Gap) -> None:
+        number = self._nearest(place, gap)
         if number is not None:
             self.groups[number].append(gap)
             return
-        number = len(self.groups)
         for stem in set(gap.stems):
-            self._by_stem.setdefault(stem, []).append(number)
-        self._keep_vector(gap, number)
+            self._by_stem.setdefault(stem, []).append(len(self.groups))
+        self._leaders.append(place)
         self.groups.append([gap])
 
-    def _nearest(self, gap: Gap) -> int | None:
+    def _nearest(self, place: int, gap: Gap) -> int | None:
         rivals = sorted({number for stem in gap.stems for number in self._by_stem.get(stem, ())})
         shares = [(_overlap(gap, self.groups[number][0]), number) for number in rivals]
         share, nearest = max(shares, key=lambda one: one[0], default=(0.0, 0))
         if share >= _ALIKE:
             return nearest
-        if self._alike is None or gap.vector is None or not self._vectors.size:
+        if self._alike is None or not self._leaders:
             return None
-        cosines = self._vectors[: len(self.groups)] @ np.frombuffer(gap.vector, np.float32)
+        cosines = self._cosines[place, self._leaders]
         nearest = int(np.argmax(cosines))
         return nearest if float(cosines[nearest]) >= self._alike else None
-
-    def _keep_vector(self, gap: Gap, number: int) -> None:
-        """The rows of groups whose leader has no vector stay zero, which is near to nothing."""
-        if gap.vector is None:
-            if len(self._vectors):
-                self._grow(number)
-            return
-        vector = np.frombuffer(gap.vector, np.float32)
-        if not self._vectors.size:
-            self._vectors = np.zeros((max(64, 2 * number), len(vector)), np.float32)
-        self._grow(number)
-        self._vectors[number] = vector
-
-    def _grow(self, number: int) -> None:
-        if number >= len(self._vectors):
-            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
 
 
 def _overlap(gap: Gap, other: Gap) -> float:

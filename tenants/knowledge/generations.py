@@ -72,7 +72,9 @@ def record_first(encoder: str, dimensions: int) -> None:
     """Record the current generation before its first chunk is stored."""
     number, shared = registry.current().placement.generation, _fitting(dimensions)
     with database.writing() as session:
-        session.merge(_row(number, "in_force", encoder, dimensions, shared))
+        session.merge(
+            GenerationRow(number=number, state="in_force", encoder=encoder, dimensions=dimensions, shared=shared)
+        )
 
 
 def begin(encoder: str, dimensions: int = 0) -> int:
@@ -81,8 +83,11 @@ def begin(encoder: str, dimensions: int = 0) -> int:
     shared = _fitting(dimensions)
     with registry.changing() as (session, tenant):
         tenant.newest_generation += 1
-        session.add(_row(tenant.newest_generation, "building", encoder, dimensions, shared))
-        return tenant.newest_generation
+        number = tenant.newest_generation
+        session.add(
+            GenerationRow(number=number, state="building", encoder=encoder, dimensions=dimensions, shared=shared)
+        )
+        return number
 
 
 def activate(number: int) -> None:
@@ -145,15 +150,3 @@ def _fitting(dimensions: int) -> str:
     is_dedicated = current is not None and not current.shared
     limit = settings.shared_chunks // 2 if is_dedicated else settings.shared_chunks
     return shared_name(dimensions) if recorded_chunks() <= limit else ""
-
-
-def _row(number: int, state: State, encoder: str, dimensions: int, shared: str) -> GenerationRow:
-    return GenerationRow(
-        number=number,
-        state=state,
-        encoder=encoder,
-        dimensions=dimensions,
-        shared=shared,
-        created_at=datetime.now(UTC),
-        retired_at=None,
-    )

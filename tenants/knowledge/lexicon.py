@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypedDict
+from typing import Literal, TypeAlias, TypedDict, get_args
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, delete, func, select
@@ -59,6 +59,11 @@ class Lexicon:
     words: Mapping[str, int] = field(default_factory=dict)
     revision: int = 0
     codes: Mapping[str, int] = field(default_factory=dict)
+
+
+_Kind: TypeAlias = Literal["stems", "words", "codes"]
+_KINDS: tuple[_Kind, ...] = get_args(_Kind)
+_Counts: TypeAlias = dict[_Kind, dict[str, int]]
 
 
 class _Body(TypedDict):
@@ -114,16 +119,20 @@ def _with_trial(counted: Lexicon, document: TrialDocument) -> Lexicon:
 
 def _counted_on_trial(counted: Lexicon, document: TrialDocument) -> Lexicon:
     added, replaced = _count(document.chunks.terms), _count(document.replaced.terms)
-    stems, words, codes = dict(counted.stems), dict(counted.words), dict(counted.codes)
-    for counts, new, old in (
-        (stems, added["stems"], replaced["stems"]),
-        (words, added["words"], replaced["words"]),
-        (codes, added["codes"], replaced["codes"]),
-    ):
-        _add(counts, new)
-        _add(counts, {term: -times for term, times in old.items()})
+    counts = _counts_of(counted)
+    for kind in _KINDS:
+        _add(counts[kind], added[kind])
+        _add(counts[kind], {term: -times for term, times in replaced[kind].items()})
     chunks = counted.chunks + added["chunks"] - replaced["chunks"]
-    return Lexicon(chunks, MappingProxyType(stems), MappingProxyType(words), counted.revision, MappingProxyType(codes))
+    return _lexicon(chunks, counts, counted.revision)
+
+
+def _counts_of(lexicon: Lexicon) -> _Counts:
+    return {"stems": dict(lexicon.stems), "words": dict(lexicon.words), "codes": dict(lexicon.codes)}
+
+
+def _lexicon(chunks: int, counts: _Counts, revision: int) -> Lexicon:
+    return Lexicon(chunks, revision=revision, **{kind: MappingProxyType(counts[kind]) for kind in _KINDS})
 
 
 def begin() -> bool:
@@ -153,7 +162,7 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
     change = _count(added)
     lost = _count(removed)
     change["chunks"] -= lost["chunks"]
-    for kind in ("stems", "words", "codes"):
+    for kind in _KINDS:
         for term, times in lost[kind].items():
             change[kind][term] = change[kind].get(term, 0) - times
     generation = _generation()
@@ -257,19 +266,16 @@ def _read(session: TenantSession, generation: int, cached: Lexicon, *, up_to: in
     ).all()
     if not newer:
         return cached
-    chunks, stems, words, codes = cached.chunks, dict(cached.stems), dict(cached.words), dict(cached.codes)
+    chunks, counts = cached.chunks, _counts_of(cached)
     for part in newer:
         body: _Body = json.loads(zlib.decompress(part.body))
         if part.whole:
-            chunks, stems, words, codes = 0, {}, {}, {}
+            chunks, counts = 0, _counts_of(Lexicon())
         chunks += body["chunks"]
-        _add(stems, body["stems"])
-        _add(words, body["words"])
-        # Counted before codes were; `reconcile` counts them.
-        _add(codes, body.get("codes", {}))
-    return Lexicon(
-        chunks, MappingProxyType(stems), MappingProxyType(words), newer[-1].revision, MappingProxyType(codes)
-    )
+        for kind in _KINDS:
+            # Counted before codes were; `reconcile` counts them.
+            _add(counts[kind], body.get(kind, {}))
+    return _lexicon(chunks, counts, newer[-1].revision)
 
 
 def _add(counts: dict[str, int], change: Mapping[str, int]) -> None:

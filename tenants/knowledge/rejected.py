@@ -4,18 +4,16 @@ Documents declare them; operators add others, with or without a document. An app
 deleted with it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import NotFound
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, RejectedRow
 
 MAX_TEXT_LENGTH = 300
@@ -45,13 +43,18 @@ class Rejected:
         """Return an id: the same words of the same document are the same approach."""
         return sha256(f"{self.doc_id or ''}\n{' '.join(self.text.casefold().split())}".encode()).hexdigest()[:12]
 
+    def row(self) -> RejectedRow:
+        """Return the row to store, with today's date if the approach has none."""
+        day = self.day or datetime.now(UTC).date().isoformat()
+        return RejectedRow(rejected_id=self.rejected_id, **columns_of(self) | {"day": day})
+
 
 def put(approach: Rejected) -> Rejected:
     """Add an operator's rejected approach, or replace the reason and day of the same one.
 
     Raises `NotFound` (`document_unknown`) if it belongs to a document that the tenant does not have.
     """
-    row = _row(approach)
+    row = approach.row()
     row.declared = False
     with changing_relations() as session:
         if approach.doc_id is not None and session.find(DocumentRow, approach.doc_id) is None:
@@ -72,34 +75,3 @@ def all() -> tuple[Rejected, ...]:
     with database.reading() as session:
         rows = session.scalars(query.order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))
         return tuple(record_of(Rejected, row) for row in rows)
-
-
-def declare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[Rejected]) -> bool:
-    """Replace the approaches declared by these documents by `declared`. Operators' entries are not changed.
-
-    :returns: whether anything changed.
-    """
-    chosen = RejectedRow.doc_id.in_(doc_ids)
-    stored = {record_of(Rejected, row): row for row in session.scalars(select(RejectedRow).where(chosen))}
-    set_by_operators = {approach.rejected_id for approach in stored if not approach.declared}
-    declarations = {
-        approach.rejected_id: approach for approach in declared if approach.rejected_id not in set_by_operators
-    }
-    obsolete = [row for approach, row in stored.items() if approach.declared and approach not in declarations.values()]
-    new = [approach for approach in declarations.values() if approach not in stored]
-    for row in obsolete:
-        session.delete(row)
-    session.flush()
-    session.add_all(map(_row, new))
-    return bool(obsolete or new)
-
-
-def forget(session: TenantSession, doc_ids: Sequence[str]) -> bool:
-    """Delete the approaches of removed documents. Returns whether there were any."""
-    chosen = RejectedRow.doc_id.in_(doc_ids)
-    return bool(session.scalars(delete(RejectedRow).where(chosen).returning(RejectedRow.rejected_id)).all())
-
-
-def _row(approach: Rejected) -> RejectedRow:
-    day = approach.day or datetime.now(UTC).date().isoformat()
-    return RejectedRow(rejected_id=approach.rejected_id, **columns_of(approach) | {"day": day})

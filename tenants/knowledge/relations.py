@@ -5,10 +5,11 @@ question nothing, any other a look-up.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 
 from settings import get_settings
 from tenants.accounts import registry
@@ -19,8 +20,11 @@ from tenants.knowledge.edges import SUPERSEDES, Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
+from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import DocumentRow
+from tenants.storage.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
+
+Declared = TypeVar("Declared", Edge, Rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +70,49 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
     if not (ties or approaches or registry.current().relations):
         return
     with database.writing() as session:
-        changed = edges.declare(session, doc_ids, ties)
-        changed |= rejected.declare(session, doc_ids, approaches)
-        if changed:
+        known_ties = session.scalars(select(EdgeRow).where(EdgeRow.from_doc.in_(doc_ids)))
+        known_approaches = session.scalars(select(RejectedRow).where(RejectedRow.doc_id.in_(doc_ids)))
+        changes = (
+            _redeclare(session, Edge, known_ties, ties, lambda tie: (tie.from_doc, tie.kind, tie.to_doc)),
+            _redeclare(session, Rejected, known_approaches, approaches, lambda approach: approach.rejected_id),
+        )
+        if any(changes):
             registry.count_relation_change(session)
     registry.expire()
 
 
 def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
     """Delete the relations of removed documents. The caller commits, then expires the registry."""
-    removed = False
+    removed = 0
     for batch in batches(doc_ids):
-        removed |= edges.forget(session, batch)
-        removed |= rejected.forget(session, batch)
-        removed |= agreements.forget(session, batch)
-        removed |= contradictions.forget(session, batch)
+        # An edge that the other document declares takes effect again when this one comes back.
+        set_by_operator = and_(EdgeRow.to_doc.in_(batch), EdgeRow.declared.is_(False))
+        removed += session.remove(EdgeRow, or_(EdgeRow.from_doc.in_(batch), set_by_operator))
+        removed += session.remove(RejectedRow, RejectedRow.doc_id.in_(batch))
+        for pair in (AgreementRow, ContradictionRow):
+            removed += session.remove(pair, or_(pair.doc_id.in_(batch), pair.other_doc_id.in_(batch)))
     if removed:
         registry.count_relation_change(session)
+
+
+def _redeclare(
+    session: TenantSession,
+    kind: type[Declared],
+    rows: Iterable[EdgeRow] | Iterable[RejectedRow],
+    declared: Sequence[Declared],
+    key: Callable[[Declared], object],
+) -> bool:
+    """Replace the declarations of documents; what operators have set stays. Return whether anything changed."""
+    stored = {record_of(kind, row): row for row in rows}
+    set_by_operators = {key(one) for one in stored if not one.declared}
+    wanted = {key(one): one for one in declared if key(one) not in set_by_operators}
+    obsolete = [row for one, row in stored.items() if one.declared and wanted.get(key(one)) != one]
+    new = [one for one in wanted.values() if one not in stored]
+    for row in obsolete:
+        session.delete(row)
+    session.flush()
+    session.add_all(one.row() for one in new)
+    return bool(obsolete or new)
 
 
 def _load() -> Relations:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from sqlalchemy import Select, delete, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import defer
 
 from tenants.core.batches import batches
@@ -87,19 +87,11 @@ def keep(session: TenantSession, new: Sequence[DocumentVersion]) -> None:
     session.add_all([_row(version) for version in new])
     for version in new:
         if version.version > MAX_VERSIONS:
-            session.execute(
-                delete(DocumentVersionRow).where(
-                    DocumentVersionRow.doc_id == version.doc_id,
-                    DocumentVersionRow.version <= version.version - MAX_VERSIONS,
-                )
+            session.remove(
+                DocumentVersionRow,
+                DocumentVersionRow.doc_id == version.doc_id,
+                DocumentVersionRow.version <= version.version - MAX_VERSIONS,
             )
-
-
-def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
-    """Remove all versions of documents inside the caller's transaction."""
-    for batch in batches(doc_ids):
-        chosen = DocumentVersionRow.doc_id.in_(batch)
-        session.execute(delete(DocumentVersionRow).where(chosen))
 
 
 def _in_force() -> Select[DocumentVersionRow]:

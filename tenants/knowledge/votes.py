@@ -1,13 +1,8 @@
 """Whether readers found a document helpful: two counters for each version, without anything about the readers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import delete
-
-from tenants.core.batches import batches
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentVoteRow
 
 
@@ -34,10 +29,3 @@ def count(doc_id: str, version: int) -> Votes:
     with database.reading() as session:
         row = session.find(DocumentVoteRow, doc_id, version)
         return Votes(row.helpful, row.unhelpful) if row else Votes()
-
-
-def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
-    """Delete the votes on documents inside the caller's transaction."""
-    for batch in batches(doc_ids):
-        chosen = DocumentVoteRow.doc_id.in_(batch)
-        session.execute(delete(DocumentVoteRow).where(chosen))

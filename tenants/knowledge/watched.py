@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from tenants.core.batches import batches
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
 from tenants.storage.tables import WatchedFileRow
-
-"""Values per statement, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ def all() -> Mapping[str, WatchedFile]:
     """Return the files of the tenant in context by their paths in the watched folder."""
     query = select(WatchedFileRow)
     with database.reading() as session:
-        return {row.path: WatchedFile(row.size, row.modified_ns, tuple(row.doc_ids)) for row in session.scalars(query)}
+        return {row.path: record_of(WatchedFile, row) for row in session.scalars(query)}
 
 
 def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
@@ -37,14 +36,5 @@ def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
     paths = [*files, *gone]
     with database.writing() as session:
         for batch in batches(paths):
-            chosen = WatchedFileRow.path.in_(batch)
-            session.execute(delete(WatchedFileRow).where(chosen))
-        session.add_all(
-            WatchedFileRow(
-                path=path,
-                size=file.size,
-                modified_ns=file.modified_ns,
-                doc_ids=list(file.doc_ids),
-            )
-            for path, file in files.items()
-        )
+            session.remove(WatchedFileRow, WatchedFileRow.path.in_(batch))
+        session.add_all(WatchedFileRow(path=path, **columns_of(file)) for path, file in files.items())
