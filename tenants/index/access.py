@@ -13,7 +13,7 @@ must not pass for a small knowledge base: reading it fails until it is repaired 
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,8 +29,7 @@ from tenants.accounts.registry import Placement, TenantRecord
 from tenants.core.errors import IndexDamaged, InternalFault
 from tenants.core.names import collection_name, collection_of
 from tenants.index.edge import EdgeFolder
-from tenants.index.empty import EmptyCollection
-from tenants.index.protocol import Collection, Engine
+from tenants.index.protocol import Collection, EmptyCollection, Engine
 from tenants.index.remote import IndexListener, RemoteFolder
 from tenants.index.trial import TrialCollection
 from tenants.knowledge import generations, trial
@@ -48,7 +47,8 @@ _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
 _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[Collection, TrialCollection]] = WeakKeyDictionary()
-_LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
+_LOCKS: WeakValueDictionary[_Key, AbstractContextManager[bool]] = WeakValueDictionary()
+"""Held while a generation is opened, switched or removed; one lock per generation."""
 _DAMAGED: dict[_Key, str] = {}
 """Damage of a tenant's current generation, until it is repaired."""
 _LISTENERS: list[IndexListener] = []
@@ -64,13 +64,6 @@ _BLOCK_BYTES = 512
 
 _TABLES = Lock()
 """Held for looking something up, never while a collection is opened: that waits for a disk or a server."""
-
-
-class _GenerationLock:
-    """Held while a generation is opened, switched or removed; one lock per generation."""
-
-    def __init__(self) -> None:
-        self.lock = RLock()
 
 
 def open_collection(
@@ -177,10 +170,7 @@ class _Shared:
                 _forget(key)
                 engine.remove(placement)
             elif operation == "set_aside":
-                _forget(key)
-                if (left := _IN_USE.pop(key, None)) is not None:
-                    left.close()
-                engine.set_aside(placement)
+                _set_aside(key, engine, placement)
             else:
                 raise InternalFault("index_failed")
         return None
@@ -232,10 +222,7 @@ def repairing() -> Iterator[None]:
     with _locked(key):
         _discard_broken(key)
         if _DAMAGED.get(key) in {"missing", "unreadable"}:
-            _forget(key)
-            if (left := _IN_USE.pop(key, None)) is not None:
-                left.close()
-            _engine(settings).set_aside(_located(tenant, placement))
+            _set_aside(key, _engine(settings), _located(tenant, placement))
     token = _REPAIRING.set(True)
     try:
         yield
@@ -337,8 +324,8 @@ def _key(settings: Settings, placement: Placement) -> _Key:
 @contextmanager
 def _locked(key: _Key) -> Iterator[None]:
     with _TABLES:
-        lock = _LOCKS.setdefault(key, _GenerationLock())
-    with lock.lock:
+        lock = _LOCKS.setdefault(key, RLock())
+    with lock:
         yield
 
 
@@ -350,6 +337,13 @@ def _open(key: _Key) -> Collection | None:
 def _forget(key: _Key) -> None:
     with _TABLES:
         _OPEN.pop(key, None)
+
+
+def _set_aside(key: _Key, engine: Engine, placement: Placement) -> None:
+    _forget(key)
+    if (left := _IN_USE.pop(key, None)) is not None:
+        left.close()
+    engine.set_aside(placement)
 
 
 def _note(key: _Key, damage: str) -> None:

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import shutil
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
+from cachetools import LRUCache
 from qdrant_edge import (
     CountRequest,
     Distance,
@@ -427,7 +427,7 @@ class _Payloads:
     """The payloads read last. Correct because no other process can write to the folder while it is open here."""
 
     def __init__(self) -> None:
-        self._cached: OrderedDict[str, Payload] = OrderedDict()
+        self._cached: LRUCache[str, Payload] = LRUCache(_REMEMBERED)
         self._lock = Lock()
         self._writes = 0
 
@@ -436,8 +436,6 @@ class _Payloads:
         with self._lock:
             writes = self._writes
             payloads = {point_id: self._cached[point_id] for point_id in ids if point_id in self._cached}
-            for point_id in payloads:
-                self._cached.move_to_end(point_id)
         missing: list[PointId] = [point_id for point_id in ids if point_id not in payloads]
         if missing:
             read = {str(record.id): record.payload or {} for record in shard.retrieve(missing, True, False)}
@@ -446,8 +444,6 @@ class _Payloads:
                 # A concurrent write may have changed the payloads, so they are used once and not cached.
                 if writes == self._writes:
                     self._cached.update(read)
-                    while len(self._cached) > _REMEMBERED:
-                        self._cached.popitem(last=False)
         return payloads
 
     def forget(self, ids: set[str]) -> None:

@@ -1,42 +1,55 @@
 """Interface of index backends. One `Collection` is one tenant's searchable chunks, whatever the engine."""
+# ruff: noqa: ARG002 - a collection without points ignores what it is asked for
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tenants.accounts.registry import Placement
+from tenants.core.errors import InternalFault
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Hit, Point, Vector
+from tenants.index.layout import check_queries
 
 
 class Collection(Protocol):
-    """A tenant's chunks. Thread-safe. Writes are durable when the call returns."""
+    """A tenant's chunks. Thread-safe. Writes are durable when the call returns.
+
+    The methods here are those of a collection without points, which nothing can be written to.
+    """
 
     @property
     def encoder(self) -> str:
         """Return the encoder settings of its vectors, from `components.language.encoder_settings`; opaque here."""
+        return ""
 
     @property
     def version(self) -> str | None:
         """Return a version that changes with every write and differs between collections; equal versions give equal
         search results. None if other processes may write to the collection."""
+        return None
 
     @property
     def broken(self) -> bool:
         """Whether the engine has failed on the stored data, so that the collection must be opened anew."""
+        return False
 
     @property
     def dimensions(self) -> int:
         """Return the size of the dense vectors; 0 for a collection without them."""
+        return 0
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id. Raises `InternalFault` on NaN, a malformed id, or a dense
         vector of another size."""
+        raise InternalFault("collection_missing")
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace the payloads of points by id and leave their vectors alone; unknown ids are ignored."""
+        return
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
+        return
 
     def search(
         self,
@@ -51,27 +64,38 @@ class Collection(Protocol):
 
         :param payloads: False leaves payloads empty, for a caller that merges the rankings and then fetches the best.
         """
+        check_queries(queries, self.dimensions)
+        return {name: [] for name in queries}
 
     def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
         """Return the inverse document frequency of each of these sparse dimensions that a point has."""
+        return {}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """Return the stored points among `ids`, in their order.
 
         :param dense: bring their dense vectors too.
         """
+        return []
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Yield every stored point, in no particular order.
 
         :param dense: return dense vectors too.
         """
+        return iter(())
 
     def count(self) -> int:
         """Return the number of stored points."""
+        return 0
 
     def close(self) -> None:
         """Flush and release the collection."""
+        return
+
+
+class EmptyCollection(Collection):
+    """The collection of a tenant without an index. Reading never creates anything."""
 
 
 class Engine(Protocol):

@@ -11,15 +11,16 @@ folder can read the index in it anyway.
 import copyreg
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
 from secrets import token_bytes
 from threading import Thread
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from tenants.accounts.registry import Placement
 from tenants.core import context
@@ -27,7 +28,7 @@ from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import InternalFault, OporaError, TryAgain, trail
 from tenants.core.json import Json
-from tenants.core.points import Conditions, Hit, Point, Vector
+from tenants.core.points import Conditions, Hit
 from tenants.index.protocol import Collection
 from tenants.storage.secret_files import write_draft
 
@@ -90,28 +91,30 @@ class IndexListener:
             deliver_challenge(connection, self._key)
             answer_challenge(connection, self._key)
             while True:
-                tenant_id, operation, generation, given = connection.recv()
+                tenant_id, operation, generation, values, given = connection.recv()
                 with acting_as(Tenant(tenant_id, _SUBJECT)):
-                    self._answer(connection, operation, generation, given)
+                    self._answer(connection, operation, generation, values, given)
 
-    def _answer(self, connection: Connection, operation: str, generation: int, given: dict[str, Any]) -> None:
+    def _answer(
+        self, connection: Connection, operation: str, generation: int, values: tuple[Any, ...], given: dict[str, Any]
+    ) -> None:
         try:
             if operation == "scan":
                 for hits in batches(self._host.collection(generation).scan(**given), given["batch"]):
                     connection.send(("more", hits))
                 answer: object = None
             elif operation in _OF_COLLECTION:
-                answer = getattr(self._host.collection(generation), operation)(**given)
+                answer = getattr(self._host.collection(generation), operation)(*values, **given)
             else:
                 answer = self._host.perform(operation, generation, **given)
             connection.send(("done", answer))
         except OporaError as fault:
-            connection.send(("fault", (type(fault), vars(fault))))
+            connection.send(("fault", fault))
         except (EOFError, OSError):
             raise
         except Exception as fault:
             log.error("a command of tenant %r: %s", context.current().tenant_id, trail(fault))
-            connection.send(("fault", (InternalFault, {"code": "index_failed", "params": {}})))
+            connection.send(("fault", InternalFault("index_failed")))
 
 
 class RemoteFolder:
@@ -126,53 +129,50 @@ class RemoteFolder:
 
     def exists(self, placement: Placement) -> bool:
         """As `EdgeFolder.exists`."""
-        return bool(self._ask("exists", placement.generation))
+        return bool(self.ask("exists", placement.generation, dimensions=0))
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:  # noqa: ARG002
         """As `EdgeFolder.create`."""
-        self._ask("create", placement.generation, dimensions=dimensions)
+        self.ask("create", placement.generation, dimensions=dimensions)
 
-    def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "RemoteCollection":  # noqa: ARG002
+    def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:  # noqa: ARG002
         """A generation that exists."""
-        return RemoteCollection(self, placement.generation, encoder, dimensions)
+        return cast("Collection", RemoteCollection(self, placement.generation, encoder, dimensions))
 
     def set_aside(self, placement: Placement) -> None:
         """As `EdgeFolder.set_aside`."""
-        self._ask("set_aside", placement.generation)
+        self.ask("set_aside", placement.generation, dimensions=0)
 
     def activate(self, placement: Placement) -> None:
         """Do nothing: the service reads from the records which generation is in force."""
 
     def remove(self, placement: Placement) -> None:
         """As `EdgeFolder.remove`."""
-        self._ask("remove", placement.generation)
+        self.ask("remove", placement.generation, dimensions=0)
 
     def close(self) -> None:
         """Disconnect."""
         while self._idle:
             self._idle.pop().close()
 
-    def ask(self, operation: str, generation: int, **given: object) -> Any:  # noqa: ANN401 - by the operation
+    def ask(self, operation: str, generation: int, *values: object, **given: object) -> Any:  # noqa: ANN401 - by the operation
         """Have the service do something with a collection. Raises what the collection raises there."""
-        for kind, answer in self.stream(operation, generation, **given):
+        for kind, answer in self.stream(operation, generation, *values, **given):
             if kind == "done":
                 return answer
         raise TryAgain
 
-    def stream(self, operation: str, generation: int, **given: object) -> Iterator[tuple[str, Any]]:
+    def stream(self, operation: str, generation: int, *values: object, **given: object) -> Iterator[tuple[str, Any]]:
         """The same, with what comes before the end of it."""
         with self._connection() as connection:
-            connection.send((context.current().tenant_id, operation, generation, given))
+            connection.send((context.current().tenant_id, operation, generation, values, given))
             kind = "more"
             while kind == "more":
                 kind, answer = connection.recv()
                 if kind != "fault":
                     yield kind, answer
         if kind == "fault":
-            raise _raised(*answer)
-
-    def _ask(self, operation: str, generation: int, dimensions: int = 0) -> object:
-        return self.ask(operation, generation, dimensions=dimensions)
+            raise answer
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -197,7 +197,7 @@ class RemoteFolder:
 
 
 class RemoteCollection:
-    """Chunks of one tenant in the service that has them."""
+    """Chunks of one tenant in the service that has them: a `Collection` whose calls are made there."""
 
     version = None
     broken = False
@@ -208,41 +208,11 @@ class RemoteCollection:
         self._folder = folder
         self._generation = generation
 
-    def upsert(self, points: Sequence[Point]) -> None:
-        """As `EdgeCollection.upsert`."""
-        self._ask("upsert", points=list(points))
-
-    def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
-        """As `EdgeCollection.describe`."""
-        self._ask("describe", payloads=dict(payloads))
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """As `EdgeCollection.delete`."""
-        self._ask("delete", ids=list(ids))
-
-    def search(
-        self,
-        queries: Mapping[str, Vector],
-        *,
-        limit: int,
-        conditions: Conditions | None = None,
-        payloads: bool = True,
-    ) -> Mapping[str, list[Hit]]:
-        """As `EdgeCollection.search`."""
-        found: Mapping[str, list[Hit]] = self._ask(
-            "search", queries=dict(queries), limit=limit, conditions=conditions, payloads=payloads
-        )
-        return found
-
-    def inverse_frequencies(self, dimensions: Sequence[int]) -> Mapping[int, float]:
-        """As `EdgeCollection.inverse_frequencies`."""
-        frequencies: Mapping[int, float] = self._ask("inverse_frequencies", dimensions=list(dimensions))
-        return frequencies
-
-    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """As `EdgeCollection.fetch`."""
-        hits: list[Hit] = self._ask("fetch", ids=list(ids), dense=dense)
-        return hits
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        """Return a method of the service's collection."""
+        if operation not in _OF_COLLECTION:
+            raise AttributeError(operation)
+        return partial(self._folder.ask, operation, self._generation)
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """As `EdgeCollection.scan`."""
@@ -251,19 +221,5 @@ class RemoteCollection:
             if kind == "more":
                 yield from hits
 
-    def count(self) -> int:
-        """As `EdgeCollection.count`."""
-        return int(self._ask("count"))
-
     def close(self) -> None:
         """Do nothing: the service has it open for itself."""
-
-    def _ask(self, operation: str, **given: object) -> Any:  # noqa: ANN401 - by the operation
-        return self._folder.ask(operation, self._generation, **given)
-
-
-def _raised(kind: type[OporaError], values: Mapping[str, object]) -> OporaError:
-    fault = kind.__new__(kind)
-    Exception.__init__(fault, values["code"])
-    vars(fault).update(values)
-    return fault

@@ -27,7 +27,7 @@ retriever:
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import isfinite, sqrt
 from typing import Any, ClassVar
 from uuid import UUID
@@ -48,9 +48,8 @@ from tenants.core.points import Point, Vector
 from tenants.index.access import open_collection
 from tenants.index.edge import EdgeCollection
 from tenants.index.edge_client import EdgeClient
-from tenants.index.empty import EmptyCollection
 from tenants.index.layout import DENSE, SPARSE
-from tenants.index.protocol import Collection
+from tenants.index.protocol import Collection, EmptyCollection
 from tenants.index.remote import RemoteCollection
 from tenants.index.server import ServerCollection
 from tenants.knowledge import documents as records
@@ -77,6 +76,9 @@ _PROPERTIES: Mapping[str, Json] = {
     "source_type": "",
     "chunk_index": 0,
 }
+_GIVEN = ("title", "status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type")
+"""Properties that an operator may override."""
+
 _TRANSIENT = frozenset({"scores", "relevance"})
 """Metadata of a search result that is not stored again."""
 
@@ -395,27 +397,11 @@ def _record(points: Sequence[Point]) -> None:
 
 
 def _new_record(doc_id: str, meta: Mapping[str, Json]) -> DocumentRecord:
-    tags = meta["tags"]
-    given = {name: meta[name] for name in ("title", "status", "trust", "priority", "tags")}
-    given |= {name: meta[name] for name in ("project_key", "evidence_tier", "source_type")}
-    return DocumentRecord(
-        doc_id,
-        title=str(meta["title"]),
-        source=str(meta["source"]),
-        content_hash="",
-        chunk_ids=(),
-        updated_at=str(meta["updated_at"]),
-        status=str(meta["status"]),
-        url=None if meta["url"] is None else str(meta["url"]),
-        lang=str(meta["lang"]),
-        trust=str(meta["trust"]),
-        priority=int(str(meta["priority"])),
-        tags=tuple(map(str, tags)) if isinstance(tags, list | tuple) else (),
-        project_key=str(meta["project_key"]),
-        evidence_tier=str(meta["evidence_tier"]),
-        source_type=str(meta["source_type"]),
-        given=given,
-    )
+    names = {field.name for field in fields(DocumentRecord)} & _PROPERTIES.keys()
+    values: dict[str, Any] = {name: meta[name] for name in names}
+    values["tags"] = tuple(map(str, values["tags"]))
+    given = {name: meta[name] for name in _GIVEN}
+    return DocumentRecord(doc_id, content_hash="", chunk_ids=(), given=given, **values)
 
 
 def _forget(chunk_ids: set[str], doc_ids: Iterable[str]) -> None:

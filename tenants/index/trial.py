@@ -17,11 +17,11 @@ from tenants.index.protocol import Collection
 from tenants.knowledge.trial import TrialDocument
 
 
-class TrialCollection:
+class TrialCollection(Collection):
     """The tenant's chunks and those of a document on trial. Only for reading."""
 
-    version = None
-    broken = False
+    encoder = ""
+    dimensions = 0
 
     def __init__(self, stored: Collection, document: TrialDocument) -> None:
         self.encoder = stored.encoder or document.encoder
@@ -101,9 +101,6 @@ class TrialCollection:
     def count(self) -> int:
         """Return the number of points, including those on trial."""
         return self._count - len(self._old) + len(self._points)
-
-    def close(self) -> None:
-        """Do nothing: the stored collection stays open."""
 
     def _search_stored(
         self,

@@ -21,7 +21,7 @@ from components.understand.transform import QueryTransformer
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.errors import TryAgain
-from tenants.index.empty import EmptyCollection
+from tenants.index.protocol import EmptyCollection
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 from tests.generated import texts
