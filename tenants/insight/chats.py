@@ -5,10 +5,10 @@ A chat counts for the day of its customer's first message. Each chat has exactly
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, and_, case, extract, func, literal, or_, select, union_all
 
 from tenants.audit.search import ANSWERS
 from tenants.chats.progress import ENDS_AFTER, RETURNS_WITHIN
@@ -27,6 +27,10 @@ WAITS: tuple[Wait, ...] = get_args(Wait)
 
 _CONTENT, _DISCONTENT = 4, 2
 """From which rating on, of 5, a customer is content, and up to which one is not."""
+
+
+_QUARTER = 900
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +56,8 @@ class Tally:
 
     def of(self, result: Result) -> int:
         """Return the number of chats with this result."""
-        counts: Mapping[Result, int] = {
-            "autonomous": self.autonomous,
-            "assisted": self.assisted,
-            "reopened": self.reopened,
-            "unresolved": self.unresolved,
-            "open": self.open,
-        }
-        return counts[result]
+        count: int = getattr(self, result)
+        return count
 
     def rate(self, result: Result) -> float | None:
         """Return the share among ended chats; None if no chat has ended."""
@@ -225,11 +223,15 @@ def _by_parts(session: TenantSession, period: Period, now: datetime) -> Iterator
 def _by_day(session: TenantSession, period: Period, now: datetime) -> Mapping[str, Tally]:
     """Count by day, including days without chats."""
     days = {day.isoformat(): Tally() for day in period.days()}
-    day, result = period.day_of(ChatRow.asked_at).label("day"), _result(now).label("result")
-    query = _of(period).with_only_columns(day, result, func.count(), func.sum(_provisional(now)))
+    seconds = extract("epoch", ChatRow.asked_at)
+    # Offsets from UTC are multiples of a quarter of an hour, so each quarter belongs to one day of the zone.
+    quarter, result = (seconds - seconds % _QUARTER).label("quarter"), _result(now).label("result")
+    query = _of(period).with_only_columns(quarter, result, func.count(), func.sum(_provisional(now)))
     # By name: to PostgreSQL, two expressions with different parameters are different expressions.
-    for one, its_result, count, provisional in session.execute(query.group_by("day", "result")):
-        days[str(one)] += Tally(**{str(its_result): int(count)}, provisional=int(provisional))
+    for began, its_result, count, provisional in session.execute(query.group_by("quarter", "result")):
+        days[period.day_of(datetime.fromtimestamp(float(began), UTC))] += Tally(
+            **{str(its_result): int(count)}, provisional=int(provisional)
+        )
     return days
 
 

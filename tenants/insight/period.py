@@ -1,11 +1,11 @@
-"""A period of days in the tenant's time zone, also as SQL expressions."""
+"""A period of days in the tenant's time zone, and the time between two moments in SQL."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Function, String, and_, case
+from sqlalchemy import ColumnElement, Function, and_
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -16,8 +16,6 @@ from tenants.core.errors import Invalid
 
 MOST_DAYS = 366
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
-_STEP = timedelta(minutes=15)
-"""Clocks are changed at a quarter of an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +42,12 @@ class Period:
         begins, ends = self.bounds
         return and_(column >= begins, column < ends)
 
-    def day_of(
-        self, column: InstrumentedAttribute[datetime | None] | InstrumentedAttribute[datetime]
-    ) -> ColumnElement[str]:
+    def day_of(self, moment: datetime) -> str:
         """Return the day of a moment, as ISO 8601."""
-        *changes, (_, offset) = self._offsets()
-        last = local_day(column, int(offset.total_seconds()))
-        if not changes:
-            return last
-        return case(
-            *((column < until, local_day(column, int(at.total_seconds()))) for until, at in changes), else_=last
-        )
+        return moment.astimezone(ZoneInfo(self.zone)).date().isoformat()
 
     def _midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
-
-    def _offsets(self) -> list[tuple[datetime, timedelta]]:
-        """Return the zone's offsets from UTC, each with the end of its validity."""
-        zone = ZoneInfo(self.zone)
-        moment, ends = self.bounds
-        offsets: list[tuple[datetime, timedelta]] = []
-        offset = _offset(moment, zone)
-        while moment < ends:
-            tomorrow = min(moment + timedelta(days=1), ends)
-            if _offset(tomorrow, zone) != offset:
-                while _offset(moment, zone) == offset:
-                    moment += _STEP
-                offsets.append((moment, offset))
-                offset = _offset(moment, zone)
-            else:
-                moment = tomorrow
-        return [*offsets, (ends, offset)]
 
 
 def chosen(first: date | None, last: date | None, days: int, now: datetime) -> Period:
@@ -107,33 +80,10 @@ def _zone() -> str:
     return hours.zone if hours is not None else "UTC"
 
 
-class local_day(GenericFunction[str]):  # noqa: N801  a function of SQL
-    """The local day of a moment, given the offset from UTC in seconds."""
-
-    type = String()
-    inherit_cache = True
-
-
 class seconds_between(GenericFunction[float]):  # noqa: N801
     """Seconds between two moments."""
 
     inherit_cache = True
-
-
-def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
-    return moment.astimezone(zone).utcoffset() or timedelta()
-
-
-@compiles(local_day, "sqlite")
-def _sqlite_day(element: Function[str], compiler: SQLCompiler, **options: object) -> str:
-    column, offset = (compiler.process(one, **options) for one in element.clauses)
-    return f"date({column}, {offset} || ' seconds')"
-
-
-@compiles(local_day, "postgresql")
-def _postgresql_day(element: Function[str], compiler: SQLCompiler, **options: object) -> str:
-    column, offset = (compiler.process(one, **options) for one in element.clauses)
-    return f"to_char({column} + {offset} * interval '1 second', 'YYYY-MM-DD')"
 
 
 @compiles(seconds_between, "sqlite")

@@ -5,13 +5,13 @@ only sort traces, and every user of Phoenix sees all of them.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import httpx
-from pydantic import BaseModel
 
 from settings import Settings, get_settings
 from tenants.core import context
@@ -20,29 +20,7 @@ from tenants.core.errors import TryAgain
 _PATIENCE = 10.0
 _PAGE = 1_000
 _GONE = 404
-
-
-class _Project(BaseModel):
-    id: str
-    name: str
-
-
-class _Projects(BaseModel):
-    data: list[_Project]
-    next_cursor: str | None
-
-
-class _Context(BaseModel):
-    trace_id: str
-
-
-class _Span(BaseModel):
-    context: _Context
-
-
-class _Spans(BaseModel):
-    data: list[_Span]
-    next_cursor: str | None
+_Query: TypeAlias = Mapping[str, str | int | list[str]]
 
 
 def project(tenant_id: str) -> str:
@@ -131,25 +109,21 @@ def _matching(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]
     # Quoted, or Phoenix would take digits for a number. Its project is the tenant's alone, so the bare session will do.
     filters = {"user.id": person, "metadata.session": session_id}
     attributes = [f"{name}:{json.dumps(value)}" for name, value in filters.items() if value]
-    about: dict[str, str | int | list[str]] = {"parent_id": "null", "limit": _PAGE, "attribute": attributes}
-    while True:
-        answer = rest.get(f"/v1/projects/{within}/spans", params=about).raise_for_status()
-        page = _Spans.model_validate_json(answer.content)
-        yield from (span.context.trace_id for span in page.data)
-        if page.next_cursor is None:
-            return
-        about["cursor"] = page.next_cursor
+    about: _Query = {"parent_id": "null", "limit": _PAGE, "attribute": attributes}
+    for span in _pages(rest, f"/v1/projects/{within}/spans", about):
+        yield str(span["context"]["trace_id"])
 
 
 def _project_id(rest: httpx.Client) -> str | None:
     """Look up the id of a project, because its name may not fit into a URL."""
-    name, cursor = project(context.current().tenant_id), ""
-    while True:
-        answer = rest.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()
-        page = _Projects.model_validate_json(answer.content)
-        for stored in page.data:
-            if stored.name == name:
-                return stored.id
-        if page.next_cursor is None:
-            return None
-        cursor = page.next_cursor
+    name = project(context.current().tenant_id)
+    return next((str(one["id"]) for one in _pages(rest, "/v1/projects", {}) if one["name"] == name), None)
+
+
+def _pages(rest: httpx.Client, path: str, about: _Query) -> Iterator[Any]:
+    """Yield what a list of Phoenix holds, page by page."""
+    cursor: dict[str, str] | None = {}
+    while cursor is not None:
+        answer = rest.get(path, params={**about, **cursor}).raise_for_status().json()
+        yield from answer["data"]
+        cursor = {"cursor": answer["next_cursor"]} if answer["next_cursor"] is not None else None
