@@ -7,6 +7,7 @@ that work accepted before a crash, by an older version or in another process is 
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -98,16 +99,62 @@ class Periodic:
         return None
 
 
-class Queue(Protocol):
-    """An engine. It runs between `warm_up` and `close`."""
+class Turns:
+    """Steps of the tenants' tasks, one at a time and in turn: together they delay questions like one thread.
 
-    closing: Event
+    A step that takes longer than `TURN_SECONDS` ends its turn, and goes on beside the next one.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_STEP_THREADS, thread_name_prefix="task")
+        self._turn = asyncio.Lock()
+
+    async def take(self, step: Callable[[], T]) -> T:
+        """Return the result of a step."""
+        async with self._turn:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, step)
+            await asyncio.wait([running], timeout=TURN_SECONDS)
+        return await running
+
+    def close(self) -> None:
+        """Wait for the steps in work."""
+        self._threads.shutdown()
+
+
+class Queue(ABC):
+    """An engine and its thread. It runs between `warm_up` and `close`.
+
+    :param threads: most periodic tasks at a time.
+    """
+
+    def __init__(self, tasks: Sequence[TenantTask], periodic: Sequence[Periodic], threads: int) -> None:
+        self.closing = Event()
+        self._tasks = tasks
+        self._periodic = periodic
+        self._turns = Turns()
+        self._runs = ThreadPoolExecutor(threads, thread_name_prefix="periodic")
+        self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
 
     def warm_up(self) -> None:
         """Begin."""
+        self._thread.start()
 
     def close(self) -> None:
         """Begin nothing new, and wait for the steps in work. What is left is done after the next start."""
+        self.closing.set()
+        if self._thread.is_alive():
+            self._interrupt()
+            self._thread.join()
+        self._turns.close()
+        self._runs.shutdown()
+
+    @abstractmethod
+    async def _work_until_closed(self) -> None:
+        """Run tasks until `closing` is set."""
+
+    @abstractmethod
+    def _interrupt(self) -> None:
+        """End a wait for work, because `closing` is set."""
 
 
 def defer(session: TenantSession, task: TaskName) -> None:
@@ -139,54 +186,17 @@ def create(settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[P
     return LocalQueue(tasks, periodic)
 
 
-class Turns:
-    """Steps of the tenants' tasks, one at a time and in turn: together they delay questions like one thread.
-
-    A step that takes longer than `TURN_SECONDS` ends its turn, and goes on beside the next one.
-    """
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_STEP_THREADS, thread_name_prefix="task")
-        self._turn = asyncio.Lock()
-
-    async def take(self, step: Callable[[], T]) -> T:
-        """Return the result of a step."""
-        async with self._turn:
-            running = asyncio.get_running_loop().run_in_executor(self._threads, step)
-            await asyncio.wait([running], timeout=TURN_SECONDS)
-        return await running
-
-    def close(self) -> None:
-        """Wait for the steps in work."""
-        self._threads.shutdown()
-
-
-class LocalQueue:
+class LocalQueue(Queue):
     """Runs all background work of an installation whose service is a single process."""
 
     def __init__(self, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> None:
-        self.closing = Event()
-        self._tasks = tasks
-        self._periodic = periodic
+        super().__init__(tasks, periodic, _PERIODIC_THREADS)
         self._due = {one.name: 0.0 if one.at_start else monotonic() + seconds_until(one) for one in periodic}
         self._active: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._paused: dict[tuple[str, str], float] = {}
-        self._turns = Turns()
-        self._runs = ThreadPoolExecutor(_PERIODIC_THREADS, thread_name_prefix="periodic")
-        self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
 
-    def warm_up(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Begin nothing new, and wait for the steps in work."""
-        self.closing.set()
+    def _interrupt(self) -> None:
         _arrived.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._turns.close()
-        self._runs.shutdown()
 
     async def _work_until_closed(self) -> None:
         while not self.closing.is_set():

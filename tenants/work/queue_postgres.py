@@ -7,10 +7,8 @@ start them again. Workers poll and keep no session, so a connection pooler may s
 import asyncio
 import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from threading import Event, Thread
 from time import monotonic
 
 from procrastinate import App, PsycopgConnector
@@ -20,7 +18,7 @@ from procrastinate.jobs import Job, Status
 from settings import Settings
 from tenants.core.errors import trail
 from tenants.storage import database
-from tenants.work.queue import Periodic, TenantTask, Turns, lock_of
+from tenants.work.queue import Periodic, Queue, TenantTask, lock_of
 
 log = logging.getLogger("opora.queue")
 
@@ -45,15 +43,13 @@ _RETRY_SECONDS = 5.0
 _NEVER = 86_400.0
 
 
-class PostgresQueue:
+class PostgresQueue(Queue):
     """Two of procrastinate's workers in one thread. Tasks of tenants and periodic tasks have one each, so that long
     tasks never delay periodic ones.
     """
 
     def __init__(self, settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> None:
-        self.closing = Event()
-        self._tasks = tasks
-        self._periodic = periodic
+        super().__init__(tasks, periodic, len(periodic) + 1)
         self._swept = float("-inf")
         self._connector = PsycopgConnector(
             # A connection pooler may run the next statement on another connection. Procrastinate's transactions have
@@ -64,26 +60,13 @@ class PostgresQueue:
             timeout=_RETRY_SECONDS,
         )
         self._tenants, self._installation = _app(self._connector), _app(self._connector)
-        self._turns = Turns()
-        self._runs = ThreadPoolExecutor(len(periodic) + 1, thread_name_prefix="periodic")
-        self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
         self._stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._register()
 
-    def warm_up(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Begin nothing new, and wait for the steps in work. Other processes do the rest."""
-        self.closing.set()
-        if self._thread.is_alive():
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
-        self._turns.close()
-        self._runs.shutdown()
+    def _interrupt(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
 
     def _register(self) -> None:
         for task in self._tasks:
