@@ -388,7 +388,7 @@ def _spool(fault: Fault, stage: Stage) -> Iterator[None]:
             released.wait(_PATIENCE_SECONDS)
         elif fault == "slow":
             Event().wait(_SLOW_SECONDS)
-        elif not (fault == "full" and spool._ballast is None):  # the room that was kept is taken
+        else:
             raise OSError(numbers[fault], os.strerror(numbers[fault]))
         usual(spool, line)
 

@@ -98,11 +98,9 @@ class Recorder:
             self._thread.join(_PATIENCE)
             if self._thread.is_alive():
                 log.error("the database hangs, records stay in the spool")
-                self.spool.release()
                 return
         self._store_pending()
         self.spool.cut()
-        self.spool.release()
 
     def _run(self) -> None:
         self._maintain()

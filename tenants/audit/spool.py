@@ -3,14 +3,10 @@
 Threat: a process is killed between an answer and its record. So a line is written, by one system call, before the
 answer is sent; the operating system keeps it even if the process dies. Each process writes its own segments and locks
 the newest; an unlocked segment was abandoned, and any process may take it over.
-
-Each process reserves some disk space and releases it when the disk is full: there is room for some hundred more
-records, and time to react.
 """
 
 import errno
 import fcntl
-import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,16 +14,9 @@ from secrets import token_hex
 from threading import Lock
 
 from tenants.audit.entry import Entry
-from tenants.storage import disk
-
-log = logging.getLogger("opora.audit")
 
 _SUFFIX = ".jsonl"
 _QUARANTINE = "aside.txt"
-BALLAST = ".ballast"
-"""Suffix of the file that reserves disk space."""
-BALLAST_BYTES = 4_000_000
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
@@ -40,7 +29,6 @@ class Spool:
         self.folder = folder
         self._lock = Lock()
         self._open: tuple[int, Path] | None = None
-        self._ballast: tuple[int, Path] | None = None
         self._numbers = iter(range(1, 2**63))
         self._name = f"{os.getpid()}-{token_hex(4)}"
 
@@ -48,13 +36,7 @@ class Spool:
         """Write the entry. Once this returns, a crash of the process cannot lose it. Raises `OSError`."""
         line = entry.line()
         with self._lock:
-            try:
-                self._write(line)
-            except OSError as error:
-                if error.errno not in _FULL or not self._drop_ballast():
-                    raise
-                log.error("the disk is full: records take the room kept for them")
-                self._write(line)
+            self._write(line)
 
     def cut(self) -> Path | None:
         """End the current segment, sync it to disk and return it; None if it is empty."""
@@ -78,9 +60,6 @@ class Spool:
         """Return the segments of processes that have ended."""
         if not self.folder.is_dir():
             return []
-        for ballast in self.folder.glob(f"*{BALLAST}"):
-            if _free(ballast):
-                ballast.unlink(missing_ok=True)
         return [path for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if _free(path)]
 
     def quarantine(self, line: bytes) -> None:
@@ -100,40 +79,13 @@ class Spool:
             path.write_bytes(b"".join(remaining))
         return dropped
 
-    def release(self) -> None:
-        """Give the room back that was kept for records, when the process ends."""
-        with self._lock:
-            self._drop_ballast()
-
     def _write(self, line: bytes) -> None:
         descriptor, path = self._open or self._begin()
         if os.write(descriptor, line) != len(line):
             raise OSError(errno.ENOSPC, f"no room for a record in {path}")
 
-    def _keep_ballast(self) -> None:
-        """Reserve the space while there is some. A file system without preallocation gets no reserve."""
-        if self._ballast is not None or disk.free(self.folder) < 2 * BALLAST_BYTES:
-            return
-        path = self.folder / f"{self._name}{BALLAST}"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        self._ballast = descriptor, path
-        try:
-            os.posix_fallocate(descriptor, 0, BALLAST_BYTES)
-        except OSError:
-            self._drop_ballast()
-
-    def _drop_ballast(self) -> bool:
-        if self._ballast is None:
-            return False
-        (descriptor, path), self._ballast = self._ballast, None
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
-        return True
-
     def _begin(self) -> tuple[int, Path]:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._keep_ballast()
         path = self.folder / f"{self._name}-{next(self._numbers):08d}{_SUFFIX}"
         unlocked = path.with_suffix(".new")
         descriptor = os.open(unlocked, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
