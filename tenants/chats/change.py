@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from secrets import token_hex
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from tenants.chats import fanout, handoffs, outbox, progress
 from tenants.chats.fanout import Announcement
@@ -46,12 +46,7 @@ class Change:
         """Return the message already stored under this `client_id`."""
         if client_id is None:
             return None
-        row = self.session.scalar(
-            select(ChatMessageRow).where(
-                ChatMessageRow.chat_id == self.row.chat_id,
-                ChatMessageRow.client_id == client_id,
-            )
-        )
+        row = self.session.scalar(messages_of(self.row.chat_id, ChatMessageRow.client_id == client_id))
         return message_of(row) if row is not None else None
 
     def sent_since(self, prefix: str, since: datetime) -> int:
@@ -65,8 +60,8 @@ class Change:
 
     def reply_of_another(self, seen: int, operator: str) -> Message | None:
         """Return the newest public reply after `seen` by another operator."""
-        query = select(ChatMessageRow).where(
-            ChatMessageRow.chat_id == self.row.chat_id,
+        query = messages_of(
+            self.row.chat_id,
             ChatMessageRow.seq > seen,
             ChatMessageRow.author == "operator",
             ChatMessageRow.kind == "text",
@@ -77,14 +72,8 @@ class Change:
 
     def suggested(self, message_id: str) -> str:
         """Return the reply of a suggestion in this chat. Raises `NotFound` with the code `suggestion_unknown`."""
-        row = self.session.scalar(
-            select(ChatMessageRow).where(
-                ChatMessageRow.chat_id == self.row.chat_id,
-                ChatMessageRow.message_id == message_id,
-                ChatMessageRow.author == "bot",
-                ChatMessageRow.kind == "note",
-            )
-        )
+        suggestions = ChatMessageRow.author == "bot", ChatMessageRow.kind == "note"
+        row = self.session.scalar(messages_of(self.row.chat_id, ChatMessageRow.message_id == message_id, *suggestions))
         kept = row.body.get("suggestion") if row is not None else None
         if not isinstance(kept, Mapping):
             raise NotFound("suggestion_unknown")
@@ -295,6 +284,11 @@ def existing(row: ChatRow | None, chat_id: str) -> ChatRow:
     if row is None:
         raise NotFound("chat_unknown", chat_id=chat_id)
     return row
+
+
+def messages_of(chat_id: str, *conditions: ColumnElement[bool]) -> Select[ChatMessageRow]:
+    """Select messages of a chat."""
+    return select(ChatMessageRow).where(ChatMessageRow.chat_id == chat_id, *conditions)
 
 
 def webhook_fields(row: ChatRow) -> dict[str, object]:

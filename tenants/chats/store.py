@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from tenants.accounts import policy
 from tenants.chats import mail
-from tenants.chats.change import Change, announce, begin, changing, existing
+from tenants.chats.change import Change, announce, begin, changing, existing, messages_of
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
@@ -81,10 +81,7 @@ def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = Fa
 
     :param notes: operators' notes too; never for a customer.
     """
-    query = select(ChatMessageRow).where(
-        ChatMessageRow.chat_id == chat_id,
-        ChatMessageRow.seq > after,
-    )
+    query = messages_of(chat_id, ChatMessageRow.seq > after)
     if not notes:
         query = query.where(ChatMessageRow.kind != "note")
     with database.reading() as session:
@@ -93,10 +90,7 @@ def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = Fa
 
 def recent(chat_id: str, *, limit: int = 200) -> tuple[Message, ...]:
     """Return the newest messages, in order, without notes: the history for a turn of the assistant."""
-    query = select(ChatMessageRow).where(
-        ChatMessageRow.chat_id == chat_id,
-        ChatMessageRow.kind != "note",
-    )
+    query = messages_of(chat_id, ChatMessageRow.kind != "note")
     with database.reading() as session:
         newest = session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(limit)).all()
     return tuple(message_of(row) for row in reversed(newest))

@@ -3,8 +3,9 @@
 The expectations are sealed: encrypted at rest, read by evaluation runs and by editors, and used for nothing else.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 
@@ -69,20 +70,18 @@ def save(questions: Iterable[EvaluationQuestion]) -> Stored:
         wanted = {normalised(one.question): one for one in questions}
         if len(known.keys() | wanted.keys()) > MOST:
             raise Invalid("evaluation_questions_too_many", limit=MOST)
-        stored, now = Stored(), datetime.now(UTC)
+        stored, now = Counter[str](), datetime.now(UTC)
         for place, (words, one) in enumerate(wanted.items()):
             row = known.get(words)
             if row is not None and _question(row).expected == one.expected:
-                stored = replace(stored, unchanged=stored.unchanged + 1)
+                stored["unchanged"] += 1
                 continue
+            stored["added" if row is None else "changed"] += 1
             if row is not None:
                 session.delete(row)
-                stored = replace(stored, changed=stored.changed + 1)
-            else:
-                stored = replace(stored, added=stored.added + 1)
             at = row.created_at if row is not None else now + timedelta(microseconds=place)
             session.add(_row(one, at))
-    return stored
+    return Stored(**stored)
 
 
 def remove(question_ids: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, get_args
 from sqlalchemy import ColumnElement, Select, String, and_, bindparam, case, func, or_, select, tuple_
 from sqlalchemy.sql.elements import SQLColumnExpression
 
+from tenants.chats.change import messages_of
 from tenants.chats.records import Chat, Message, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.core import context
@@ -147,7 +148,7 @@ def count(view: View) -> int:
 
 def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Stretch:
     """Return messages of a chat in order, notes included."""
-    query = select(ChatMessageRow).where(ChatMessageRow.chat_id == chat_id)
+    query = messages_of(chat_id)
     if before is not None:
         query = query.where(ChatMessageRow.seq < before)
     with database.reading() as session:
