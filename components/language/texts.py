@@ -29,6 +29,14 @@ def text(key: str, locale: str, **params: str | int | float) -> str:
     raise KeyError(key)
 
 
+def text_or(default: str, key: str, locale: str, **params: str | int | float) -> str:
+    """Return the text at a key, or `default` if it cannot be found or filled."""
+    try:
+        return text(key, locale, **params)
+    except KeyError:
+        return default
+
+
 def keys(prefix: str) -> tuple[str, ...]:
     """Return every key that starts with `prefix`, in file order, over all locales."""
     return tuple(dict.fromkeys(key for locale in LOCALES for key in _texts(locale) if key.startswith(prefix)))

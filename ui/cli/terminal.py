@@ -22,7 +22,7 @@ from typer._click.core import Command as ClickCommand
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from components.language.texts import LOCALES, keys, terminal_locale, text
+from components.language.texts import LOCALES, terminal_locale, text, text_or
 from tenants.core.errors import CallerError, Invalid, OporaError
 
 if TYPE_CHECKING:
@@ -222,28 +222,20 @@ class LazyCommand(_Command):
 
 def explained(error: OporaError) -> str:
     """Format an error as one line that says what to do."""
-    for key in (f"cli.error.{error.code}", f"service.{error.code}.detail"):
-        try:
-            return text(key, terminal_locale(), **error.params)
-        except KeyError:
-            continue
-    if "path" in error.params:
-        return f"{error.params['path']}: {refused(error)}"
-    return refused(error)
+    unnamed = f"{error.params['path']}: {refused(error)}" if "path" in error.params else refused(error)
+    general = text_or(unnamed, f"service.{error.code}.detail", terminal_locale(), **error.params)
+    return text_or(general, f"cli.error.{error.code}", terminal_locale(), **error.params)
 
 
 def refused(error: OporaError) -> str:
     """Return why an article or a file was rejected, without naming it."""
-    try:
-        return text(f"cli.refusal.{error.code}", terminal_locale(), **error.params)
-    except KeyError:
-        return message("error.unknown", code=error.code)
+    unknown = message("error.unknown", code=error.code)
+    return text_or(unknown, f"cli.refusal.{error.code}", terminal_locale(), **error.params)
 
 
 def flag_texts(flags: Iterable[str]) -> str:
     """Return the meanings of a document's flags; unknown flags from sources are returned unchanged."""
-    known = {flag: f"documents.flag.{flag}" for flag in flags}
-    return ", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in known.items())
+    return ", ".join(text_or(flag, f"documents.flag.{flag}", terminal_locale()) for flag in flags)
 
 
 class _Terminal:

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Literal, TypeAlias, get_args
 
 from components.ingest.records import PROPERTIES
-from components.language.texts import text
+from components.language.texts import text_or
 from components.turn import EdgeKind
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
@@ -111,14 +111,7 @@ def changes(record: DocumentRecord, wanted: Mapping[str, Json]) -> dict[str, Jso
 
 def flag_texts(flags: Iterable[str], locale: str) -> tuple[str, ...]:
     """Return the meanings of flags; unknown flags from sources are returned unchanged."""
-    return tuple(_flag_text(flag, locale) for flag in flags)
-
-
-def _flag_text(flag: str, locale: str) -> str:
-    try:
-        return text(f"documents.flag.{flag}", locale)
-    except KeyError:
-        return flag
+    return tuple(text_or(flag, f"documents.flag.{flag}", locale) for flag in flags)
 
 
 def _plain(value: Json) -> Json:

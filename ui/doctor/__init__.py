@@ -9,14 +9,14 @@ from typing import TypeAlias
 from settings import Settings
 from tenants.core.errors import OporaError
 from ui.doctor import machine, models, proxy, stores
-from ui.doctor.finding import Check, Finding, of_error, problem
+from ui.doctor.finding import Finding, of_error, problem
 
 Checker: TypeAlias = Callable[[Settings], Iterable[Finding]]
 
 LIMIT_SECONDS = 20.0
 """Time limit of all checks: resolving a name may hang whatever the limit of the request."""
 
-CHECKS: Mapping[Check, Checker] = MappingProxyType(
+CHECKS: Mapping[str, Checker] = MappingProxyType(
     {
         "python": machine.check_python,
         "folder": machine.check_folder,
@@ -36,15 +36,15 @@ CHECKS: Mapping[Check, Checker] = MappingProxyType(
 
 
 def examine(
-    settings: Settings, checks: Mapping[Check, Checker] = CHECKS, seconds: float = LIMIT_SECONDS
+    settings: Settings, checks: Mapping[str, Checker] = CHECKS, seconds: float = LIMIT_SECONDS
 ) -> tuple[Finding, ...]:
     """Return what the checks find, in their order.
 
     :param seconds: after that the checks still running are reported as hanging, and left behind.
     """
-    found: dict[Check, tuple[Finding, ...]] = {}
+    found: dict[str, tuple[Finding, ...]] = {}
 
-    def run(name: Check, check: Checker) -> None:
+    def run(name: str, check: Checker) -> None:
         try:
             found[name] = tuple(check(settings))
         except OporaError as error:

@@ -5,24 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from components.language.figures import number
-from components.language.texts import text
+from components.language.texts import text, text_or
 from tenants.core.errors import OporaError
 
-Check: TypeAlias = Literal[
-    "python",
-    "folder",
-    "disk",
-    "secrets",
-    "database",
-    "index",
-    "redis",
-    "encoder",
-    "profile",
-    "models",
-    "clock",
-    "service",
-    "proxy",
-]
 Status: TypeAlias = Literal["ok", "warning", "problem"]
 
 SECONDS = 3
@@ -38,7 +23,7 @@ class Finding:
     :param command: the command that fixes it, or an empty string.
     """
 
-    check: Check
+    check: str
     status: Status
     key: str
     params: Mapping[str, str | int | float] = field(default_factory=dict)
@@ -55,27 +40,24 @@ class Finding:
             name: number(value, 1, locale=locale) if isinstance(value, float) else value
             for name, value in self.params.items()
         }
-        try:
-            return text(self.key, locale, **params)
-        except KeyError:
-            return text("doctor.found.failed", locale, error=self.code)
+        return text_or(text("doctor.found.failed", locale, error=self.code), self.key, locale, **params)
 
 
-def ok(check: Check, code: str, **params: str | int | float) -> Finding:
+def ok(check: str, code: str, **params: str | int | float) -> Finding:
     """Return a finding that all is well."""
     return Finding(check, "ok", f"doctor.found.{code}", params)
 
 
-def warning(check: Check, code: str, command: str = "", **params: str | int | float) -> Finding:
+def warning(check: str, code: str, command: str = "", **params: str | int | float) -> Finding:
     """Return a finding that the installation works without."""
     return Finding(check, "warning", f"doctor.found.{code}", params, command)
 
 
-def problem(check: Check, code: str, command: str = "", **params: str | int | float) -> Finding:
+def problem(check: str, code: str, command: str = "", **params: str | int | float) -> Finding:
     """Return a finding that has to be mended."""
     return Finding(check, "problem", f"doctor.found.{code}", params, command)
 
 
-def of_error(check: Check, error: OporaError, command: str = "") -> Finding:
+def of_error(check: str, error: OporaError, command: str = "") -> Finding:
     """Return an error as the command line words it."""
     return Finding(check, "problem", f"cli.error.{error.code}", error.params, command)
