@@ -6,7 +6,6 @@ from pipelines import metrics
 from pipelines.routes import OpenRouter
 from ui.api import (
     articles,
-    contradiction,
     desk,
     evaluation,
     feedback,
@@ -36,30 +35,21 @@ from ui.services import Services
 
 def routers(services: Services) -> Iterator[OpenRouter]:
     """Yield the endpoints in the order in which they are matched."""
-    yield stream.router(services.runner, services.settings)
-    yield ui_messages.router(services.runner, services.settings)
-    yield feedback.router(services.runner.ask)
+    runner = services.runner
+    yield stream.router(runner, services.settings)
+    yield ui_messages.router(runner, services.settings)
+    yield feedback.router(runner.ask)
     yield library.router(services.library, services.settings)
     yield job.router(services.settings)
     yield index.router(services.ingest.encoder)
-    yield playground.router(services.runner, services.settings)
-    yield records.router
-    yield insight.router
-    yield relation.router
-    yield tool.router
-    yield token.router
+    yield playground.router(runner, services.settings)
     if services.settings.metrics_token.get_secret_value():
-        yield metrics.router(services.settings, lambda: services.runner.waiting)
-    yield session.router(services.runner, services.visitors)
-    yield visitor.router(services.conversations)
-    yield file.router(services.conversations)
-    yield desk.router(services.conversations)
-    yield hours.router()
-    yield site.router
-    yield webhook.router
-    yield settings.router
-    yield operators.router
-    yield articles.router(services.articles)
-    yield gap.router(services.articles)
-    yield contradiction.router
+        yield metrics.router(services.settings, lambda: runner.waiting)
+    yield session.router(runner, services.visitors)
+    for chats in (visitor, file, desk):
+        yield chats.router(services.conversations)
+    for written in (articles, gap):
+        yield written.router(services.articles)
     yield evaluation.router(services.evaluations)
+    for stored in (records, insight, relation, tool, token, hours, site, webhook, settings, operators):
+        yield stored.router

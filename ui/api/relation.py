@@ -1,9 +1,15 @@
-"""`/edges` and `/rejected` over HTTP. The gate has checked the token and set the tenant."""
+"""`/edges`, `/rejected`, `/contradictions` and `/agreements`: relations between documents and between passages.
+
+To make one of two contradicting documents take precedence, add an edge: `PUT /edges` with `supersedes`.
+"""
 
 from typing import Annotated
 
 from fastapi import Query
+from pydantic import BaseModel, StringConstraints
 
+from pipelines.ask.articles import contradictions
+from pipelines.ask.articles.contradictions import Contradiction
 from pipelines.ingest.relation_contract import (
     EdgeKey,
     EdgeRequest,
@@ -13,16 +19,37 @@ from pipelines.ingest.relation_contract import (
     RejectedRequest,
     rejected_answer,
 )
-from pipelines.routes import OpenRouter
-from tenants.knowledge import edges, rejected
+from pipelines.routes import OpenRouter, opens
+from tenants.knowledge import agreements, edges, rejected
+from tenants.knowledge.agreements import Agreement
 from tenants.knowledge.edges import Edge
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
-_REJECTED_ITEM = "/rejected/{rejected_id}"
-_BODY_BYTES = 20_000
+_AGREEMENTS = "/agreements"
+_ChunkId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
 
-router = OpenRouter("ingest", limit=_BODY_BYTES, tags=["relations"])
+
+class PairRequest(BaseModel, extra="forbid", frozen=True):
+    """Two passages by chunk id, in any order."""
+
+    chunk_id: _ChunkId
+    other_chunk_id: _ChunkId
+
+
+class ContradictionsAnswer(BaseModel):
+    """Open contradictions, newest first."""
+
+    contradictions: tuple[Contradiction, ...]
+
+
+class AgreementsAnswer(BaseModel):
+    """Pairs of passages marked as consistent, newest first."""
+
+    agreements: tuple[Agreement, ...]
+
+
+router = OpenRouter("ingest", limit=20_000, tags=["relations"])
 
 
 @router.get(_EDGES)
@@ -56,8 +83,35 @@ def put_rejected(body: RejectedRequest) -> RejectedPart:
     return RejectedPart.model_validate(rejected.put(body.rejected()))
 
 
-@router.delete(_REJECTED_ITEM)
+@router.delete("/rejected/{rejected_id}")
 def remove_rejected(rejected_id: str) -> RejectedAnswer:
     """Withdraw a rejection. Returns the remaining ones."""
     rejected.remove(rejected_id)
     return rejected_answer(rejected.all())
+
+
+@router.get("/contradictions")
+def list_contradictions() -> ContradictionsAnswer:
+    """List documents that contradict each other."""
+    return ContradictionsAnswer(contradictions=contradictions.undecided())
+
+
+@router.get(_AGREEMENTS)
+def list_agreements() -> AgreementsAnswer:
+    """List pairs of passages marked as consistent."""
+    return AgreementsAnswer(agreements=agreements.all())
+
+
+@router.put(_AGREEMENTS)
+@opens(limit=2_000)
+def put_agreement(body: PairRequest) -> AgreementsAnswer:
+    """Mark two passages as consistent. Returns all such pairs."""
+    contradictions.agree(body.chunk_id, body.other_chunk_id)
+    return AgreementsAnswer(agreements=agreements.all())
+
+
+@router.delete(_AGREEMENTS)
+def remove_agreement(query: Annotated[PairRequest, Query()]) -> AgreementsAnswer:
+    """Undo the mark. Returns the remaining pairs."""
+    agreements.remove(query.chunk_id, query.other_chunk_id)
+    return AgreementsAnswer(agreements=agreements.all())

@@ -1,10 +1,12 @@
-"""`opora edge` and `opora rejected`: relations between documents, and approaches that must not be proposed."""
+"""`opora edge`, `rejected`, `contradiction` and `agreement`: relations between documents and between passages."""
 
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
+from pipelines.ask.articles import contradictions
+from pipelines.ask.articles.contradictions import Contradiction
 from pipelines.ingest.relation_contract import (
     EdgeRequest,
     EdgesAnswer,
@@ -13,15 +15,19 @@ from pipelines.ingest.relation_contract import (
     rejected_answer,
 )
 from tenants.core.errors import Invalid
-from tenants.knowledge import edges, rejected
+from tenants.knowledge import agreements, edges, rejected
+from tenants.knowledge.agreements import Agreement
 from ui.cli.terminal import CommandGroup, print_table
 
 edge_group = CommandGroup("relations", prefix="edge_")
 rejected_group = CommandGroup("relations", prefix="rejected_")
+contradiction_group = CommandGroup("relations", prefix="contradiction_")
+agreement_group = CommandGroup("relations", prefix="agreement_")
 message = edge_group.message
 
 From = Annotated[str, typer.Argument(help=message("help.from_doc"))]
 Kind = Annotated[str, typer.Argument(help=message("help.kind"))]
+ChunkId = Annotated[str, typer.Argument(help=message("help.chunk_id"))]
 To = Annotated[str, typer.Argument(help=message("help.to_doc"))]
 
 
@@ -90,6 +96,45 @@ def rejected_remove(rejected_id: Annotated[str, typer.Argument(help=message("hel
     """Withdraw a rejection."""
     rejected.remove(rejected_id)
     typer.echo(message("rejected_removed", rejected_id=rejected_id))
+
+
+def _print_contradictions(found: tuple[Contradiction, ...]) -> None:
+    for pair in found:
+        typer.echo(message("pair.found", kind=pair.kind, day=f"{pair.at:%F}"))
+        for side in (pair.trusted, pair.other):
+            typer.echo(f"  {side.chunk_id} {side.doc_id}: {' '.join(side.text.split())}")
+
+
+def _print_agreements(found: tuple[Agreement, ...]) -> None:
+    for pair in found:
+        typer.echo(f"{pair.chunk_id} {pair.doc_id}\n{pair.other_chunk_id} {pair.other_doc_id}")
+        typer.echo(f"  {pair.decided_by}, {pair.at:%F %T}")
+
+
+@contradiction_group.tenant_command("list", show=_print_contradictions)
+def contradiction_list() -> tuple[Contradiction, ...]:
+    """List open contradictions."""
+    return contradictions.undecided()
+
+
+@agreement_group.tenant_command("list", show=_print_agreements)
+def agreement_list() -> tuple[Agreement, ...]:
+    """List the pairs marked as consistent."""
+    return agreements.all()
+
+
+@agreement_group.tenant_command("add")
+def agreement_add(chunk_id: ChunkId, other_chunk_id: ChunkId) -> None:
+    """Mark two passages as consistent."""
+    contradictions.agree(chunk_id, other_chunk_id)
+    typer.echo(message("agreement_set", chunk_id=chunk_id, other_chunk_id=other_chunk_id))
+
+
+@agreement_group.tenant_command("remove")
+def agreement_remove(chunk_id: ChunkId, other_chunk_id: ChunkId) -> None:
+    """Undo the mark."""
+    agreements.remove(chunk_id, other_chunk_id)
+    typer.echo(message("agreement_removed", chunk_id=chunk_id, other_chunk_id=other_chunk_id))
 
 
 def _edge(from_doc: str, kind: str, to_doc: str, weight: float) -> EdgeRequest:
