@@ -24,10 +24,9 @@ from tenants.chats.visitors import MAX_IDENTITY_BYTES
 from tenants.core.errors import Forbidden
 from ui.assets import Asset, sent
 
-ASSETS = ("loader.js", "chat.js")
-PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo", "/")
-"""Open routes, each by GET and without a token."""
-CUSTOMER_PATH = "/chat/{site}/customer"
+ASSETS = {"loader.js": "public, max-age=300", "chat.js": "public, max-age=31536000, immutable"}
+"""The widget's scripts, and how long browsers cache them. The loader refers to the chat by digest."""
+_CUSTOMER_PATH = "/chat/{site}/customer"
 """The chat of an identified customer. `POST /chat/{site}` would also match an address of Hayhooks."""
 _FORM_BYTES = MAX_IDENTITY_BYTES + 1_000
 
@@ -52,33 +51,34 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
     :param has_site: whether a site with this public key exists.
     """
     endpoints = OpenRouter(None, tags=["widget"])
-    assets = {name: Asset.read(_HERE / "static" / name) for name in ASSETS}
     templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
 
-    def asset(name: str, cache: str) -> Callable[..., Response]:
+    def add_script(name: str) -> None:
+        asset = Asset.read(_HERE / "static" / name)
+
+        @endpoints.get(f"/widget/{name}", name=name.removesuffix(".js"))
         def send(
             accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
         ) -> Response:
             """Serve a script of the widget."""
-            return _sent(assets[name], cache, accept_encoding, if_none_match)
+            response = sent(asset, "text/javascript", ASSETS[name], accept_encoding, if_none_match)
+            # Browsers fetch cross-origin modules with CORS; the file contains only public code.
+            response.headers["Access-Control-Allow-Origin"] = "*"
+            response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+            return response
 
-        return send
+    for script in ASSETS:
+        add_script(script)
 
-    # The loader's address is fixed; it refers to the chat by digest.
-    endpoints.add_api_route(PATHS[0], asset(ASSETS[0], "public, max-age=300"), methods=["GET"], name="loader")
-    endpoints.add_api_route(
-        PATHS[1], asset(ASSETS[1], "public, max-age=31536000, immutable"), methods=["GET"], name="chat"
-    )
-
-    @endpoints.get(PATHS[2])
-    @endpoints.get(CUSTOMER_PATH)
+    @endpoints.get("/chat/{site}")
+    @endpoints.get(_CUSTOMER_PATH)
     def chat(
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
     ) -> Response:
         """Render a site's chat as a page, for places that allow no third-party scripts."""
         return chat_page(site, _locale(accept_language))
 
-    @endpoints.post(CUSTOMER_PATH)
+    @endpoints.post(_CUSTOMER_PATH)
     @opens(body=None, limit=_FORM_BYTES)
     async def identified_chat(
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)],
@@ -97,7 +97,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         response.headers["Cache-Control"] = "no-store"
         return response
 
-    @endpoints.get(PATHS[3])
+    @endpoints.get("/demo")
     async def demo(accept_language: Annotated[str, Header()] = "") -> Response:
         """Render the demo shop with the widget, in the browser's language if `opora demo` has set that shop up."""
         shops = await demo_shops()
@@ -107,7 +107,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         locale = preferred if preferred in shops else shops[0]
         return styled("demo", "demo_shop", locale, site=DEMO_SITES[locale])
 
-    @endpoints.get(PATHS[4])
+    @endpoints.get("/")
     async def home(accept_language: Annotated[str, Header()] = "") -> Response:
         """Render a page with links to the desk, the API documentation and the demo shop."""
         places = ["desk"]
@@ -139,13 +139,6 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
 
 def _locale(accept_language: str) -> str:
     return "en" if re.match(r"\s*en\b", accept_language, re.IGNORECASE) else "ru"
-
-
-def _sent(asset: Asset, cache: str, accept_encoding: str, if_none_match: str) -> Response:
-    response = sent(asset, "text/javascript", cache, accept_encoding, if_none_match)
-    # Browsers fetch cross-origin modules with CORS; the file contains only public code.
-    response.headers.update({"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"})
-    return response
 
 
 def _page(text: str, style: str) -> Response:

@@ -12,11 +12,8 @@ from pipelines.routes import OpenRouter
 from ui.assets import Asset, sent
 
 ASSETS: Mapping[str, str] = {"desk.js": "text/javascript", "desk.css": "text/css"}
-PATHS = tuple(f"/desk/assets/{name}" for name in ASSETS)
-"""Open routes, each by GET and without a session."""
 
 _HERE = Path(__file__).parent
-_FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 class Templates:
@@ -42,12 +39,16 @@ class Templates:
 def router() -> OpenRouter:
     """Return the endpoints of the assets."""
     endpoints = OpenRouter(None, include_in_schema=False)
-    for path, (name, media_type) in zip(PATHS, ASSETS.items(), strict=True):
-        _add(endpoints, path, Asset.read(_HERE.parent / "static" / name), media_type)
+
+    def add(name: str) -> None:
+        asset = Asset.read(_HERE.parent / "static" / name)
+
+        @endpoints.get(f"/desk/assets/{name}")
+        def send(
+            accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
+        ) -> Response:
+            return sent(asset, ASSETS[name], "public, max-age=31536000, immutable", accept_encoding, if_none_match)
+
+    for file in ASSETS:
+        add(file)
     return endpoints
-
-
-def _add(endpoints: OpenRouter, path: str, asset: Asset, media_type: str) -> None:
-    @endpoints.get(path)
-    def send(accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = "") -> Response:
-        return sent(asset, media_type, _FOR_GOOD, accept_encoding, if_none_match)
