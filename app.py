@@ -128,7 +128,7 @@ def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> 
     app.state.open_routes = _add_routes(app, services, desk)
     _add_gate(app, services, desk, most_open)
     app.add_exception_handler(problems.ProblemException, _problem)
-    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(RequestValidationError, _problem)
     embedded = [Background(settings, ingest, library, services.evaluations)] if settings.worker == "embedded" else []
     _add_lifespan(app, settings, limiter, mcp, *embedded, services.articles, services.evaluations)
     return app
@@ -209,20 +209,16 @@ async def _has_site(key: str) -> bool:
     return True
 
 
-async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: ARG001
-    """Report invalid path and query parameters as a problem object."""
+async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    """Report an error, or invalid path and query parameters, as a problem object."""
+    if isinstance(error, problems.ProblemException):
+        return problems.response(error.error)
     if not isinstance(error, RequestValidationError):
         raise error
     # Each location starts with the kind of parameter (`path`, `query`), which callers do not know.
     return problems.response(
         problems.from_complaints([{**complaint, "loc": complaint["loc"][1:]} for complaint in error.errors()])
     )
-
-
-async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG001
-    if not isinstance(error, problems.ProblemException):
-        raise error
-    return problems.response(error.error)
 
 
 def serve(settings: Settings | None = None, on_started: Callable[[], None] | None = None) -> None:
@@ -235,7 +231,7 @@ def serve(settings: Settings | None = None, on_started: Callable[[], None] | Non
     host.configure_logging(settings)
     # Uvicorn re-raises the signal after shutdown; by then it should mean a clean exit.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _exit_cleanly)
+        signal.signal(number, lambda _number, _frame: sys.exit(0))
     most_connections = raise_file_limit()
     logging.getLogger("uvicorn.error").addFilter(SeldomFilter())
     server = _Server(
@@ -375,7 +371,3 @@ def _add_lifespan(
                 log.info("closed")
 
     app.router.lifespan_context = lifespan
-
-
-def _exit_cleanly(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    sys.exit(0)

@@ -22,14 +22,12 @@ from tenants.desk.articles import MOST
 
 _ALL, _ONE = "/articles", "/articles/{article_id}"
 _PREVIEW, _PUBLISH, _WITHDRAW = (f"{_ONE}/{act}" for act in ("preview", "publish", "withdraw"))
-_FROM_CHAT = "/desk/chats/{chat_id}/article"
-_BODY_BYTES = 700_000
 _SMALL = 1_000
 
 
 def router(service: Articles) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = OpenRouter("operate", limit=_BODY_BYTES, tags=["articles"])
+    endpoints = OpenRouter("operate", limit=700_000, tags=["articles"])
 
     @endpoints.get(_ALL)
     def list_articles(
@@ -49,7 +47,7 @@ def router(service: Articles) -> OpenRouter:
         """Return an article with its draft and its last preview."""
         return article_part(articles.get(article_id))
 
-    @endpoints.post(_FROM_CHAT)
+    @endpoints.post("/desk/chats/{chat_id}/article")
     @opens(scope="ingest", limit=_SMALL)
     def write_from_chat(chat_id: str) -> ArticlePart:
         """Create a draft from a chat's question and answer. Returns the existing draft if there is one."""

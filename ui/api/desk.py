@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
 
 from pipelines.ask.chats import presence, suggestions
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
@@ -20,11 +20,9 @@ from tenants.chats.records import MAX_SEQ, Chat, Posted
 from tenants.chats.transitions import State
 from ui.api.visitor import ClientId, ReadMark, TypingState
 
-SCOPE = "operate"
 REPLY_LIMIT = 10_000
 _CHATS = "/desk/chats"
 _ONE = "/desk/chats/{chat_id}"
-_BODY_BYTES = 100_000
 _WHAT = "What happens."
 
 _Text: TypeAlias = Annotated[
@@ -34,11 +32,7 @@ _Name: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_l
 _Subject: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f]*$")]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Change(_Body):
+class Change(BaseModel, extra="forbid"):
     """Change by an operator. `version` is the chat version that they saw; if omitted, the change applies to any
     version.
     """
@@ -59,7 +53,7 @@ class Snooze(Change):
     until: AwareDatetime
 
 
-class Reply(_Body):
+class Reply(BaseModel, extra="forbid"):
     """Public reply. `seen` is the last message that the operator has read, `name` the display name for customers, and
     `suggestion` the id of the message with the suggestion that the reply is based on.
     """
@@ -71,7 +65,7 @@ class Reply(_Body):
     suggestion: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,32}$")] | None = None
 
 
-class Note(_Body):
+class Note(BaseModel, extra="forbid"):
     """Note for other operators."""
 
     text: _Text
@@ -100,7 +94,7 @@ class DeskPostedAnswer(BaseModel):
 
 def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = OpenRouter(SCOPE, limit=_BODY_BYTES, desk=True, tags=["desk"])
+    endpoints = OpenRouter("operate", limit=100_000, desk=True, tags=["desk"])
     _add_changes(endpoints)
     _add_suggestions(endpoints, conversations.runner)
 

@@ -13,14 +13,12 @@ from pipelines.routes import OpenRouter, opens
 from tenants.desk import evaluation_questions, evaluation_results
 from ui.api.insight import download
 
-SCOPE = "ingest"
 _QUESTIONS, _FILE, _RESULTS = "/evaluation/questions", "/evaluation/questions/file", "/evaluation/results"
-_BODY_BYTES = 1_000_000
 
 
 def router(evaluations: Evaluation) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = OpenRouter(SCOPE, limit=_BODY_BYTES, tags=["evaluation"])
+    endpoints = OpenRouter("ingest", limit=1_000_000, tags=["evaluation"])
 
     @endpoints.get(_QUESTIONS, response_model=None)
     @opens(desk=True)

@@ -3,27 +3,20 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from pipelines.ask.usecase import Ask
 from pipelines.routes import OpenRouter, opens
 from tenants.desk.feedback import Reason, Thumb
 
-COMMENT_LIMIT = 1_000
 
-_PATH = "/feedback"
-_BODY_BYTES = 16_000
-
-
-class FeedbackRequest(BaseModel):
+class FeedbackRequest(BaseModel, extra="forbid"):
     """Verdict on one turn. Its author comes from the token."""
-
-    model_config = ConfigDict(extra="forbid")
 
     turn_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:~-]{1,128}$")]
     thumb: Thumb
     reason: Reason | None = None
-    comment: Annotated[str, Field(max_length=COMMENT_LIMIT)] = ""
+    comment: Annotated[str, Field(max_length=1_000)] = ""
 
     @field_validator("comment")
     @classmethod
@@ -32,7 +25,7 @@ class FeedbackRequest(BaseModel):
         return value.replace("\x00", " ").strip()
 
 
-class FeedbackAnswer(BaseModel):
+class FeedbackAnswer(BaseModel, from_attributes=True):
     """Stored verdict; personal data is removed from its comment."""
 
     turn_id: str
@@ -44,15 +37,12 @@ class FeedbackAnswer(BaseModel):
 
 def router(ask: Ask) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = OpenRouter("ask", limit=_BODY_BYTES, tags=["ask"])
+    endpoints = OpenRouter("ask", limit=16_000, tags=["ask"])
 
-    @endpoints.post(_PATH)
+    @endpoints.post("/feedback")
     @opens(visitors=True, per_minute=20)
     def judge(body: FeedbackRequest) -> FeedbackAnswer:
         """Store a verdict. It replaces the same person's earlier verdict on this turn."""
-        verdict = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)
-        return FeedbackAnswer(
-            turn_id=verdict.turn_id, thumb=verdict.thumb, reason=verdict.reason, comment=verdict.comment, at=verdict.at
-        )
+        return FeedbackAnswer.model_validate(ask.judge(body.turn_id, body.thumb, body.reason, body.comment))
 
     return endpoints

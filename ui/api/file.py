@@ -28,9 +28,6 @@ from tenants.chats.records import Chat
 from tenants.core import context
 from tenants.core.errors import TooLarge
 
-_FILES = "/chats/{chat_id}/files"
-_FILE = "/chats/{chat_id}/files/{file_id}"
-_DESK_FILE = "/desk/chats/{chat_id}/files/{file_id}"
 _FORM_BYTES = 10_000
 """Maximum size of the other parts of the form, besides the file."""
 _SCANS, _OF_TENANT, _OF_VISITOR = 2, 8, 2
@@ -55,7 +52,7 @@ _DOWNLOAD: dict[int | str, dict[str, object]] = {
 }
 
 
-class FilePart(BaseModel):
+class FilePart(BaseModel, from_attributes=True):
     """File in a chat. Send `file_id` with a message; until then operators do not see the file."""
 
     file_id: str
@@ -76,14 +73,14 @@ def router(conversations: Conversations) -> OpenRouter:
         await to_thread(consents.check, chat.site)
         return chat
 
-    @endpoints.post(_FILES, status_code=201, openapi_extra=_FORM)
+    @endpoints.post("/chats/{chat_id}/files", status_code=201, openapi_extra=_FORM)
     @opens(limit=MAX_FILE_SIZE + _FORM_BYTES, per_minute=20)
     async def send_file(chat: Annotated[Chat, Depends(own_chat)], request: Request) -> FilePart:
         """Store a file for a message: an image, PDF, DOCX, XLSX, CSV or text, recognized by content. It is scanned
         first.
         """
         await conversations.admit_message(chat.chat_id)
-        limit = await to_thread(_limit, chat.site)
+        limit = await to_thread(lambda: file_limit(sites.find(chat.site) if chat.site else None, policy.current()))
         declared = request.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit + _FORM_BYTES:
             raise TooLarge("chat_file_too_large", limit=limit)
@@ -94,15 +91,15 @@ def router(conversations: Conversations) -> OpenRouter:
         bounds = {caller.tenant_id: _OF_TENANT, f"{caller.tenant_id} {caller.subject}": _OF_VISITOR}
         form = await scans.run(bounds, partial(scanner.format_of, name, content))
         stored = await to_thread(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
-        return FilePart(file_id=stored.file_id, name=stored.name, media_type=stored.media_type, size=stored.size)
+        return FilePart.model_validate(stored)
 
-    @endpoints.get(_FILE, response_class=Response, responses=_DOWNLOAD)
+    @endpoints.get("/chats/{chat_id}/files/{file_id}", response_class=Response, responses=_DOWNLOAD)
     def download_file(chat_id: str, file_id: str) -> Response:
         """Return a file of the chat."""
         store.own(chat_id)
         return _download(*files.get(chat_id, file_id))
 
-    @endpoints.get(_DESK_FILE, response_class=Response, responses=_DOWNLOAD)
+    @endpoints.get("/desk/chats/{chat_id}/files/{file_id}", response_class=Response, responses=_DOWNLOAD)
     @opens(scope="operate", desk=True)
     def download_desk_file(chat_id: str, file_id: str) -> Response:
         """Return a file sent by a customer."""
@@ -110,10 +107,6 @@ def router(conversations: Conversations) -> OpenRouter:
         return _download(*files.get(chat_id, file_id))
 
     return endpoints
-
-
-def _limit(site: str) -> int:
-    return file_limit(sites.find(site) if site else None, policy.current())
 
 
 async def _uploaded(request: Request) -> tuple[str, bytes]:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
@@ -13,22 +13,18 @@ from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
 
 
-class GapChange(BaseModel):
+class GapChange(BaseModel, extra="forbid"):
     """Change to a gap."""
-
-    model_config = ConfigDict(extra="forbid")
 
     status: gaps.Status
 
-
-_BODY_BYTES = 1_000
 
 _OF_GROUPING = frozenset({"stems", "vector", "vector_of"})
 
 
 def router(service: Articles) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = OpenRouter("operate", limit=_BODY_BYTES)
+    endpoints = OpenRouter("operate", limit=1_000)
 
     @endpoints.get("/gaps")
     def list_gaps(

@@ -11,9 +11,6 @@ from tenants.accounts import policy
 from tenants.accounts.hours import Hours
 from tenants.chats import sites
 
-_PATH = "/desk/hours"
-_BODY_BYTES = 50_000
-
 SiteKey = Annotated[str, Query(alias="site", max_length=64, description="A site's key; empty: the tenant's own hours.")]
 
 
@@ -24,29 +21,28 @@ class HoursAnswer(BaseModel):
     now: Staffing | None
 
 
-def router() -> OpenRouter:
-    """Return the endpoints."""
-    endpoints = OpenRouter("admin", limit=_BODY_BYTES, desk=True, tags=["desk"])
+router = OpenRouter("admin", limit=50_000, desk=True, tags=["desk"])
 
-    @endpoints.get(_PATH)
-    @opens(scope="operate")
-    def read_hours(site: SiteKey = "") -> HoursAnswer:
-        """Return the effective hours: the site's, or else the tenant's."""
-        return hours_answer(site)
 
-    @endpoints.put(_PATH)
-    def set_hours(body: Hours, site: SiteKey = "") -> HoursAnswer:
-        """Set the hours of a site or of the tenant."""
-        sites.set_hours(site, body)
-        return hours_answer(site)
+@router.get("/desk/hours")
+@opens(scope="operate")
+def read_hours(site: SiteKey = "") -> HoursAnswer:
+    """Return the effective hours: the site's, or else the tenant's."""
+    return hours_answer(site)
 
-    @endpoints.delete(_PATH)
-    def remove_hours(site: SiteKey = "") -> HoursAnswer:
-        """Remove hours: the site falls back to the tenant's, the tenant has none."""
-        sites.set_hours(site, None)
-        return hours_answer(site)
 
-    return endpoints
+@router.put("/desk/hours")
+def set_hours(body: Hours, site: SiteKey = "") -> HoursAnswer:
+    """Set the hours of a site or of the tenant."""
+    sites.set_hours(site, body)
+    return hours_answer(site)
+
+
+@router.delete("/desk/hours")
+def remove_hours(site: SiteKey = "") -> HoursAnswer:
+    """Remove hours: the site falls back to the tenant's, the tenant has none."""
+    sites.set_hours(site, None)
+    return hours_answer(site)
 
 
 def hours_answer(site: str) -> HoursAnswer:

@@ -12,12 +12,6 @@ from tenants.core.errors import NotFound
 from tenants.knowledge import generations
 from tenants.work import jobs
 
-_REBUILD = "/index/rebuild"
-_ROLLBACK = "/index/rollback"
-_GENERATIONS = "/index/generations"
-
-"""Open routes."""
-
 
 def router(encoder: EncoderSettings) -> OpenRouter:
     """Return the endpoints.
@@ -26,19 +20,19 @@ def router(encoder: EncoderSettings) -> OpenRouter:
     """
     endpoints = OpenRouter("admin", tags=["index"])
 
-    @endpoints.post(_REBUILD, status_code=202)
+    @endpoints.post("/index/rebuild", status_code=202)
     def rebuild() -> Response:
         """Rebuild the index: re-encode all chunks of the tenant and switch to the new generation."""
         return _accepted("rebuild")
 
-    @endpoints.post(_ROLLBACK, status_code=202)
+    @endpoints.post("/index/rollback", status_code=202)
     def rollback() -> Response:
         """Roll back to the generation before the last rebuild."""
         if generations.in_state("kept") is None:
             raise NotFound("generation_not_kept")
         return _accepted("rollback")
 
-    @endpoints.get(_GENERATIONS)
+    @endpoints.get("/index/generations")
     def list_generations() -> Response:
         """List the generations and whether a rebuild is due."""
         return JSONResponse(generations_json(encoder))

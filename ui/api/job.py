@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
 
 from pipelines import shutdown
@@ -26,10 +26,6 @@ MOST_FOLLOWED = 50
 
 _POLL_SECONDS = 0.5
 
-_FILES = "/documents"
-_SITE = "/documents/site"
-_SITE_BYTES = 10_000
-_LIST = "/jobs"
 _JOB = "/jobs/{job_id}"
 _EVENTS = "/jobs/{job_id}/events"
 _FILE_BODY = {
@@ -51,29 +47,25 @@ _FILE_BODY = {
 }
 
 
-class JobsQuery(BaseModel):
+class JobsQuery(BaseModel, extra="forbid", frozen=True):
     """Filter for listing jobs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     state: JobState | None = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     before: Annotated[str, Field(max_length=32, description="Only jobs older than this one.")] | None = None
 
 
-class SiteRequest(BaseModel):
+class SiteRequest(BaseModel, extra="forbid", frozen=True):
     """Website to load: a page and the pages below its folder that it links to, or the pages of a sitemap."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
 def router(settings: Settings) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = OpenRouter("ingest", limit=_SITE_BYTES, tags=["jobs"])
+    endpoints = OpenRouter("ingest", limit=10_000, tags=["jobs"])
     endpoints.add_api_route(
-        _FILES,
+        "/documents",
         opens(limit=settings.max_files_bytes)(receive),
         methods=["POST"],
         response_class=Response,
@@ -81,12 +73,12 @@ def router(settings: Settings) -> OpenRouter:
         openapi_extra=_FILE_BODY,
     )
 
-    @endpoints.post(_SITE, status_code=202)
+    @endpoints.post("/documents/site", status_code=202)
     def load_site(body: SiteRequest) -> Response:
         """Load pages of a website."""
         return JSONResponse(as_json(add_site(body.url)), 202)
 
-    @endpoints.get(_LIST)
+    @endpoints.get("/jobs")
     def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:
         """List the tenant's jobs, newest first."""
         page = jobs.latest(state=query.state, limit=query.limit, before=query.before)

@@ -3,21 +3,16 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pipelines.routes import OpenRouter
 from tenants.desk import operators, sessions
 
-_BODY_BYTES = 10_000
 _ALL, _ONE = "/operators", "/operators/{login}"
 _Password: TypeAlias = Annotated[str, Field(max_length=1_000)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewOperator(_Body):
+class NewOperator(BaseModel, extra="forbid"):
     """Account to create. `name` is the display name for customers; if empty, the local part of the login."""
 
     login: Annotated[str, Field(max_length=100)]
@@ -26,23 +21,21 @@ class NewOperator(_Body):
     name: Annotated[str, Field(max_length=100)] = ""
 
 
-class OperatorChange(_Body):
+class OperatorChange(BaseModel, extra="forbid"):
     """Changes to an operator; omitted fields stay unchanged."""
 
     role: Literal["operator", "editor", "admin"] | None = None
     name: Annotated[str, Field(max_length=100)] | None = None
 
 
-class NewPassword(_Body):
+class NewPassword(BaseModel, extra="forbid"):
     """New password; ends all sessions of the operator."""
 
     password: _Password
 
 
-class OperatorPart(BaseModel):
+class OperatorPart(BaseModel, from_attributes=True):
     """Operator without the password."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     login: str
     role: str
@@ -50,7 +43,7 @@ class OperatorPart(BaseModel):
     created_at: datetime
 
 
-router = OpenRouter("admin", limit=_BODY_BYTES, desk=True, tags=["operators"])
+router = OpenRouter("admin", limit=10_000, desk=True, tags=["operators"])
 
 
 @router.get(_ALL)

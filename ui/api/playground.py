@@ -5,14 +5,12 @@ from pipelines.ask.runner import Runner
 from pipelines.routes import OpenRouter
 from settings import Settings
 
-_PATH = "/playground"
-
 
 def router(runner: Runner, settings: Settings) -> OpenRouter:
     """Return the endpoint."""
     endpoints = OpenRouter("ingest", limit=settings.max_body_bytes, tags=["ask"])
 
-    @endpoints.post(_PATH)
+    @endpoints.post("/playground")
     async def play(body: PlaygroundRequest) -> dict[str, object]:
         """Answer once for each of the settings to try, without side effects."""
         return as_json(await try_out(runner, body))

@@ -117,7 +117,7 @@ def exported(kind: Format, since: datetime | None, until: datetime | None) -> It
     links = search.links(since, until)
     if kind == "csv":
         return csv_lines(_COLUMNS, (_row(link) for link in links if link.kind == "turn"))
-    return (f"{canonical(_link_as_json(link))}\n" for link in links)
+    return (f"{canonical(asdict(link) | {'at': link.at.isoformat()})}\n" for link in links)
 
 
 _COLUMNS = ("at", "turn_id", "outcome", "reason", "session_id", "person", "question", "answer", "erased")
@@ -129,7 +129,3 @@ def _row(link: Link) -> tuple[object, ...]:
     person, session_id = (content.person, content.session_id) if content else ("", "")
     about = (link.at.isoformat(), link.turn_id, link.outcome, link.reason or "", session_id, person)
     return (*about, question, answer, content is None)
-
-
-def _link_as_json(link: Link) -> dict[str, object]:
-    return asdict(link) | {"at": link.at.isoformat()}

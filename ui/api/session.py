@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from components.language.texts import text
 from pipelines.ask.chats.conversations import file_limit
@@ -20,17 +20,12 @@ from tenants.chats.sites import Consent, Site
 from tenants.chats.visitors import IDENTIFIED, TOKEN_SECONDS, Visitors, check_origin
 from tenants.core.context import Tenant, acting_as
 
-_PATH = "/widget/sessions"
-_BODY_BYTES = 16_000
 
-
-class SessionRequest(BaseModel):
+class SessionRequest(BaseModel, extra="forbid"):
     """Site, by public key, and the visitor's identity.
 
     `identity` is a JWT of the tenant's own server, `visitor` the token of an earlier session.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     site: Annotated[str, Field(min_length=1, max_length=64)]
     identity: Annotated[str, Field(max_length=4_096)] | None = None
@@ -72,15 +67,21 @@ class SessionAnswer(BaseModel):
 
 def router(runner: Runner, visitors: Visitors) -> OpenRouter:
     """Return the endpoint."""
-    endpoints = OpenRouter(None, limit=_BODY_BYTES, tags=["chats"])
+    endpoints = OpenRouter(None, limit=16_000, tags=["chats"])
 
-    @endpoints.post(_PATH)
+    @endpoints.post("/widget/sessions")
     async def begin_session(body: SessionRequest, request: Request) -> SessionAnswer:
         """Start or renew a visitor's session. Needs no token, but an `Origin` that the site lists."""
         site = await sites.load(body.site)
         check_origin(site, request.headers.get("origin", ""), request.headers.get("host", ""))
-        await _admit(runner, site, limited_as(request))
+        settings, address = get_settings(), limited_as(request)
+        limits = {
+            f"sessions of {address}": settings.visitor_sessions_per_minute,
+            f"sessions of site {site.key}": settings.site_sessions_per_minute,
+        }
         with acting_as(Tenant(site.tenant_id, "")):
+            if runner.limiter is not None:
+                await runner.limiter.admit_each(limits)
             await registry.admitted()
             site = await sites.renewed(site)
             rules = await policy.load()
@@ -107,15 +108,3 @@ def site_part(site: Site, rules: Policy) -> SitePart:
         hours=staffing(config.hours or rules.hours, config.locale),
         limits=LimitsPart(file_bytes=file_limit(site, rules), question=QUESTION_LIMIT),
     )
-
-
-async def _admit(runner: Runner, site: Site, address: str) -> None:
-    settings = get_settings()
-    if runner.limiter is not None:
-        with acting_as(Tenant(site.tenant_id, "")):
-            await runner.limiter.admit_each(
-                {
-                    f"sessions of {address}": settings.visitor_sessions_per_minute,
-                    f"sessions of site {site.key}": settings.site_sessions_per_minute,
-                }
-            )

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pipelines.ask.settings_changes import undo
 from pipelines.routes import OpenRouter
@@ -14,19 +14,14 @@ from tenants.accounts.policy import Policy
 from tenants.desk import providers
 from tenants.desk.providers import Provider, TenantRole
 
-_POLICY, _CHANGES = "/settings/policy", "/settings/changes"
-_UNDO = "/settings/changes/{change_id}/undo"
-_SIGN_IN = "/settings/sign-in"
-_BODY_BYTES = 1_000_000
+_POLICY, _SIGN_IN = "/settings/policy", "/settings/sign-in"
 
 
-class PolicyChange(BaseModel):
+class PolicyChange(BaseModel, extra="forbid"):
     """Rules to set. Null resets a nullable rule to the installation's value; omitted rules stay unchanged.
 
     `version` is the policy version that the caller saw; if omitted, the change applies to any version.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     set: dict[str, object] = Field(description="Fields of the policy.")
     version: Annotated[str, Field(max_length=32)] = ""
@@ -76,7 +71,7 @@ class SignInAnswer(BaseModel):
     provider: ProviderPart | None
 
 
-router = OpenRouter("admin", limit=_BODY_BYTES, tags=["settings"])
+router = OpenRouter("admin", limit=1_000_000, tags=["settings"])
 
 
 @router.get(_POLICY)
@@ -91,13 +86,13 @@ def change_policy(body: PolicyChange) -> PolicyAnswer:
     return _policy_answer(policy.apply(body.set, body.version))
 
 
-@router.get(_CHANGES)
+@router.get("/settings/changes")
 def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> ChangesAnswer:
     """List the changes of settings, newest first."""
     return ChangesAnswer(changes=tuple(map(change_part, changes.latest(area, limit=limit))))
 
 
-@router.post(_UNDO)
+@router.post("/settings/changes/{change_id}/undo")
 def undo_change(change_id: str) -> ChangePart:
     """Restore the values from before a change. The rollback is recorded as a change."""
     return change_part(undo(change_id))

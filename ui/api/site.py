@@ -2,23 +2,20 @@
 
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.chats.sites import Site, SiteConfig
 
 _SITES, _SITE = "/sites", "/sites/{key}"
-_BODY_BYTES = 100_000
 
 _Origins: TypeAlias = Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=100)]
 _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class NewSite(BaseModel):
+class NewSite(BaseModel, extra="forbid"):
     """Site to add. `identified`: the tenant's own server signs the identity of visitors."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: _Name
     origins: _Origins = ()
@@ -28,10 +25,8 @@ class NewSite(BaseModel):
     identity_required: bool = False
 
 
-class SiteChange(BaseModel):
+class SiteChange(BaseModel, extra="forbid"):
     """Changes to a site; omitted fields stay unchanged. `version` is the site version that the caller saw."""
-
-    model_config = ConfigDict(extra="forbid")
 
     version: Annotated[str, Field(max_length=32)] = ""
     name: _Name | None = None
@@ -40,10 +35,8 @@ class SiteChange(BaseModel):
     identity_required: bool | None = None
 
 
-class Rotation(BaseModel):
+class Rotation(BaseModel, extra="forbid"):
     """`revoke`: reject older visitor tokens immediately. `identity`: replace the identity secret as well."""
-
-    model_config = ConfigDict(extra="forbid")
 
     revoke: bool = False
     identity: bool = False
@@ -69,7 +62,7 @@ class SitesAnswer(BaseModel):
     sites: tuple[SitePart, ...]
 
 
-router = OpenRouter("admin", limit=_BODY_BYTES, tags=["sites"])
+router = OpenRouter("admin", limit=100_000, tags=["sites"])
 
 
 @router.get(_SITES)
@@ -81,15 +74,7 @@ def list_sites() -> SitesAnswer:
 @router.post(_SITES)
 def add_site(body: NewSite) -> SitePart:
     """Add a site. Its identity secret, if any, is shown only once."""
-    added = sites.add(
-        body.name,
-        body.origins,
-        body.config,
-        identified=body.identified,
-        identity_required=body.identity_required,
-        key=body.key,
-    )
-    return site_part(added, secret=True)
+    return site_part(sites.add(**dict(body)), secret=True)
 
 
 @router.get(_SITE)
@@ -102,15 +87,7 @@ def read_site(key: str) -> SitePart:
 @router.patch(_SITE)
 def change_site(key: str, body: SiteChange) -> SitePart:
     """Change the given fields. Answers 409 if the site has a newer version than `version`."""
-    changed = sites.update(
-        key,
-        version=body.version,
-        name=body.name,
-        origins=body.origins,
-        config=body.config,
-        identity_required=body.identity_required,
-    )
-    return site_part(changed)
+    return site_part(sites.update(key, **dict(body)))
 
 
 @router.post(f"{_SITE}/rotate")

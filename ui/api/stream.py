@@ -4,7 +4,6 @@ FastAPI encodes the events and sends a keep-alive comment after 15 seconds of si
 """
 
 from collections.abc import AsyncIterable, AsyncIterator
-from dataclasses import dataclass
 from typing import Annotated, get_args
 
 from fastapi import Depends, Header
@@ -19,16 +18,6 @@ from pipelines.routes import OpenRouter
 from pipelines.sse import described, json_event
 from settings import Settings
 
-_PATH = "/ask/stream"
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """Stream to resume, with the number of the last event that its client received."""
-
-    stream: Stream
-    after: int
-
 
 def router(runner: Runner, settings: Settings) -> OpenRouter:
     """Return the endpoint."""
@@ -38,18 +27,21 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
         request: AskRequest,
         last_event_id: Annotated[str, Header(description="Resume behind this event.")] = "",
         idempotency_key: Annotated[str | None, Header()] = None,
-    ) -> _Reading:
+    ) -> tuple[Stream, int]:
+        """Return the stream, and the number of the last event that its client has received."""
         if last_event_id:
-            return _Reading(*await runner.resume(last_event_id, request, idempotency_key))
-        return _Reading(await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0)
+            return await runner.resume(last_event_id, request, idempotency_key)
+        return await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0
 
     @endpoints.post(
-        _PATH, response_class=EventSourceResponse, responses=described("The turn as it goes on.", get_args(EventName))
+        "/ask/stream",
+        response_class=EventSourceResponse,
+        responses=described("The turn as it goes on.", get_args(EventName)),
     )
-    async def stream_turn(reading: Annotated[_Reading, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
+    async def stream_turn(reading: Annotated[tuple[Stream, int], Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
         """Stream the answer to a question; `Last-Event-ID` resumes a stream."""
-        turn_id = reading.stream.turn_id
-        async for event in until_shutdown(reading.stream, reading.after):
+        turn_id = reading[0].turn_id
+        async for event in until_shutdown(*reading):
             yield json_event(event.name, {"turn_id": turn_id, **event.data}, f"{turn_id}:{event.number}")
 
     return endpoints

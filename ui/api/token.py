@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from pipelines.routes import OpenRouter
 from settings import get_settings
@@ -16,27 +16,21 @@ from tenants.core.context import Scope
 from tenants.core.errors import Invalid
 
 _TOKENS = "/tokens"
-_ROTATE = f"{_TOKENS}/{{token_id}}/rotate"
 _PATH = f"{_TOKENS}/revocations"
-_BODY_BYTES = 20_000
 
-router = OpenRouter("admin", limit=_BODY_BYTES, tags=["tokens"])
+router = OpenRouter("admin", limit=20_000, tags=["tokens"])
 
 
-class TokenRequest(BaseModel):
+class TokenRequest(BaseModel, extra="forbid"):
     """Token for a person or a system."""
-
-    model_config = ConfigDict(extra="forbid")
 
     subject: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1, max_length=10)]
     ttl_seconds: Annotated[int, Field(ge=1, le=MAX_TTL_SECONDS)] = 3_600
 
 
-class RotationRequest(BaseModel):
+class RotationRequest(BaseModel, extra="forbid"):
     """Time that the replaced token stays valid, unless it expires sooner."""
-
-    model_config = ConfigDict(extra="forbid")
 
     grace_seconds: Annotated[int, Field(ge=0, le=MAX_TTL_SECONDS)] = int(GRACE.total_seconds())
 
@@ -54,10 +48,8 @@ class NewToken(BaseModel):
     issued: IssuedToken
 
 
-class RevocationRequest(BaseModel):
+class RevocationRequest(BaseModel, extra="forbid"):
     """Tokens to revoke: one token, by itself or by its `jti`; all tokens of a subject; or all of the tenant's."""
-
-    model_config = ConfigDict(extra="forbid")
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TOKEN_BYTES)] | None = None
     token_id: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = None
@@ -71,10 +63,8 @@ class RevocationRequest(BaseModel):
         return self
 
 
-class RevocationPart(BaseModel):
+class RevocationPart(BaseModel, from_attributes=True):
     """Revocation of tokens of this kind and value issued up to a moment."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     kind: Kind
     value: str
@@ -100,7 +90,7 @@ def issue_token(body: TokenRequest) -> NewToken:
     return NewToken(token=token, issued=issued)
 
 
-@router.post(_ROTATE, status_code=201)
+@router.post(f"{_TOKENS}/{{token_id}}/rotate", status_code=201)
 def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
     """Replace a token with a new one; both are valid for the time given in the request."""
     issued, token = issued_tokens.rotate(token_id, grace=timedelta(seconds=body.grace_seconds))

@@ -6,7 +6,7 @@ from functools import partial
 from time import perf_counter
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from components.retrieve.tools import try_tool
 from pipelines.pools import Pool
@@ -17,23 +17,18 @@ from tenants.knowledge.tools import Parameters, Tool
 
 _TOOLS = "/tools"
 _TOOL = "/tools/{name}"
-_BODY_BYTES = 100_000
 _TESTS_OF_TENANT = 2
 _TESTS = Pool("tool-test", 8)
 
 
-class ToolChange(BaseModel):
+class ToolChange(BaseModel, extra="forbid"):
     """Whether the assistant may call the tool."""
-
-    model_config = ConfigDict(extra="forbid")
 
     enabled: bool
 
 
-class ToolQuestion(BaseModel):
+class ToolQuestion(BaseModel, extra="forbid"):
     """Sample question."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -50,7 +45,7 @@ class ToolTrial(BaseModel):
     milliseconds: int
 
 
-router = OpenRouter("admin", limit=_BODY_BYTES, tags=["tools"])
+router = OpenRouter("admin", limit=100_000, tags=["tools"])
 
 
 class ToolPart(BaseModel):

@@ -6,11 +6,11 @@ Source parts with what the answer cites come first, then text parts with the not
 """
 
 from collections.abc import AsyncIterable, Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from pipelines.ask.events import Event
@@ -22,35 +22,28 @@ from pipelines.sse import json_event
 from settings import Settings
 from ui.api.stream import until_shutdown
 
-_PATH = "/ask/ui-messages"
 _PROTOCOL = "x-vercel-ai-ui-message-stream"
 _TEXT_ID = "text-1"
 _TRANSIENT: Mapping[str, str] = {"sources-early": "data-sources", "rag_iteration": "data-iteration"}
 _MAX_MESSAGES = 200
 
 
-class UiPart(BaseModel):
+class UiPart(BaseModel, extra="ignore", frozen=True):
     """Part of a message; only parts of type `text` are used."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     type: str
     text: str = ""
 
 
-class UiMessage(BaseModel):
+class UiMessage(BaseModel, extra="ignore", frozen=True):
     """Chat message as the SDK stores it."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[UiPart, ...] = ()
 
 
-class UiRequest(BaseModel):
+class UiRequest(BaseModel, extra="ignore", frozen=True):
     """Request of the SDK's default transport. `contact` is an extra field, from the transport's `body`."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     messages: tuple[UiMessage, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
     contact: str | None = None
@@ -71,7 +64,7 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
         response.headers[_PROTOCOL] = "v1"
         return await runner.stream(question, idempotency_key, history)
 
-    @endpoints.post(_PATH, response_class=EventSourceResponse)
+    @endpoints.post("/ask/ui-messages", response_class=EventSourceResponse)
     async def stream_message(stream: Annotated[Stream, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
         """Answer the user's last message as a UI message stream."""
         yield _part("start", messageId=stream.turn_id)
@@ -91,10 +84,8 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
 
 
 def _sources(event: Event) -> Iterator[ServerSentEvent]:
-    citations = event.data["citations"]
-    for citation in citations if isinstance(citations, list) else ():
-        if not isinstance(citation, Mapping):
-            continue
+    citations: Any = event.data["citations"]
+    for citation in citations:
         index, title, url = str(citation["index"]), str(citation["title"]), citation["url"]
         if url:
             yield _part("source-url", sourceId=index, url=str(url), title=title)

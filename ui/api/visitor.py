@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_validator, model_validator
 from starlette.responses import PlainTextResponse
 
 from components.language.texts import LOCALES, text
@@ -30,7 +30,6 @@ from tenants.chats import consents, mail, sites, store
 from tenants.chats.records import MAX_SEQ, Chat
 from tenants.core import context
 
-SCOPE = "visit"
 _CHATS = "/chats"
 _ONE = "/chats/{chat_id}"
 _BODY_BYTES, _SMALL = 50_000, 16_000
@@ -39,11 +38,7 @@ COMMENT_LIMIT = 1_000
 ClientId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{1,100}$")]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewChat(_Body):
+class NewChat(BaseModel, extra="forbid"):
     """Chat to start."""
 
     locale: Annotated[str, StringConstraints(max_length=20)] | None = None
@@ -64,7 +59,7 @@ def _some_words(given: str) -> str:
     return text
 
 
-class NewMessage(_Body):
+class NewMessage(BaseModel, extra="forbid"):
     """Message. Repeating a `client_id` does not store a second message. With a file, `text` may be empty."""
 
     text: Annotated[str, AfterValidator(_words)] = ""
@@ -78,7 +73,7 @@ class NewMessage(_Body):
         return self
 
 
-class EditedMessage(_Body):
+class EditedMessage(BaseModel, extra="forbid"):
     """New text for a message of the customer."""
 
     text: Annotated[str, AfterValidator(_some_words)]
@@ -86,31 +81,31 @@ class EditedMessage(_Body):
     message_id: Annotated[str, StringConstraints(max_length=32)]
 
 
-class RegenerateRequest(_Body):
+class RegenerateRequest(BaseModel, extra="forbid"):
     """Answer to regenerate, by its turn."""
 
     turn_id: Annotated[str, StringConstraints(max_length=128)]
 
 
-class BranchRequest(_Body):
+class BranchRequest(BaseModel, extra="forbid"):
     """Answer to continue from, by its message."""
 
     message_id: Annotated[str, StringConstraints(max_length=32)]
 
 
-class ReadMark(_Body):
+class ReadMark(BaseModel, extra="forbid"):
     """Number of the last message read."""
 
     seq: Annotated[int, Field(ge=0, le=MAX_SEQ)]
 
 
-class TypingState(_Body):
+class TypingState(BaseModel, extra="forbid"):
     """Whether the customer is typing."""
 
     active: bool
 
 
-class Rating(_Body):
+class Rating(BaseModel, extra="forbid"):
     """Rating of a chat, from 1 to 5."""
 
     csat: Annotated[int, Field(ge=1, le=5)]
@@ -122,7 +117,7 @@ class Rating(_Body):
         return given.replace("\x00", " ").strip()
 
 
-class ContactGiven(_Body):
+class ContactGiven(BaseModel, extra="forbid"):
     """An e-mail address or a phone number of the customer, for replies after they have left the chat."""
 
     contact: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
@@ -135,7 +130,7 @@ class ContactGiven(_Body):
         return given
 
 
-class ConsentGiven(_Body):
+class ConsentGiven(BaseModel, extra="forbid"):
     """Consent text that the customer has accepted, exactly as shown."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
@@ -143,7 +138,7 @@ class ConsentGiven(_Body):
 
 def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
-    endpoints = OpenRouter(SCOPE, limit=_SMALL, tags=["chats"])
+    endpoints = OpenRouter("visit", limit=_SMALL, tags=["chats"])
     _add_stored(endpoints)
 
     @endpoints.post(f"{_ONE}/messages", status_code=202)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from components.ingest.fetch import canonical
 from pipelines.routes import OpenRouter
@@ -14,22 +14,17 @@ from tenants.chats.webhooks import Webhook
 
 _ALL, _ONE = "/webhooks", "/webhooks/{webhook_id}"
 _DELIVERIES, _DELIVERY = "/deliveries", "/deliveries/{delivery_id}/redeliver"
-_BODY_BYTES = 10_000
 
 
-class NewWebhook(BaseModel):
+class NewWebhook(BaseModel, extra="forbid"):
     """Receiver to add; empty `events` selects all events."""
-
-    model_config = ConfigDict(extra="forbid")
 
     url: Annotated[str, Field(max_length=2_000)]
     events: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=20)] = ()
 
 
-class WebhookPart(BaseModel):
+class WebhookPart(BaseModel, from_attributes=True):
     """Receiver. `secret` signs its deliveries and is present once, when it has just been created."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     webhook_id: str
     url: str
@@ -44,10 +39,8 @@ class WebhooksAnswer(BaseModel):
     webhooks: tuple[WebhookPart, ...]
 
 
-class DeliveryPart(BaseModel):
+class DeliveryPart(BaseModel, from_attributes=True):
     """Delivery of an event to one receiver; `dead`: given up after the last attempt."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     delivery_id: str
     webhook_id: str
@@ -72,7 +65,7 @@ class DeliveryAnswer(BaseModel):
     delivery_id: str
 
 
-router = OpenRouter("admin", limit=_BODY_BYTES, tags=["webhooks"])
+router = OpenRouter("admin", limit=10_000, tags=["webhooks"])
 
 
 @router.get(_ALL)

@@ -1,8 +1,7 @@
 """`opora operator`: accounts of the desk."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
 import typer
@@ -95,14 +94,9 @@ def operator_sign_out(login: Login) -> None:
     typer.echo(message("signed_out", login=login, count=sessions.end_all(operators.get(login))))
 
 
-@contextmanager
-def _within(tenant: str, *, installation: bool) -> Iterator[None]:
+def _within(tenant: str, *, installation: bool) -> AbstractContextManager[object]:
     """Act for a tenant, or without one for commands about the installation."""
-    if installation:
-        yield
-        return
-    with acting_for(tenant):
-        yield
+    return nullcontext() if installation else acting_for(tenant)
 
 
 def _password(*, from_input: bool) -> str:

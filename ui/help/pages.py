@@ -41,9 +41,7 @@ from tenants.core.errors import NotFound, OporaError, RateLimited
 from ui.assets import Asset, sent
 
 _STYLE = "/widget/help.css"
-_INDEX = "/help/{site}"
 _ARTICLE = "/help/{site}/{article}"
-_FORM_BYTES = 1_000
 _SEE_OTHER = 303
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
@@ -90,7 +88,7 @@ def router(limiter: RateLimiter) -> OpenRouter:
     :param limiter: counts what visitors read and vote.
     """
     pages = _Pages(limiter)
-    endpoints = OpenRouter(None, limit=_FORM_BYTES, page=True, tags=["widget"])
+    endpoints = OpenRouter(None, limit=1_000, page=True, tags=["widget"])
     style = Asset.read(_HERE / "help.css")
 
     @endpoints.get(_STYLE)
@@ -101,7 +99,7 @@ def router(limiter: RateLimiter) -> OpenRouter:
         """Serve the style sheet of the help centre."""
         return sent(style, "text/css", _FOR_GOOD, accept_encoding, if_none_match)
 
-    @endpoints.get(_INDEX, include_in_schema=False)
+    @endpoints.get("/help/{site}", include_in_schema=False)
     async def index(
         request: Request,
         site: str,
