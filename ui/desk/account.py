@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Form, Query, Request
 from starlette.responses import Response
 
-from pipelines import pages, problems
+from pipelines import pages
 from pipelines.connections import limited_as, public_url
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
@@ -20,7 +20,6 @@ from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES
 from ui.desk.view import Desk, back_to, home, or_again
 
-_FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
 """Tenant id for counting sign-in attempts; no real tenant can have it."""
 _ATTEMPTS_OF_ADDRESS = 10
@@ -34,7 +33,7 @@ _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
 
 def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter("admin", limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
     hashing = Pool("passwords", 6)
     _add_signing_in(endpoints, desk, limiter, hashing)
     _add_account(endpoints, desk, limiter, hashing)
@@ -44,10 +43,10 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
 
 def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
-    def form(company: str, next: str, status: int = 200, **values: object) -> Response:
+    def form(company: str, next: str, refused: OporaError | None = None, **values: object) -> Response:
         return desk.public(
             "sign_in.html",
-            status,
+            refused,
             company=company,
             asks_company=operators.has_several_tenants(),
             nobody=not operators.anybody(),
@@ -76,11 +75,7 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, has
                 {address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password, company)
             )
         except (Unauthenticated, RateLimited, Busy) as refused:
-            _, detail = problems.explained(refused)
-            page = await asyncio.to_thread(form, company, next, refused.status, login=login, fault=detail)
-            if isinstance(refused, RateLimited):
-                page.headers["Retry-After"] = str(refused.retry_after)
-            return page
+            return await asyncio.to_thread(form, company, next, refused, login=login)
 
         def begin() -> Response:
             sessions.end_by_secret(pages.presented(request.headers))
@@ -97,11 +92,9 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, has
 
 
 def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
-    def account(fault: str = "", status: int = 200) -> Response:
+    def account(refused: OporaError | None = None) -> Response:
         signed_in = sessions.current()
-        return desk.page(
-            "account.html", status, sessions=sessions.of(signed_in.operator), this=signed_in.session_id, fault=fault
-        )
+        return desk.page("account.html", refused, sessions=sessions.of(signed_in.operator), this=signed_in.session_id)
 
     @endpoints.get("/desk/account")
     @opens(scope=pages.SIGNED_IN)
@@ -121,7 +114,8 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
                 operators.check_password(operator, password)
                 operators.set_password(operator.login, new_password, installation=operator.tenant_id is None)
             except CallerError as refused:
-                return account(problems.detail(refused), 422)
+                # A mistake in the form, even a wrong password: the session goes on.
+                return account(Invalid(refused.code, **refused.params))
             # All sessions have ended, including this one: continue with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
@@ -141,28 +135,26 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
 
 
 def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
-    def people(request: Request, fault: str = "", status: int = 200) -> Response:
+    def people(request: Request, refused: OporaError | None = None) -> Response:
         return desk.page(
             "people.html",
-            status,
+            refused,
             section="people",
             people=operators.all(),
             roles=TENANT_ROLES,
             address=_sign_in_address(request),
-            fault=fault,
         )
 
     @endpoints.get("/desk/people")
     def show_people(request: Request) -> Response:
         return people(request)
 
-    def refused_people(refused: OporaError, request: Request, **_: object) -> Response:
-        return people(request, problems.detail(refused), refused.status)
+    again = or_again(lambda refused, request, **_: people(request, refused), Invalid)
 
     @endpoints.post("/desk/people/add")
-    @or_again(refused_people, Invalid)
+    @again
     def add_person(
-        request: Request,  # noqa: ARG001 - for `refused_people`
+        request: Request,  # noqa: ARG001 - for `people`
         login: _Short = "",
         password: _Password = "",
         role: _Short = "operator",
@@ -172,9 +164,9 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/change")
-    @or_again(refused_people, Invalid)
+    @again
     def change_person(
-        request: Request,  # noqa: ARG001 - for `refused_people`
+        request: Request,  # noqa: ARG001 - for `people`
         login: _Short,
         role: _Short = "",
         name: _Short = "",
@@ -188,16 +180,20 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/remove")
-    def remove_person(request: Request, login: _Short) -> Response:
+    @again
+    def remove_person(
+        request: Request,  # noqa: ARG001 - for `people`
+        login: _Short,
+    ) -> Response:
         if login == sessions.current().operator.login:
-            return people(request, problems.detail(Invalid("operator_oneself")), 422)
+            raise Invalid("operator_oneself")
         operators.remove(login)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/password")
-    @or_again(refused_people, Invalid)
+    @again
     def set_password(
-        request: Request,  # noqa: ARG001 - for `refused_people`
+        request: Request,  # noqa: ARG001 - for `people`
         login: _Short,
         password: _Password = "",
     ) -> Response:

@@ -15,26 +15,23 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from components.language import texts
-from pipelines import pages, problems
+from pipelines import problems
 from pipelines.ask.articles import from_chat
 from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.chats import sites, store, undo
-from tenants.chats.records import MAX_SEQ, Chat
+from tenants.chats.records import MAX_SEQ
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, OporaError, TryAgain
 from tenants.desk import articles, evaluation_results, inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
-from ui.desk import conversation, knowledge, similar
-from ui.desk.view import SEE_OTHER, Desk, back_to, or_again, unless_known
+from ui.desk import conversation, similar
+from ui.desk.view import SEE_OTHER, Desk, back_to, may, or_again, reader_locale, unless_known
 
-SCOPE = "operate"
 _ONE = "/desk/chat/{chat_id}"
-_FORM_BYTES = 200_000
-_ACTS = ("reply", "note", "take", "hand_back", "snooze", "resolve", "reopen", "transfer", "undo", "suggest", "discard")
 _MOST_HOURS = 24 * 366
 _LAST_ASKED = 3
 """Number of a customer's last messages that are searched for the topic of a chat."""
@@ -49,7 +46,7 @@ _Known: TypeAlias = Annotated[str, Header(max_length=100)]
 
 def router(desk: Desk, conversations: Conversations) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("operate", limit=200_000, page=True, include_in_schema=False)
     _add_reading(endpoints, desk)
     _add_writing(endpoints, desk, conversations)
     _add_suggesting(endpoints, desk, conversations)
@@ -77,7 +74,7 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
             return rows, found.following
 
         kept = {name: value for name, value in (("q", q), ("site", site), ("reason", reason)) if value}
-        shown_to = ("rows", view, problems.caller.get().locale, me if view in inbox.OWN else "")
+        shown_to = ("rows", view, reader_locale(), me if view in inbox.OWN else "")
         rows, following = listed() if kept or after else desk.shared.get(listed, *shown_to)
         page = desk.page(
             "inbox.html",
@@ -91,9 +88,9 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
             rows=rows,
             following=following,
             counts=desk.shared.get(inbox.counts, "counts", me),
-            sets_up=pages.may(sessions.current().operator, "admin"),
+            sets_up=may("admin"),
             first=not after,
-            loss=evaluation_results.unseen_loss() if pages.may(sessions.current().operator, "ingest") else None,
+            loss=evaluation_results.unseen_loss() if may("ingest") else None,
         )
         return unless_known(page, if_none_match)
 
@@ -101,7 +98,7 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
     def show_chat(
         chat_id: str, before: Annotated[int | None, Query(ge=1, le=MAX_SEQ)] = None, if_none_match: _Known = ""
     ) -> Response:
-        return unless_known(_conversation(desk, store.get(chat_id), before=before), if_none_match)
+        return unless_known(_conversation(desk, chat_id, before=before), if_none_match)
 
     @endpoints.get(f"{_ONE}/similar")
     def show_similar(chat_id: str) -> Response:
@@ -171,8 +168,7 @@ def _add_suggesting(endpoints: OpenRouter, desk: Desk, conversations: Conversati
         try:
             await suggestions.suggest(conversations.runner, chat_id)
         except (Invalid, TryAgain) as refused:
-            detail, status = _in_words(refused), refused.status
-            return await asyncio.to_thread(lambda: _conversation(desk, store.get(chat_id), status=status, fault=detail))
+            return await asyncio.to_thread(_conversation, desk, chat_id, refused)
         return back_to(_path(chat_id))
 
     @endpoints.post(f"{_ONE}/discard")
@@ -228,26 +224,23 @@ def _add_moving(endpoints: OpenRouter, desk: Desk, conversations: Conversations)
 
 
 def _add_replies(endpoints: OpenRouter, desk: Desk) -> None:
-    def listed(status: int = 200, **values: object) -> Response:
-        standing = {"title": "", "text": "", "fault": ""}
+    def listed(refused: OporaError | None = None, title: str = "", text: str = "") -> Response:
         return desk.page(
             "replies.html",
-            status,
+            refused,
             section="inbox",
             replies=replies.all(),
             variables=replies.VARIABLES,
-            **{**standing, **values},
+            title=title,
+            text=text,
         )
 
     @endpoints.get("/desk/replies")
     def show_replies() -> Response:
         return listed()
 
-    def refused_reply(refused: OporaError, **typed: object) -> Response:
-        return listed(refused.status, **typed, fault=problems.detail(refused))
-
     @endpoints.post("/desk/replies/add")
-    @or_again(refused_reply, Invalid)
+    @or_again(listed, Invalid)
     def add_reply(title: _Text = "", text: _Text = "") -> Response:
         replies.add(title, text)
         return back_to("/desk/replies")
@@ -259,19 +252,19 @@ def _add_replies(endpoints: OpenRouter, desk: Desk) -> None:
 
 
 def _conversation(
-    desk: Desk, chat: Chat, *, before: int | None = None, status: int = 200, fault: str = "", text: str = ""
+    desk: Desk, chat_id: str, refused: OporaError | None = None, *, before: int | None = None, text: str = ""
 ) -> Response:
     """Return the page of a chat.
 
     :param text: the operator's unsent text.
     """
-    me, locale = sessions.current().operator, problems.caller.get().locale
-    staff = operators.all()
+    me, locale = sessions.current().operator, reader_locale()
+    chat, staff = store.get(chat_id), operators.all()
     people = conversation.names(staff)
     shown = inbox.stretch(chat.chat_id, before=before)
     return desk.page(
         "chat.html",
-        status,
+        refused,
         section="inbox",
         chat=chat,
         site={one.key: one.name for one in sites.own()}.get(chat.site, chat.site),
@@ -287,12 +280,12 @@ def _conversation(
         draft=conversation.draft(chat),
         delivery=conversation.delivery(chat, locale),
         article=articles.of_chat(chat.chat_id),
-        writes=knowledge.may_publish(),
+        writes=may("ingest"),
         limit=REPLY_LIMIT,
         queue=desk.shared.get(partial(inbox.page, "waiting", limit=20), "queue"),
         waiting=desk.shared.get(partial(inbox.count, "waiting"), "waiting"),
         customer=conversation.customer,
-        fault=fault,
+        fault=_in_words(refused) if refused else "",
         text=text,
     )
 
@@ -308,14 +301,12 @@ def _or_conflict(desk: Desk, chat_id: str, act: Callable[[], Response], text: st
     try:
         return act()
     except (Conflict, Invalid) as refused:
-        detail = _in_words(refused)
-        return _conversation(desk, store.get(chat_id), status=refused.status, fault=detail, text=text)
+        return _conversation(desk, chat_id, refused, text=text)
 
 
 def _in_words(refused: OporaError) -> str:
-    locale = problems.caller.get().locale
     if "state" in refused.params:
-        named = texts.text(f"chats.state.{refused.params['state']}", locale)
+        named = texts.text(f"chats.state.{refused.params['state']}", reader_locale())
         refused = type(refused)(refused.code, **{**refused.params, "state": named})
     return problems.detail(refused)
 

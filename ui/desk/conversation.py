@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from pydantic import ValidationError
 
-from components.language.texts import text
+from components.language.texts import text, text_or
 from pipelines.ask import effects
 from pipelines.ask.chats import suggestions, thread
 from pipelines.ask.chats.suggestions import Fate, Suggestion
@@ -51,17 +50,12 @@ class Bubble:
     `cards` are the articles that the customer saw below the text. `email` says how it came by e-mail, if it did.
     """
 
-    seq: int
-    author: str
-    kind: str
+    message: Message
     who: str
     text: str
-    at: datetime
     turn: TurnAnswer | None
     passages: tuple[Passage, ...]
     cards: tuple[ArticlePart, ...]
-    file_name: str
-    file_id: str
     email: str
     suggestion: Suggestion | None
     fate: Fate
@@ -164,20 +158,13 @@ def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate
     suggestion = suggestions.stored(message)
     kept = suggestion.turn if suggestion is not None else message.body.get("turn") if message.author == "bot" else None
     turn = parsed_turn(kept) if kept is not None else None
-    file = message.body.get("file")
-    about = file if isinstance(file, Mapping) else {}
     return Bubble(
-        seq=message.seq,
-        author=message.author,
-        kind=message.kind,
+        message=message,
         who=message.name or text(f"chats.author.{message.author}", locale),
         text=_words(message, people, locale),
-        at=message.created_at,
         turn=turn,
         passages=passages(turn) if turn is not None else (),
         cards=turn.articles if turn is not None and turn.outcome in WITH_ARTICLES else (),
-        file_name=str(about.get("name", "")),
-        file_id=str(about.get("file_id", "")),
         email=_email(message, locale),
         suggestion=suggestion,
         fate=fate,
@@ -213,16 +200,6 @@ def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
     if message.text or "event" not in message.body:
         return message.text
     event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
-    try:
-        name, fault = message.name or people.get(login, login), _fault(str(message.body.get("fault", "")), locale)
-        return text(f"chats.event.{event}", locale, name=name, fault=fault)
-    except KeyError:
-        return event
-
-
-def _fault(code: str, locale: str) -> str:
-    """Return the reason of an undelivered e-mail; a server's code unchanged."""
-    try:
-        return text(f"desk.chat.email_fault.{code}", locale)
-    except KeyError:
-        return code
+    code = str(message.body.get("fault", ""))
+    fault = text_or(code, f"desk.chat.email_fault.{code}", locale)
+    return text_or(event, f"chats.event.{event}", locale, name=message.name or people.get(login, login), fault=fault)

@@ -3,11 +3,12 @@
 An id may be any text, including a path or a URL, so it is sent in the query and in fields, never in the path.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Form, Query
+from pydantic import BaseModel, Field, StringConstraints
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
@@ -21,12 +22,10 @@ from tenants.knowledge import catalogue, edges, freshness, votes
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from ui.desk import document_view
-from ui.desk.view import Desk, back_to, names
+from ui.desk.view import Desk, back_to, names, or_again, reader_locale
 
-SCOPE = "ingest"
 _LIST = "/desk/documents"
 _ONE = "/desk/documents/one"
-_FORM_BYTES = 50_000
 _PAGE = 50
 _CHUNKS = 20
 _OFFERED = 300
@@ -35,17 +34,36 @@ _OFFERED = 300
 _Id: TypeAlias = Annotated[str, Query(alias="id", min_length=1, max_length=500)]
 _FormId: TypeAlias = Annotated[str, Form(alias="id", min_length=1, max_length=500)]
 _Word: TypeAlias = Annotated[str, Form(max_length=200)]
+_Stripped: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 _Number: TypeAlias = Annotated[int, Query(ge=1, le=10**9)]
 _Part: TypeAlias = Literal["chunks", "properties", "versions", "ties"]
 _Done: TypeAlias = Annotated[Literal["", "saved", "restored", "tied", "untied", "removed"], Query()]
 
 
+class PropertiesForm(BaseModel):
+    """Form with all properties of a document."""
+
+    doc_id: Annotated[str, Field(alias="id", min_length=1, max_length=500)]
+    title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
+    status: DocumentStatus
+    trust: Trust
+    priority: Annotated[int, Field(ge=0, le=100)]
+    tags: Annotated[str, Field(max_length=10_000)] = ""
+    project_key: _Stripped = ""
+    evidence_tier: _Stripped = ""
+    source_type: _Stripped = ""
+
+    def wanted(self) -> dict[str, Json]:
+        """Return the properties by name."""
+        tags = [label for part in self.tags.split(",") if (label := part.strip())]
+        return {**self.model_dump(exclude={"doc_id"}), "tags": tags}
+
+
 def router(desk: Desk, library: Library) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("ingest", limit=50_000, page=True, include_in_schema=False)
     _add_reading(endpoints, desk, library)
     _add_changing(endpoints, desk, library)
-    _add_ties(endpoints, desk, library)
     return endpoints
 
 
@@ -100,53 +118,35 @@ def _add_reading(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
 
 
 def _add_changing(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
+    def again(refused: CallerError, doc_id: str, part: _Part, **typed: Any) -> Response:  # noqa: ANN401
+        return _document(desk, library, library.read(_readable(doc_id)), part, refused, **typed)
+
     @endpoints.post(f"{_LIST}/set")
-    def set_properties(
-        doc_id: _FormId,
-        title: Annotated[str, Form(max_length=500)],
-        status: Annotated[DocumentStatus, Form()],
-        trust: Annotated[Trust, Form()],
-        priority: Annotated[int, Form(ge=0, le=100)],
-        tags: Annotated[str, Form(max_length=10_000)] = "",
-        project_key: _Word = "",
-        evidence_tier: _Word = "",
-        source_type: _Word = "",
-    ) -> Response:
-        record = library.read(_readable(doc_id))
-        labels: list[Json] = [label for part in tags.split(",") if (label := part.strip())]
-        wanted: dict[str, Json] = {
-            "title": title.strip(),
-            "status": status,
-            "trust": trust,
-            "priority": priority,
-            "tags": labels,
-            "project_key": project_key.strip(),
-            "evidence_tier": evidence_tier.strip(),
-            "source_type": source_type.strip(),
-        }
-
-        def change() -> None:
-            if changes := document_view.changes(record, wanted):
-                library.change(record.doc_id, changes)
-
-        return _done(desk, library, record, "properties", "saved", change, wanted=wanted)
+    @or_again(lambda refused, form: again(refused, form.doc_id, "properties", wanted=form.wanted()), CallerError)
+    def set_properties(form: Annotated[PropertiesForm, Form()]) -> Response:
+        record = library.read(_readable(form.doc_id))
+        if changes := document_view.changes(record, form.wanted()):
+            library.change(record.doc_id, changes)
+        return _back(record, "properties", "saved")
 
     @endpoints.post(f"{_LIST}/restore")
+    @or_again(lambda refused, doc_id, **_: again(refused, doc_id, "versions"), CallerError)
     def restore(doc_id: _FormId, version: Annotated[int, Form(ge=1, le=10**9)]) -> Response:
         record = library.read(_readable(doc_id))
-        return _done(desk, library, record, "versions", "restored", lambda: library.restore(record.doc_id, version))
+        library.restore(record.doc_id, version)
+        return _back(record, "versions", "restored")
 
     @endpoints.post(f"{_LIST}/remove")
+    @or_again(lambda refused, doc_id, **_: again(refused, doc_id, "properties"), Invalid)
     def remove(doc_id: _FormId, sure: Annotated[bool, Form()] = False) -> Response:
         record = library.read(_readable(doc_id))
         if not sure:
-            return _document(desk, library, record, "properties", status=422, fault="unsure")
+            raise Invalid("removal_unsure")
         library.delete(record.doc_id)
         return back_to(f"{_LIST}?done=removed")
 
-
-def _add_ties(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
     @endpoints.post(f"{_LIST}/tie")
+    @or_again(lambda refused, doc_id, other, **_: again(refused, doc_id, "ties", other=other), CallerError)
     def tie(
         doc_id: _FormId,
         choice: _Word,
@@ -154,13 +154,11 @@ def _add_ties(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
         weight: Annotated[float, Form(ge=0, le=1, allow_inf_nan=False)] = 1.0,
     ) -> Response:
         record = library.read(_readable(doc_id))
-
-        def put() -> None:
-            edges.put(document_view.edge_between(record.doc_id, choice, _readable(other).strip(), weight))
-
-        return _done(desk, library, record, "ties", "tied", put, other=other)
+        edges.put(document_view.edge_between(record.doc_id, choice, _readable(other).strip(), weight))
+        return _back(record, "ties", "tied")
 
     @endpoints.post(f"{_LIST}/untie")
+    @or_again(lambda refused, doc_id, **_: again(refused, doc_id, "ties"), CallerError)
     def untie(
         doc_id: _FormId,
         from_doc: Annotated[str, Form(min_length=1, max_length=500)],
@@ -168,28 +166,11 @@ def _add_ties(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
         to_doc: Annotated[str, Form(min_length=1, max_length=500)],
     ) -> Response:
         record = library.read(_readable(doc_id))
-        ends = _readable(from_doc), _readable(to_doc)
-        return _done(desk, library, record, "ties", "untied", lambda: edges.remove(ends[0], kind, ends[1]))
+        edges.remove(_readable(from_doc), kind, _readable(to_doc))
+        return _back(record, "ties", "untied")
 
 
-def _done(
-    desk: Desk,
-    library: Library,
-    record: DocumentRecord,
-    part: _Part,
-    done: str,
-    act: Callable[[], object],
-    *,
-    wanted: Mapping[str, Json] | None = None,
-    other: str = "",
-) -> Response:
-    """Run an action and show the document, or the reason for the rejection and the submitted form."""
-    try:
-        act()
-    except CallerError as refused:
-        return _document(
-            desk, library, record, part, status=refused.status, refused=refused, wanted=wanted, other=other
-        )
+def _back(record: DocumentRecord, part: _Part, done: str) -> Response:
     return back_to(f"{_ONE}?{urlencode({'id': record.doc_id, 'show': part, 'done': done})}")
 
 
@@ -198,22 +179,19 @@ def _document(
     library: Library,
     record: DocumentRecord,
     part: _Part,
+    refused: CallerError | None = None,
     *,
-    status: int = 200,
     start: int = 1,
     version: int | None = None,
     done: str = "",
-    fault: str = "",
-    refused: CallerError | None = None,
     wanted: Mapping[str, Json] | None = None,
     other: str = "",
 ) -> Response:
     """Return the page of a document.
 
-    :param fault: the key of the reason for the rejection, `refused` the error.
     :param wanted: submitted but rejected properties, `other` the other document of the edge.
     """
-    locale = problems.caller.get().locale
+    locale = reader_locale()
     first = min(start, max(len(record.chunk_ids), 1)) - 1
     parts: dict[str, object] = {}
     if part == "chunks":
@@ -226,7 +204,7 @@ def _document(
         parts = {"ties": known, "choices": document_view.TIES, "offered": offered}
     return desk.page(
         "documents/one.html",
-        status,
+        refused,
         section="documents",
         record=record,
         votes=votes.count(record.doc_id, record.version),
@@ -241,8 +219,7 @@ def _document(
         wanted=wanted,
         other=other,
         done=done,
-        fault=fault,
-        detail=_in_words(refused, locale) if refused is not None else "",
+        fault=_in_words(refused, locale) if refused is not None else "",
         **parts,
     )
 

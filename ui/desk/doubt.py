@@ -14,13 +14,11 @@ from pipelines.routes import OpenRouter
 from tenants.core.errors import CallerError, OporaError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
-from ui.desk import conversation, knowledge
+from ui.desk import conversation
 from ui.desk.view import Desk, back_to, or_again
 
-SCOPE = "ingest"
 _STALE, _REJECTED, _CONTRADICTIONS = "/desk/stale", "/desk/rejected", "/desk/contradictions"
 _SETTLE, _UNSETTLE = f"{_CONTRADICTIONS}/settle", f"{_CONTRADICTIONS}/unsettle"
-_FORM_BYTES = 20_000
 _MOST_DAYS = 3_650
 _SHOWN = 200
 
@@ -31,7 +29,7 @@ _Days: TypeAlias = Annotated[int, Query(ge=1, le=_MOST_DAYS)]
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("ingest", limit=20_000, page=True, include_in_schema=False)
     _add_stale(endpoints, desk)
     _add_contradictions(endpoints, desk)
     _add_rejected(endpoints, desk)
@@ -45,7 +43,7 @@ def _add_stale(endpoints: OpenRouter, desk: Desk) -> None:
         return desk.page(
             "doubts/stale.html",
             section="gaps",
-            tabs=knowledge.tabs("stale"),
+            tab="stale",
             stale=stale[:_SHOWN],
             cited=cited,
             older=older,
@@ -59,7 +57,7 @@ def _add_contradictions(endpoints: OpenRouter, desk: Desk) -> None:
         return desk.page(
             "doubts/contradictions.html",
             section="gaps",
-            tabs=knowledge.tabs("contradictions"),
+            tab="contradictions",
             pairs=contradictions.undecided()[:_SHOWN],
             agreed=agreements.all()[:_SHOWN],
             people=conversation.names(operators.all()),
@@ -81,27 +79,25 @@ def _add_contradictions(endpoints: OpenRouter, desk: Desk) -> None:
 
 
 def _add_rejected(endpoints: OpenRouter, desk: Desk) -> None:
-    def listed(status: int = 200, **values: str) -> Response:
-        standing = {"text": "", "reason": "", "doc_id": "", "fault": ""}
+    def listed(refused: OporaError | None = None, text: str = "", reason: str = "", doc_id: str = "") -> Response:
         return desk.page(
             "doubts/rejected.html",
-            status,
+            refused,
             section="gaps",
-            tabs=knowledge.tabs("rejected"),
+            tab="rejected",
             rejected=rejected.all(),
             limits=rejected,
-            **{**standing, **values},
+            text=text,
+            reason=reason,
+            doc_id=doc_id,
         )
 
     @endpoints.get(_REJECTED)
     def show_rejected() -> Response:
         return listed()
 
-    def refused_approach(refused: OporaError, **typed: str) -> Response:
-        return listed(refused.status, **typed, fault=problems.detail(refused))
-
     @endpoints.post(f"{_REJECTED}/add")
-    @or_again(refused_approach, CallerError)
+    @or_again(listed, CallerError)
     def add_rejected(text: _Short = "", reason: _Short = "", doc_id: _Short = "") -> Response:
         try:
             request = RejectedRequest(text=text, reason=reason, doc_id=doc_id.strip() or None)

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 from uuid import uuid4
 
 from fastapi import Form, Request
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
@@ -26,66 +26,55 @@ from ui.desk.view import Desk, back_to, or_again
 
 _LINK = "/desk/first-run/{secret}"
 _WELCOME = "/desk/welcome"
-_FORM_BYTES = 20_000
+_Field: TypeAlias = Annotated[str, Field(max_length=500)]
 _Short: TypeAlias = Annotated[str, Form(max_length=500)]
+
+
+class FirstRunForm(BaseModel):
+    """The first tenant, its site and its admin."""
+
+    tenant_id: _Field = ""
+    tenant_name: _Field = ""
+    locale: _Field = LOCALES[0]
+    origin: _Field = ""
+    login: _Field = ""
+    name: _Field = ""
+    password: _Field = ""
 
 
 def router(desk: Desk, runner: Runner) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter("admin", limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
+
+    def first(secret: str, refused: OporaError | None = None, form: FirstRunForm | None = None) -> Response:
+        least = operators.MIN_PASSWORD
+        return desk.public("first_run.html", refused, secret=secret, locales=LOCALES, least=least, given=form)
 
     @endpoints.get(_LINK)
     @opens(scope=None)
     def show_first_run(secret: str) -> Response:
         first_run.check(secret)
-        return desk.public("first_run.html", secret=secret, locales=LOCALES, least=operators.MIN_PASSWORD)
+        return first(secret)
 
     @endpoints.post(_LINK)
     @opens(scope=None)
-    async def set_up(
-        request: Request,
-        secret: str,
-        tenant_id: _Short = "",
-        tenant_name: _Short = "",
-        locale: _Short = LOCALES[0],
-        origin: _Short = "",
-        login: _Short = "",
-        name: _Short = "",
-        password: _Short = "",
-    ) -> Response:
-        given = {"tenant_id": tenant_id, "tenant_name": tenant_name, "origin": origin, "login": login, "name": name}
+    @or_again(lambda refused, secret, form, **_: first(secret, refused, form), Invalid)
+    def set_up(request: Request, secret: str, form: Annotated[FirstRunForm, Form()]) -> Response:
+        locale = form.locale if form.locale in LOCALES else LOCALES[0]
+        admin = first_run.set_up(secret, **form.model_dump(exclude={"locale"}), locale=locale)
+        return pages.signed_in(back_to(_WELCOME), request, admin)
 
-        def make() -> Response:
-            try:
-                chosen = locale if locale in LOCALES else LOCALES[0]
-                admin = first_run.set_up(secret, **given, locale=chosen, password=password)
-            except Invalid as refused:
-                fault = problems.detail(refused)
-                return desk.public(
-                    "first_run.html",
-                    422,
-                    secret=secret,
-                    locales=LOCALES,
-                    least=operators.MIN_PASSWORD,
-                    given=given,
-                    chosen=locale,
-                    fault=fault,
-                )
-            return pages.signed_in(back_to(_WELCOME), request, admin)
-
-        return await asyncio.to_thread(make)
-
-    def steps(request: Request, status: int = 200, **values: object) -> Response:
+    def steps(request: Request, refused: OporaError | None = None, **values: object) -> Response:
         """Return the page with the next steps. Each step shows whether it is done, so that the admin can leave and come
         back.
         """
         known, latest = sites.own(), jobs.latest(limit=1)
-        shown: dict[str, object] = {"asked": "", "turn": None, "ask_fault": "", "site_fault": "", "origin": ""}
+        shown: dict[str, object] = {"asked": "", "turn": None, "origin": None}
         if "turn" not in values:
             shown |= _earlier()
         return desk.page(
             "welcome.html",
-            status,
+            refused,
             section="",
             view=job.view(latest[0]) if latest else None,
             documents=catalogue.page(catalogue.EVERYTHING, limit=1).total,
@@ -107,21 +96,14 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
     async def ask(request: Request, question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
         """Ask as a customer would, and see the sources of the answer."""
         try:
-            asked = AskRequest(question=question)
+            asked = _asked(question)
             turn = await runner.answer(asked, str(uuid4()), None)
-        except ValidationError as unfit:
-            fault = problems.detail(problems.from_validation(unfit))
-            return await asyncio.to_thread(steps, request, 422, asked=question, turn=None, ask_fault=fault)
         except OporaError as refused:
-            fault = problems.detail(refused)
-            return await asyncio.to_thread(steps, request, refused.status, asked=question, turn=None, ask_fault=fault)
+            return await asyncio.to_thread(steps, request, refused, asked=question, turn=None)
         return await asyncio.to_thread(steps, request, asked=asked.question, turn=turn)
 
-    def refused_origin(refused: OporaError, request: Request, key: str, origin: str) -> Response:  # noqa: ARG001
-        return steps(request, refused.status, site_fault=problems.detail(refused), origin=origin)
-
     @endpoints.post(f"{_WELCOME}/site")
-    @or_again(refused_origin, Invalid)
+    @or_again(lambda refused, request, origin, **_: steps(request, refused, origin=origin), Invalid)
     def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:  # noqa: ARG001 - shown again
         """Enter the site of the widget."""
         site = sites.get(key.replace("\0", ""))
@@ -130,6 +112,14 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
         return back_to(f"{_WELCOME}#widget")
 
     return endpoints
+
+
+def _asked(question: str) -> AskRequest:
+    """Return the request for a typed question. Raises `Invalid`."""
+    try:
+        return AskRequest(question=question)
+    except ValidationError as unfit:
+        raise problems.from_validation(unfit) from unfit
 
 
 def _earlier() -> dict[str, object]:

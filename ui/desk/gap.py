@@ -16,17 +16,15 @@ from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
 from pipelines.routes import OpenRouter
 from tenants.core.errors import Invalid
-from tenants.desk import articles, inbox, operators, sessions
+from tenants.desk import articles, inbox, operators
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gap_groups import Group
 from tenants.knowledge.gaps import STATUSES, Status
-from ui.desk import conversation, knowledge
-from ui.desk.view import Desk, back_to
+from ui.desk import conversation
+from ui.desk.view import Desk, back_to, may
 
-SCOPE = "operate"
 _ALL, _ONE = "/desk/gaps", "/desk/gaps/{gap_id}"
 _DECIDE, _ASSIGN = f"{_ALL}/decide", f"{_ALL}/assign"
-_FORM_BYTES = 100_000
 _PAGE = 20
 _ASKINGS = 50
 _WORDINGS = 3
@@ -41,7 +39,7 @@ _Count: TypeAlias = Annotated[int, Query(ge=0, le=gaps.MOST)]
 
 def router(desk: Desk, service: Articles) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("operate", limit=100_000, page=True, include_in_schema=False)
 
     @endpoints.get(_ALL)
     def show_gaps(
@@ -56,7 +54,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
         return desk.page(
             "gaps/list.html",
             section="gaps",
-            tabs=knowledge.tabs("gaps"),
+            tab="gaps",
             statuses=STATUSES,
             chosen=status,
             q=q,
@@ -79,7 +77,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
         return desk.page(
             "gaps/one.html",
             section="gaps",
-            tabs=knowledge.tabs("gaps"),
+            tab="gaps",
             group=group,
             leader=group.gaps[0],
             askings=askings,
@@ -87,7 +85,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
             nearest=documents.find(group.doc_ids[:_WORDINGS]),
             written=_written([group]),
             people=conversation.names(operators.all()),
-            evaluates=pages.may(sessions.current().operator, "ingest"),
+            evaluates=may("ingest"),
             closed=closed,
             unanswered=unanswered,
         )

@@ -23,18 +23,14 @@ from tenants.chats.fanout import Announcement
 from tenants.core import context
 from tenants.desk import sessions
 
-SCOPE = "operate"
-_LIVE = "/desk/live"
-_LOOKING = "/desk/chat/{chat_id}/looking"
-_FORM_BYTES = 2_000
 _CHECK_SECONDS = 4.0
 """Time that an ended session may keep its stream; every keystroke of the tenant's chats wakes the stream."""
 
 
-router = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+router = OpenRouter("operate", limit=2_000, page=True, include_in_schema=False)
 
 
-@router.get(_LIVE, response_class=EventSourceResponse)
+@router.get("/desk/live", response_class=EventSourceResponse)
 async def follow(response: Response) -> AsyncIterator[ServerSentEvent]:
     """Yield `changed` chats, typing and presence events for as long as the session lasts."""
     response.headers.update(EVENT_HEADERS)
@@ -42,7 +38,7 @@ async def follow(response: Response) -> AsyncIterator[ServerSentEvent]:
         yield event
 
 
-@router.post(_LOOKING, status_code=204)
+@router.post("/desk/chat/{chat_id}/looking", status_code=204)
 async def look(
     chat_id: str,
     tab: Annotated[str, Form(pattern=r"^[0-9a-f]{1,32}$")],

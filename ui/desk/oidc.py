@@ -42,7 +42,6 @@ _FRESH_SECONDS = 600.0
 _SKEW_SECONDS = 60
 _SECONDS = 5.0
 _FAILURES, _PAUSE_SECONDS = 3, 30.0
-_MAX_BYTES = 500_000
 _DOCUMENTS_OF_TENANT = 4
 """Cached documents of a tenant, so that one whose addresses change all the time does not fill the memory."""
 _RANK: tuple[TenantRole, ...] = ("operator", "editor", "admin")
@@ -81,7 +80,7 @@ class SignIn:
     """Client of the providers. Caches their metadata and keys for a while."""
 
     def __init__(self) -> None:
-        self._fetcher = Fetcher(permitted=is_permitted, seconds=_SECONDS, largest=_MAX_BYTES)
+        self._fetcher = Fetcher(permitted=is_permitted, seconds=_SECONDS, largest=500_000)
         self._lock = Lock()
         self._documents: dict[str, dict[str, tuple[float, _Document]]] = {}
 

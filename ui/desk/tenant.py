@@ -2,7 +2,6 @@
 tenant's first admin.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
@@ -10,7 +9,7 @@ from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
-from pipelines import pages, problems
+from pipelines import pages
 from pipelines.connections import public_url
 from pipelines.routes import OpenRouter, opens
 from tenants.access import quotas
@@ -25,9 +24,6 @@ from ui.desk.view import Desk, back_to, or_again
 
 _ALL, _ONE = "/desk/tenants", "/desk/tenants/one"
 _INVITATION = "/desk/invitation/{secret}"
-_WELCOME = "/desk/welcome"
-_ACTS = ("suspend", "resume", "remove", "invite")
-_FORM_BYTES = 20_000
 _Short: TypeAlias = Annotated[str, Form(max_length=500)]
 _NO_NUL = r"^[^\x00]*$"
 _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
@@ -35,7 +31,7 @@ _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.INSTALLATION, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter(pages.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
     _add_list(endpoints, desk)
     _add_one(endpoints, desk)
     _add_invitation(endpoints, desk)
@@ -44,11 +40,11 @@ def router(desk: Desk) -> OpenRouter:
 
 def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(
-        status: int = 200, *, given: Mapping[str, str] | None = None, fault: str = "", done: str = ""
+        refused: OporaError | None = None, *, given: Mapping[str, str] | None = None, done: str = ""
     ) -> Response:
         return desk.page(
             "tenants/list.html",
-            status,
+            refused,
             section="tenants",
             tenants=Registry().list(),
             sizes=totals.by_tenant(),
@@ -56,7 +52,6 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
             state_of=totals.state,
             locales=LOCALES,
             given=given or {"locale": desk.settings.default_locale},
-            fault=fault,
             done=done,
         )
 
@@ -64,11 +59,8 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def show_tenants(done: Annotated[str, Query(max_length=20)] = "") -> Response:
         return listed(done=done)
 
-    def refused_tenant(refused: OporaError, request: Request, **given: str) -> Response:  # noqa: ARG001
-        return listed(refused.status, given=given, fault=problems.detail(refused))
-
     @endpoints.post(f"{_ALL}/add")
-    @or_again(refused_tenant, Invalid)
+    @or_again(lambda refused, request, **given: listed(refused, given=given), Invalid)  # noqa: ARG005 - not a field
     def add_tenant(request: Request, tenant_id: _Id = "", name: _Short = "", locale: _Short = "") -> Response:
         added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
         return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
@@ -89,61 +81,54 @@ def _add_one(endpoints: OpenRouter, desk: Desk) -> None:
         registry.resume(id, sessions.current().operator.login)
         return _one(desk, id, done="resumed")
 
-    def refused_change(refused: OporaError, id: str, typed: str = "", **_: object) -> Response:
-        return _one(desk, id, status=refused.status, fault=problems.detail(refused), typed=typed)
-
     @endpoints.post(f"{_ALL}/invite")
-    @or_again(refused_change, Conflict)
+    @or_again(lambda refused, id, **_: _one(desk, id, refused), Conflict)
     def invite(request: Request, id: _Id = "") -> Response:
         return _one(desk, id, link=_link(request, id))
 
     @endpoints.post(f"{_ALL}/remove")
-    @or_again(refused_change, Invalid)
+    @or_again(lambda refused, id, typed: _one(desk, id, refused, typed=typed), Invalid)
     def remove(id: _Id = "", typed: _Id = "") -> Response:
         removal.remove_confirmed(id, typed)
         return back_to(f"{_ALL}?done=removed")
 
 
 def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
-    @endpoints.get(_INVITATION)
-    @opens(scope=None)
-    def show_invitation(secret: str) -> Response:
+    def invitation(
+        secret: str, refused: OporaError | None = None, login: str = "", name: str = "", **_: object
+    ) -> Response:
         return desk.public(
             "tenants/invitation.html",
+            refused,
             secret=secret,
             tenant=invitations.check(secret),
-            login="",
-            name="",
+            login=login,
+            name=name,
             least=operators.MIN_PASSWORD,
         )
 
+    @endpoints.get(_INVITATION)
+    @opens(scope=None)
+    def show_invitation(secret: str) -> Response:
+        return invitation(secret)
+
     @endpoints.post(_INVITATION)
     @opens(scope=None)
-    async def accept(
-        request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = ""
-    ) -> Response:
-        def make() -> Response:
-            tenant = invitations.check(secret)
-            try:
-                admin = invitations.accept(secret, login=login, password=password, name=name)
-            except Invalid as refused:
-                given = {"secret": secret, "tenant": tenant, "login": login, "name": name}
-                given["least"] = operators.MIN_PASSWORD
-                return desk.public("tenants/invitation.html", 422, **given, fault=problems.detail(refused))
-            return pages.signed_in(back_to(_WELCOME), request, admin)
-
-        return await asyncio.to_thread(make)
+    @or_again(lambda refused, secret, **given: invitation(secret, refused, **given), Invalid)
+    def accept(request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = "") -> Response:
+        admin = invitations.accept(secret, login=login, password=password, name=name)
+        return pages.signed_in(back_to("/desk/welcome"), request, admin)
 
 
 def _one(
-    desk: Desk, tenant_id: str, *, status: int = 200, link: str = "", done: str = "", fault: str = "", typed: str = ""
+    desk: Desk, tenant_id: str, refused: OporaError | None = None, *, link: str = "", done: str = "", typed: str = ""
 ) -> Response:
     tenant = Registry().get(tenant_id)
     rules = policy.of(tenant)
     per_minute, per_day = quotas.limits(rules, desk.settings)
     return desk.page(
         "tenants/one.html",
-        status,
+        refused,
         section="tenants",
         tenant=tenant,
         size=totals.of(tenant_id),
@@ -153,7 +138,6 @@ def _one(
         per_day=per_day,
         link=link,
         done=done,
-        fault=fault,
         typed=typed,
     )
 

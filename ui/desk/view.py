@@ -15,13 +15,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.figures import number, percent
 from components.language.texts import day as written_day
-from components.language.texts import text
+from components.language.texts import text, text_or
 from pipelines import pages, problems
 from settings import Settings
 from tenants.accounts import registry
 from tenants.chats import fanout
 from tenants.core import context
-from tenants.core.errors import Conflict, Invalid, OporaError
+from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
 
@@ -42,6 +42,23 @@ _MENU = (
     ("settings", "/desk/settings", "admin"),
     ("tenants", "/desk/tenants", pages.INSTALLATION),
 )
+_TABS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "gaps": (
+        ("gaps", "/desk/gaps", "operate"),
+        ("articles", "/desk/articles", "operate"),
+        ("stale", "/desk/stale", "ingest"),
+        ("contradictions", "/desk/contradictions", "ingest"),
+        ("rejected", "/desk/rejected", "ingest"),
+    ),
+    "insight": (
+        ("figures", "/desk/insight", "operate"),
+        ("audit", "/desk/audit", "operate"),
+        ("reading", "/desk/reading", "ingest"),
+        ("evaluation", "/desk/evaluation", "ingest"),
+        ("playground", "/desk/playground", "ingest"),
+    ),
+}
+"""Pages of a section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +70,14 @@ class Entry:
     current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Tabs:
-    """Return the tabs of a section; `section` is the key of its texts."""
-
-    section: str
-    entries: tuple[Entry, ...]
-
-
-def entries(pages_of: Iterable[tuple[str, str, str]], current: str) -> tuple[Entry, ...]:
+def entries(pages_of: Iterable[tuple[str, str, str]], current: object) -> tuple[Entry, ...]:
     """Return the pages, by name, path and scope, that the operator in this request may see."""
-    operator = sessions.current().operator
-    return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if pages.may(operator, scope))
+    return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if may(scope))
+
+
+def may(scope: str) -> bool:
+    """Return whether the operator in this request has a scope."""
+    return pages.may(sessions.current().operator, scope)
 
 
 def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:
@@ -123,39 +136,42 @@ class Desk:
         self.settings = settings
         self.shared = Shared()
 
-    def public(self, template: str, status: int = 200, **values: object) -> Response:
+    def public(self, template: str, refused: OporaError | None = None, **values: object) -> Response:
         """Render a page for a visitor who is not signed in."""
-        return self._page(template, status, values)
+        return self._page(template, refused, values)
 
-    def page(self, template: str, status: int = 200, *, section: str = "", **values: object) -> Response:
+    def page(
+        self, template: str, refused: OporaError | None = None, *, section: str = "", **values: object
+    ) -> Response:
         """Render a page for the operator in this request.
 
-        :param section: which entry of the menu it belongs to.
+        :param refused: why a form is shown again; the page gets its status and, as `fault`, its words.
+        :param section: which entry of the menu it belongs to; a value `tab` says which page of it.
         """
         signed_in = sessions.current()
         operator = signed_in.operator
-        menu = entries(_MENU, section)
-        about = {"me": operator, "csrf": signed_in.csrf, "menu": menu, "place": _place(operator)}
-        return self._page(template, status, {**about, **values})
+        about = {"me": operator, "csrf": signed_in.csrf, "place": _place(operator), "section": section}
+        about |= {"menu": entries(_MENU, section), "tabs": entries(_TABS.get(section, ()), values.get("tab", ""))}
+        return self._page(template, refused, {**about, **values})
 
     def error(self, error: OporaError) -> Response:
         """Render an error as a page."""
         title, detail = problems.explained(error)
-        response = self._page("error.html", error.status, {"title": title, "detail": detail})
-        retry_after = getattr(error, "retry_after", None)
-        if retry_after is not None:
-            response.headers["Retry-After"] = str(retry_after)
-        return response
+        return self._page("error.html", error, {"title": title, "detail": detail})
 
     def part(self, template: str, **values: object) -> Markup:
         """Render a part of a page."""
         return Markup(self._html(template, values).strip())  # noqa: S704 - templates escape every value
 
-    def _page(self, template: str, status: int, values: Mapping[str, object]) -> Response:
-        return HTMLResponse(self._html(template, values), status)
+    def _page(self, template: str, refused: OporaError | None, values: Mapping[str, object]) -> Response:
+        fault = problems.detail(refused) if refused else ""
+        response = HTMLResponse(self._html(template, {"fault": fault, **values}), refused.status if refused else 200)
+        if isinstance(refused, RateLimited):
+            response.headers["Retry-After"] = str(refused.retry_after)
+        return response
 
     def _html(self, template: str, values: Mapping[str, object]) -> str:
-        locale = problems.caller.get().locale
+        locale = reader_locale()
         standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
         standing |= {"t": texts(locale), "named": names(locale)}
         standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
@@ -174,6 +190,11 @@ def unless_known(response: Response, known: str) -> Response:
     return changed
 
 
+def reader_locale() -> str:
+    """Return the language of the request."""
+    return problems.caller.get().locale
+
+
 def texts(locale: str) -> Callable[..., str]:
     """Return the texts of the desk in a language."""
 
@@ -187,10 +208,7 @@ def names(locale: str) -> Callable[[str, str], str]:
     """Return labels for codes such as outcomes, reasons and steps. Codes without a label are shown unchanged."""
 
     def name(kind: str, code: str) -> str:
-        try:
-            return text(f"desk.{kind}.{code}", locale)
-        except KeyError:
-            return code
+        return text_or(code, f"desk.{kind}.{code}", locale)
 
     return name
 

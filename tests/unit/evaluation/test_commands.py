@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -21,7 +22,6 @@ from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
 from tenants.work import claims
 from tests.installations import installed
-from ui.desk.insights.measured import Summary
 
 CASES = (
     {
@@ -83,8 +83,8 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
     assert [case.get("name") for case in suite] == ["return", "absent"]
     assert "report.html" not in first.stderr
     assert newest_run("shop").run_id == json.loads(first.stdout)["run"]
-    summary = Summary.model_validate(newest_run("shop").summary)
-    assert summary.sets[0].figures["hit@1"].model_dump() == measured["figures"]["hit@1"]
+    summary: Any = newest_run("shop").summary
+    assert summary["sets"][0]["figures"]["hit@1"] == measured["figures"]["hit@1"]
     assert "Что делать" not in json.dumps(newest_run("shop").summary, ensure_ascii=False)
     assert json.loads(evaluate("runs", "--json").stdout) == [json.loads(first.stdout)["run"]]
     assert json.loads(evaluate("report", "--json").stdout) == json.loads(first.stdout)
@@ -254,10 +254,10 @@ def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path, monkeypatch
     assert measured["figures"]["false_answer_rate"]["value"] == 0.0
     assert measured["figures"]["labelled@1"]["value"] == 1.0
     assert measured["claims"][0]["answer_precision"] == 1.0
-    summary = Summary.model_validate(newest_run("shop").summary)
-    assert summary.sets[0].figures["answer_precision"].value == 1.0
-    assert [one.claimed for one in summary.sets[0].claims] == [one["claimed"] for one in measured["claims"]]
-    assert summary.pipeline == json.loads(scored.stdout)["state"]["pipeline"]
+    summary: Any = newest_run("shop").summary
+    assert summary["sets"][0]["figures"]["answer_precision"]["value"] == 1.0
+    assert [one["claimed"] for one in summary["sets"][0]["claims"]] == [one["claimed"] for one in measured["claims"]]
+    assert summary["pipeline"] == json.loads(scored.stdout)["state"]["pipeline"]
     assert "прочистите фильтр насоса" in page.read_text(encoding="utf-8")
     assert "What confidence is worth" in page.read_text(encoding="utf-8")
     assert "elsewhere" in page.read_text(encoding="utf-8")

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from fastapi import Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from components.language.texts import text
+from components.language.texts import text, text_or
 from pipelines import pages, problems
 from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.comparison import DROP
@@ -21,17 +22,14 @@ from pipelines.bodies import form_with_file
 from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.core.errors import Invalid, OporaError
-from tenants.desk import evaluation_questions, evaluation_results, evaluations, sessions
+from tenants.desk import evaluation_questions, evaluation_results, evaluations
 from tenants.desk.evaluation_questions import MOST
 from tenants.desk.evaluation_results import EvaluationResult
 from ui.desk.insights import plots
-from ui.desk.insights.tabs import tabs
-from ui.desk.view import Desk, back_to, or_again
+from ui.desk.view import Desk, back_to, may, or_again, reader_locale
 
-SCOPE = "ingest"
 _PATH = "/desk/evaluation"
 _QUESTIONS = f"{_PATH}/questions"
-_FORM_BYTES = 100_000
 _SHOWN_RUNS = 60
 _AXES = ("quality", "relevance", "factuality")
 
@@ -45,9 +43,18 @@ STYLES: Mapping[str, str] = {
 """Colours of the plot by mark; the style sheet defines them for results of chats."""
 
 
+class QuestionForm(BaseModel):
+    """A question and what is expected of its answer."""
+
+    question: Annotated[str, Field(max_length=4_000)] = ""
+    facts: Annotated[str, Field(max_length=20_000)] = ""
+    article: Annotated[str, Field(max_length=2_000)] = ""
+    refused: bool = False
+
+
 def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("ingest", limit=100_000, page=True, include_in_schema=False)
     _add_runs(endpoints, desk, evaluation)
     _add_questions(endpoints, desk)
     return endpoints
@@ -58,11 +65,8 @@ def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None
     def show_runs(run: Annotated[str, Query(max_length=32)] = "") -> Response:
         return _runs(desk, evaluation, run)
 
-    def refused_run(refused: OporaError, **_: object) -> Response:
-        return _runs(desk, evaluation, "", refused)
-
     @endpoints.post(f"{_PATH}/start")
-    @or_again(refused_run, OporaError)
+    @or_again(lambda refused: _runs(desk, evaluation, "", refused), OporaError)
     def start() -> Response:
         evaluation.start()
         return back_to(_PATH)
@@ -74,7 +78,7 @@ def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None
 
     @endpoints.post(f"{_PATH}/hour")
     @opens(scope="admin")
-    @or_again(refused_run, Invalid)
+    @or_again(lambda refused, **_: _runs(desk, evaluation, "", refused), Invalid)
     def set_hour(hour: Annotated[str, Form(pattern=r"^(|\d{1,2})$")] = "") -> Response:
         policy.change(evaluation_hour=int(hour) if hour else None)
         return back_to(_PATH)
@@ -83,20 +87,12 @@ def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None
 def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_QUESTIONS)
     def show_questions(question: Annotated[str, Query(max_length=2_000)] = "") -> Response:
-        return _questions(desk, typed={"question": question})
+        return _questions(desk, QuestionForm(question=question))
 
     @endpoints.post(_QUESTIONS)
-    def add(
-        question: Annotated[str, Form(max_length=4_000)] = "",
-        facts: Annotated[str, Form(max_length=20_000)] = "",
-        article: Annotated[str, Form(max_length=2_000)] = "",
-        refused: Annotated[bool, Form()] = False,
-    ) -> Response:
-        typed = {"question": question, "facts": facts, "article": article, "refused": "true" if refused else ""}
-        try:
-            questions.add([questions.typed(question, facts, article, refused=refused)])
-        except Invalid as fault:
-            return _questions(desk, typed=typed, fault=fault)
+    @or_again(lambda refused, form: _questions(desk, form, refused=refused), Invalid)
+    def add(form: Annotated[QuestionForm, Form()]) -> Response:
+        questions.add([questions.typed(form.question, form.facts, form.article, refused=form.refused)])
         return back_to(f"{_QUESTIONS}#added")
 
     @endpoints.post(f"{_QUESTIONS}/file")
@@ -110,7 +106,7 @@ def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
                 raise Invalid("evaluation_file_missing")
             uploaded = await questions.receive(name, data)
         except OporaError as refused:
-            return await run_in_threadpool(_questions, desk, fault=refused)
+            return await run_in_threadpool(_questions, desk, refused=refused)
         return await run_in_threadpool(_questions, desk, uploaded=uploaded)
 
     @endpoints.post(f"{_QUESTIONS}/remove")
@@ -127,10 +123,9 @@ def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError |
     rules = policy.latest()
     return desk.page(
         "insight/evaluation.html",
-        refused.status if refused else 200,
+        refused,
         section="insight",
-        tabs=tabs("evaluation"),
-        fault=problems.detail(refused) if refused else "",
+        tab="evaluation",
         questions=len(evaluation_questions.list_questions()),
         results=results,
         points=points,
@@ -146,46 +141,41 @@ def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError |
         zone=zone_of(rules),
         next_night=_next_night(rules),
         drop=DROP,
-        may_set=pages.may(sessions.current().operator, "admin"),
+        may_set=may("admin"),
         measured=bool(evaluations.newest()),
     )
 
 
 def _questions(
     desk: Desk,
+    typed: QuestionForm | None = None,
     *,
-    typed: Mapping[str, str] | None = None,
-    fault: OporaError | None = None,
+    refused: OporaError | None = None,
     uploaded: Upload | None = None,
 ) -> Response:
     return desk.page(
         "insight/questions.html",
-        fault.status if fault else 200,
+        refused,
         section="insight",
-        tabs=tabs("evaluation"),
+        tab="evaluation",
         questions=evaluation_questions.list_questions(),
         limit=MOST,
         columns=COLUMNS,
         megabytes=FILE_BYTES // 10**6,
-        typed={"question": "", "facts": "", "article": "", "refused": "", **(typed or {})},
-        fault=_in_words(fault) if fault else "",
+        typed=typed or QuestionForm(),
+        fault=_in_words(refused) if refused else "",
         uploaded=uploaded,
         reason=_reason,
     )
 
 
-def _in_words(fault: OporaError) -> str:
+def _in_words(refused: OporaError) -> str:
     """Return why a file or a form was rejected; files have separate texts."""
-    locale = problems.caller.get().locale
-    plain = {name: value for name, value in fault.params.items() if isinstance(value, str | int | float)}
-    try:
-        return text(f"cli.refusal.{fault.code}", locale, **plain)
-    except KeyError:
-        return problems.detail(fault)
+    return text_or(problems.detail(refused), f"cli.refusal.{refused.code}", reader_locale(), **refused.params)
 
 
 def _reason(code: str) -> str:
-    return text(f"service.{code}.detail", problems.caller.get().locale, limit=MOST)
+    return text(f"service.{code}.detail", reader_locale(), limit=MOST)
 
 
 def _plot(points: Sequence[EvaluationResult]) -> plots.Columns:
@@ -196,18 +186,14 @@ def _plot(points: Sequence[EvaluationResult]) -> plots.Columns:
 
 def shares(result: EvaluationResult) -> dict[str, float]:
     """Return the shares of a run's questions by mark."""
-    marks, n = result.figures.get("marks"), result.figures.get("n")
-    counts = marks if isinstance(marks, dict) else {}
-    return {mark: _number(counts.get(mark)) / (_number(n) or 1) for mark in MARKS}
+    figures: Mapping[str, Any] = result.figures
+    return {mark: figures["marks"].get(mark, 0) / (figures["n"] or 1) for mark in MARKS}
 
 
 def _axes(points: Sequence[EvaluationResult]) -> dict[str, tuple[tuple[float, float], ...]]:
     """Return lines of the scores given by models, by axis; empty if no model was used."""
-    by_run = [one.figures.get("axes") for one in points]
-    values = {
-        axis: [_number(axes[axis]) if isinstance(axes, dict) and axis in axes else None for axes in by_run]
-        for axis in _AXES
-    }
+    by_run: list[Any] = [one.figures["axes"] for one in points]
+    values = {axis: [axes.get(axis) for axes in by_run] for axis in _AXES}
     return {axis: plots.line(of_axis) for axis, of_axis in values.items() if any(one is not None for one in of_axis)}
 
 
@@ -215,7 +201,3 @@ def _next_night(rules: policy.Policy) -> datetime | None:
     """Return the time of the next nightly run, in the tenant's time zone."""
     tomorrow = last_due(rules, datetime.now(UTC) + timedelta(days=1))
     return tomorrow.astimezone(ZoneInfo(zone_of(rules))) if tomorrow else None
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0

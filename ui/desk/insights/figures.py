@@ -7,26 +7,22 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
-from pipelines import pages, problems
 from pipelines.ask import insight
 from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.core.errors import Invalid
-from tenants.desk import sessions
 from tenants.insight.chats import RESULTS, Part, Tally
 from tenants.insight.period import MOST_DAYS
 from ui.desk import view
 from ui.desk.insights import plots
-from ui.desk.insights.tabs import tabs
-from ui.desk.view import Desk
+from ui.desk.view import Desk, may
 
-SCOPE = "operate"
 CHOICES = (7, 28, 90)
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the page."""
-    endpoints = OpenRouter(SCOPE, page=True, include_in_schema=False)
+    endpoints = OpenRouter("operate", page=True, include_in_schema=False)
 
     @endpoints.get("/desk/insight")
     def show_insight(
@@ -34,18 +30,18 @@ def router(desk: Desk) -> OpenRouter:
         until: Annotated[str, Query(max_length=10)] = "",
         days: Annotated[int, Query(ge=1, le=MOST_DAYS)] = insight.DAYS,
     ) -> Response:
-        fault, status = "", 200
+        invalid: Invalid | None = None
         try:
             shown = insight.insight(_day(since), _day(until), days)
         except Invalid as refused:
             # The requested period is invalid: show the default one and the reason.
-            fault, status = problems.detail(refused), refused.status
+            invalid = refused
             shown = insight.insight(days=insight.DAYS)
         figures = shown.chats
         by_day = {day: {str(one): tally.of(one) for one in RESULTS} for day, tally in figures.by_day.items()}
         return desk.page(
             "insight/figures.html",
-            status,
+            invalid,
             section="insight",
             shown=shown,
             tally=figures.tally,
@@ -57,10 +53,9 @@ def router(desk: Desk) -> OpenRouter:
             called=_called(),
             days="" if since or until else days,
             choices=CHOICES,
-            may_export=pages.may(sessions.current().operator, "admin"),
-            fault=fault,
+            may_export=may("admin"),
             minutes=_minutes,
-            tabs=tabs("figures"),
+            tab="figures",
         )
 
     return endpoints
@@ -71,7 +66,7 @@ _PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "loc
 
 def _called() -> Callable[[str, str], str]:
     """Return the labels of a breakdown's parts."""
-    locale = problems.caller.get().locale
+    locale = view.reader_locale()
     t, name = view.texts(locale), view.names(locale)
     known = {site.key: site.name for site in sites.own()}
     kinds = {"outcome": "outcome", "handoff_reason": "reason", "channel": "channel", "locale": "insight.language"}

@@ -7,7 +7,6 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from components.turn import PASSES
-from pipelines import problems
 from pipelines.ask.chats import thread
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
@@ -17,12 +16,9 @@ from tenants.chats import store
 from tenants.chats.records import MAX_SEQ
 from tenants.core.errors import Invalid, OporaError
 from ui.desk import conversation
-from ui.desk.insights.tabs import tabs
 from ui.desk.view import Desk
 
-SCOPE = "ingest"
 _PATH = "/desk/playground"
-_FORM_BYTES = 500_000
 _SIDES = ("a", "b")
 _THRESHOLDS = ("enough", "graded", "shown")
 _HISTORY = TypeAdapter(tuple[Earlier, ...])
@@ -31,7 +27,7 @@ _Form: TypeAlias = dict[str, str]
 
 def router(desk: Desk, runner: Runner) -> OpenRouter:
     """Return the page."""
-    endpoints = OpenRouter(SCOPE, limit=_FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = OpenRouter("ingest", limit=500_000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_playground(
@@ -50,7 +46,7 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
             asked = _asked(form, history)
             tried = await try_out(runner, asked)
         except OporaError as refused:
-            return _page(desk, form, (), status=refused.status, fault=problems.detail(refused))
+            return _page(desk, form, (), refused)
         first = tried[0].answer
         options = first.clarification.options if first.clarification else ()
         newest = Earlier(question=asked.question, outcome=first.outcome, options=options)
@@ -63,17 +59,16 @@ def _page(
     desk: Desk,
     form: _Form,
     history: tuple[Earlier, ...],
+    refused: OporaError | None = None,
     *,
-    status: int = 200,
-    fault: str = "",
     asked: PlaygroundRequest | None = None,
     tried: tuple[Tried, ...] = (),
 ) -> Response:
     return desk.page(
         "insight/playground.html",
-        status,
+        refused,
         section="insight",
-        tabs=tabs("playground"),
+        tab="playground",
         form=form,
         history=history,
         packed=_HISTORY.dump_json(history).decode(),
@@ -84,7 +79,6 @@ def _page(
         sides=_SIDES,
         thresholds=_THRESHOLDS,
         limit=QUESTION_LIMIT,
-        fault=fault,
     )
 
 

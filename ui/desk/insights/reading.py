@@ -14,10 +14,8 @@ from tenants.desk import feedback
 from tenants.desk.feedback import Reason, Thumb
 from tenants.privacy import persons
 from ui.desk import conversation
-from ui.desk.insights.tabs import tabs
 from ui.desk.view import Desk, back_to
 
-SCOPE = "ingest"
 PAGE = 10
 WANTED = 20
 """Minimum number of reviewed answers for choosing a threshold (`evaluation.metrics.claims.MIN_CLAIMS`)."""
@@ -33,7 +31,7 @@ _VERDICTS: Mapping[Judgement, tuple[Thumb, Reason | None]] = {
 
 def router(desk: Desk, ask: Ask) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(SCOPE, limit=2000, page=True, include_in_schema=False)
+    endpoints = OpenRouter("ingest", limit=2000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)
     def show_answers(before: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None) -> Response:
@@ -44,7 +42,7 @@ def router(desk: Desk, ask: Ask) -> OpenRouter:
         return desk.page(
             "insight/reading.html",
             section="insight",
-            tabs=tabs("reading"),
+            tab="reading",
             shown=shown,
             judged=feedback.judged_answers(search.ANSWERS),
             wanted=WANTED,

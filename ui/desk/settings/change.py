@@ -6,55 +6,50 @@ from typing import Annotated
 from fastapi import Form, Query
 from starlette.responses import Response
 
-from components.language.texts import text
-from pipelines import problems
+from components.language.texts import text, text_or
 from pipelines.ask.settings_changes import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import changes
 from tenants.accounts.changes import AREAS, Change
 from tenants.chats import sites
-from tenants.core.errors import CallerError, NotFound
+from tenants.core.errors import CallerError, NotFound, OporaError
 from ui.desk.settings import pages
-from ui.desk.settings.forms import FORM_BYTES
-from ui.desk.view import Desk
+from ui.desk.view import Desk, reader_locale
 
-_PATH = "/changes"
+_PATH = f"{pages.ROOT}/changes"
 _NAMES = ("{area}.{name}.label", "{name}.label", "field.{name}", "{area}.{name}")
 _OF_OTHER_PAGES = {"approved_offers": "section.offers", "synonyms": "section.synonyms"}
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
 
-    @endpoints.get(pages.ROOT + _PATH)
-    def show_changes(
-        area: Annotated[str, Query(max_length=20)] = "", saved: Annotated[str, Query(max_length=40)] = ""
-    ) -> Response:
+    @endpoints.get(_PATH)
+    def show_changes(area: Annotated[str, Query(max_length=20)] = "", saved: pages.Saved = "") -> Response:
         return listed(area, saved=saved)
 
-    @endpoints.post(f"{pages.ROOT}{_PATH}/undo")
+    @endpoints.post(f"{_PATH}/undo")
     def undo_change(change_id: Annotated[str, Form(max_length=40)] = "") -> Response:
         try:
             undo(change_id)
         except NotFound:
             raise
         except CallerError as refused:
-            return listed("", fault=problems.detail(refused), status=refused.status)
-        return pages.saved(pages.ROOT + _PATH, "undone")
+            return listed("", refused)
+        return pages.saved(_PATH, "undone")
 
-    def listed(area: str, *, fault: str = "", saved: str = "", status: int = 200) -> Response:
+    def listed(area: str, refused: OporaError | None = None, *, saved: str = "") -> Response:
         chosen = next((one for one in AREAS if one == area), None)
         return pages.page(
             desk,
             "changes",
             "changes.html",
-            status,
+            refused,
             changes=tuple((one, _differences(one)) for one in changes.latest(chosen)),
             areas=AREAS,
             sites={one.key: one.name for one in sites.own()},
             area=area,
-            fault=fault,
             saved=saved,
         )
 
@@ -79,13 +74,9 @@ def _differences(change: Change) -> tuple[Difference, ...]:
 
 
 def _named(area: str, name: str) -> str:
-    locale = problems.caller.get().locale
-    for key in (_OF_OTHER_PAGES.get(name, ""), *(one.format(area=area, name=name) for one in _NAMES)):
-        try:
-            return text(f"desk.settings.{key}", locale)
-        except KeyError:
-            continue
-    return name
+    tried = (_OF_OTHER_PAGES.get(name, ""), *(one.format(area=area, name=name) for one in _NAMES))
+    found = (text_or("", f"desk.settings.{key}", reader_locale()) for key in tried)
+    return next(filter(None, found), name)
 
 
 def _written(value: object) -> str:
@@ -101,4 +92,4 @@ def _written(value: object) -> str:
 
 
 def _text(key: str) -> str:
-    return text(f"desk.settings.form.{key}", problems.caller.get().locale)
+    return text(f"desk.settings.form.{key}", reader_locale())

@@ -6,18 +6,17 @@ from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from starlette.datastructures import FormData
 
 from components.language import figures
-from components.language.texts import text
+from components.language.texts import text, text_or
 from pipelines import problems
-from tenants.core.errors import Conflict, Invalid, OporaError
+from tenants.core.errors import Conflict, OporaError
+from ui.desk.view import reader_locale
 
 Kind: TypeAlias = Literal["text", "area", "lines", "number", "choice", "flag", "date", "secret"]
-FORM_BYTES = 200_000
-MEGABYTE = 1_000_000
 _LONGEST_SHOWN = 100
 
 
@@ -31,47 +30,66 @@ Typed: TypeAlias = Annotated[FormData, Depends(_typed)]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Form field for display. `bounds` and `default` are hints, `fault` is the validation error, `now` the effective
-    value if it was changed after the form was opened.
+    """A value of a form: how people type it, and how it is shown.
+
+    :param bounds, default: hints.
+    :param unit: stored units per typed unit of a number.
+    :param optional: nothing typed means None.
+    :param parse: reads a typed value, instead of the way of its kind.
+    :param write: writes a stored value, instead of the way of its kind.
+    :param shown_again: False for secrets.
+    :param value: as typed; `fault` is its error, `now` the stored value if it was changed after the form was opened.
     """
 
     name: str
-    kind: Kind
-    value: str = ""
+    kind: Kind = "text"
     choices: tuple[tuple[str, str], ...] = ()
     bounds: str = ""
     default: str = ""
+    required: bool = False
+    optional: bool = False
+    unit: int = 1
+    parse: Callable[[str], object] | None = None
+    write: Callable[[Any], str] | None = None
+    shown_again: bool = True
+    value: str = ""
     fault: str = ""
     now: str = ""
-    required: bool = False
     focus: bool = False
+
+    def typed(self, form: FormData) -> str:
+        """Return what was typed, without surplus white space; a secret unchanged."""
+        if self.kind == "secret":
+            return str(form.get(self.name, ""))
+        return (area if self.kind in ("area", "lines") else line)(form, self.name)
+
+    def read(self, form: FormData) -> object:
+        """Return the submitted value for the model."""
+        typed = self.typed(form)
+        if self.parse is not None:
+            return self.parse(typed)
+        if self.kind == "flag":
+            return typed == "true"
+        if self.kind == "lines":
+            return lines(typed)
+        if self.optional and not typed:
+            return None
+        return number(typed, self.unit) if self.kind == "number" else typed
+
+    def written(self, value: object) -> str:
+        """Return a stored value as people type it."""
+        if value is None or self.write is not None:
+            return self.write(value) if self.write is not None and value is not None else ""
+        if isinstance(value, bool):
+            return "true" if value else ""
+        if isinstance(value, int | float):
+            return number(str(value / self.unit if self.unit > 1 else value))
+        return "\n".join(value) if isinstance(value, tuple) else str(value)
 
 
 Fields: TypeAlias = tuple[Field, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Constraints of a model's field, read from its JSON schema."""
-
-    kind: Kind
-    least: float | None
-    most: float | None
-    default: object
-    choices: tuple[str, ...]
-    optional: bool
-
-
-def bounds_of(model: type[BaseModel], name: str) -> Bounds:
-    """Return the constraints of a field."""
-    schema: dict[str, Any] = model.model_json_schema()["properties"][name]
-    options: list[dict[str, Any]] = schema.get("anyOf", [schema])
-    main = next(one for one in options if one.get("type") != "null")
-    kinds: Mapping[str, Kind] = {"boolean": "flag", "integer": "number", "number": "number", "array": "lines"}
-    kind = "choice" if "enum" in main else kinds.get(main.get("type", ""), "text")
-    least, most = main.get("minimum"), main.get("maximum")
-    optional = any(one.get("type") == "null" for one in options)
-    return Bounds(kind, least, most, schema.get("default"), tuple(main.get("enum", ())), optional)
+Explain: TypeAlias = Callable[[OporaError, Container[str]], Mapping[str, str]]
+"""Returns the errors of a refused form by field; its second argument holds the names of the fields."""
 
 
 def line(form: FormData, name: str) -> str:
@@ -128,104 +146,40 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
     return faults
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A value of a form, and how people type it.
-
-    :param unit: stored units per typed unit of a number.
-    :param optional: nothing typed means None.
-    :param parse: reads a typed value, instead of the way of its kind.
-    :param write: writes a stored value, instead of the way of its kind.
-    :param shown_again: False for secrets.
-    """
-
-    name: str
-    kind: Kind = "text"
-    choices: tuple[tuple[str, str], ...] = ()
-    bounds: str = ""
-    default: str = ""
-    required: bool = False
-    optional: bool = False
-    unit: int = 1
-    parse: Callable[[str], object] | None = None
-    write: Callable[[Any], str] | None = None
-    shown_again: bool = True
-
-    def field(self, value: str) -> Field:
-        """Return the field for display."""
-        return Field(self.name, self.kind, value, self.choices, self.bounds, self.default, required=self.required)
-
-    def typed(self, form: FormData) -> str:
-        """Return what was typed, without surplus white space; a secret unchanged."""
-        if self.kind == "secret":
-            return str(form.get(self.name, ""))
-        return (area if self.kind in ("area", "lines") else line)(form, self.name)
-
-    def read(self, form: FormData) -> object:
-        """Return the submitted value for the model."""
-        typed = self.typed(form)
-        if self.parse is not None:
-            return self.parse(typed)
-        if self.kind == "flag":
-            return typed == "true"
-        if self.kind == "lines":
-            return lines(typed)
-        if self.optional and not typed:
-            return None
-        return number(typed, self.unit) if self.kind == "number" else typed
-
-    def written(self, value: object) -> str:
-        """Return a stored value as people type it."""
-        if value is None or self.write is not None:
-            return self.write(value) if self.write is not None and value is not None else ""
-        if isinstance(value, bool):
-            return "true" if value else ""
-        if isinstance(value, int | float):
-            return number(str(value / self.unit if self.unit > 1 else value))
-        return "\n".join(value) if isinstance(value, tuple) else str(value)
-
-
 class Form:
-    """Inputs that are submitted together."""
+    """Fields that are submitted together."""
 
-    def __init__(self, *inputs: Input) -> None:
-        self._inputs = inputs
-
-    def show(self, values: Mapping[str, object]) -> Fields:
-        """Return the fields with stored values."""
-        return tuple(one.field(one.written(values.get(one.name))) for one in self._inputs)
+    def __init__(self, *fields: Field) -> None:
+        self._fields = fields
 
     def read(self, form: FormData) -> dict[str, object]:
         """Return the submitted values."""
-        return {one.name: one.read(form) for one in self._inputs}
+        return {one.name: one.read(form) for one in self._fields}
 
-    def again(
+    def shown(
         self,
-        form: FormData,
-        refused: Invalid | Conflict,
-        values: Mapping[str, object] | None = None,
-        explain: Callable[[Invalid, Container[str]], Mapping[str, str]] = faults_of,
+        values: Mapping[str, object],
+        typed: FormData | None = None,
+        refused: OporaError | None = None,
+        explain: Explain = faults_of,
     ) -> tuple[str, Fields]:
-        """Return the message above a refused form, and the fields as typed, with their errors.
+        """Return the fields with their values; as typed, with a message above the form and the errors, if refused.
 
         :param values: the stored values; after a conflict, shown beside those that differ.
-        :param explain: returns the errors by field.
         """
-        typed = tuple(one.field(one.typed(form) if one.shown_again else "") for one in self._inputs)
-        return refusal(refused, typed, self.show(values or {}), explain)
+        stored = tuple(replace(one, value=one.written(values.get(one.name))) for one in self._fields)
+        if typed is None or refused is None:
+            return "", stored
+        again = tuple(replace(one, value=one.typed(typed) if one.shown_again else "") for one in self._fields)
+        return refusal(refused, again, stored, explain)
 
 
-def refusal(
-    refused: Invalid | Conflict,
-    typed: Fields,
-    current: Fields,
-    explain: Callable[[Invalid, Container[str]], Mapping[str, str]] = faults_of,
-) -> tuple[str, Fields]:
+def refusal(refused: OporaError, typed: Fields, stored: Fields, explain: Explain = faults_of) -> tuple[str, Fields]:
     """Return the message above a refused form, and its fields with their errors, or beside the stored values."""
     if isinstance(refused, Conflict):
-        stored = {one.name: one.value for one in current}
+        now = {one.name: one.value for one in stored}
         return problems.detail(refused), tuple(
-            replace(one, now=stored[one.name] if stored[one.name] != one.value else "") for one in typed
+            replace(one, now=now[one.name] if now[one.name] != one.value else "") for one in typed
         )
     names = {one.name for one in typed}
     faults = explain(refused, names)
@@ -244,7 +198,7 @@ def _complaint(complaint: ErrorDetails) -> str:
     if complaint["type"] == "value_error":
         return fault_text(str(context.get("error", "other")))
     params = {
-        name: figures.number(value, None, locale=_locale())
+        name: figures.number(value, None, locale=reader_locale())
         if isinstance(value, int | float)
         else str(value)[:_LONGEST_SHOWN]
         for name, value in context.items()
@@ -254,13 +208,5 @@ def _complaint(complaint: ErrorDetails) -> str:
 
 def fault_text(kind: str, **params: str | int) -> str:
     """Return the text of this kind of error, in the reader's language."""
-    for name in (kind, "other"):
-        try:
-            return text(f"desk.settings.fault.{name}", _locale(), **params)
-        except KeyError:
-            continue
-    raise KeyError(kind)
-
-
-def _locale() -> str:
-    return problems.caller.get().locale
+    other = text("desk.settings.fault.other", reader_locale())
+    return text_or(other, f"desk.settings.fault.{kind}", reader_locale(), **params)

@@ -10,18 +10,17 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
-from pipelines import problems
 from pipelines.ask.staffing import staffing
 from pipelines.routes import OpenRouter
 from tenants.accounts import hours, policy
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.chats import sites
-from tenants.core.errors import Conflict, Invalid
+from tenants.core.errors import OporaError
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Form, Input, Typed
-from ui.desk.view import Desk, or_again
+from ui.desk.settings.forms import Field, Form, Typed
+from ui.desk.view import Desk, or_again, reader_locale
 
-_PATH = "/hours"
+_PATH = f"{pages.ROOT}/hours"
 _RUSSIAN_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _REGIONS = ("Europe/", "Asia/")
 
@@ -30,45 +29,39 @@ SiteKey = Annotated[str, Query(alias="site", max_length=64)]
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
 
-    @endpoints.get(pages.ROOT + _PATH)
-    def show_hours(site: SiteKey = "", saved: Annotated[str, Query(max_length=40)] = "") -> Response:
+    @endpoints.get(_PATH)
+    def show_hours(site: SiteKey = "", saved: pages.Saved = "") -> Response:
         return page(site, saved=saved)
 
-    @endpoints.post(pages.ROOT + _PATH)
+    @endpoints.post(_PATH)
     @or_again(lambda refused, form: page(forms.line(form, "site"), form, refused))
     def save_hours(form: Typed) -> Response:
         site = forms.line(form, "site")
         sites.set_hours(site, hours.parsed(_read(form)), version=forms.line(form, "version"))
         return pages.saved(_path_of(site))
 
-    @endpoints.post(f"{pages.ROOT}{_PATH}/remove")
+    @endpoints.post(f"{_PATH}/remove")
     def remove_hours(form: Typed) -> Response:
         site = forms.line(form, "site")
         sites.set_hours(site, None)
         return pages.saved(_path_of(site))
 
-    def page(
-        key: str, form: FormData | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
-    ) -> Response:
+    def page(key: str, form: FormData | None = None, refused: OporaError | None = None, *, saved: str = "") -> Response:
         sites.refresh()
         site, rules = sites.get(key) if key else None, policy.latest()
         own = site.config.hours if site else rules.hours
         in_force = own or rules.hours
-        values, fault = _values(in_force), ""
-        if form is not None and refused is not None:
-            fault, fields = _FORM.again(form, refused, values)
-        else:
-            fields = _FORM.show(values)
+        fault, fields = _FORM.shown(_values(in_force), form, refused)
         return pages.page(
             desk,
             "sites" if site else "hours",
             "hours.html",
-            refused.status if refused else 200,
+            refused,
             site=site,
             own=own,
-            now=staffing(in_force, problems.caller.get().locale),
+            now=staffing(in_force, reader_locale()),
             fields=fields,
             fault=fault,
             saved=saved,
@@ -80,7 +73,7 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _path_of(site: str) -> str:
-    return f"{pages.ROOT}{_PATH}?site={site}" if site else pages.ROOT + _PATH
+    return f"{_PATH}?site={site}" if site else _PATH
 
 
 def _values(now: Hours | None) -> dict[str, object]:
@@ -131,10 +124,10 @@ def _days(typed: str) -> list[str]:
 
 
 _FORM = Form(
-    Input("zone", required=True),
-    *(Input(f"week_{day}", parse=_spans, write=", ".join) for day in WEEKDAYS),
-    Input("holidays", "lines", parse=_days),
-    *(Input(f"away_{locale}") for locale in LOCALES),
+    Field("zone", required=True),
+    *(Field(f"week_{day}", parse=_spans, write=", ".join) for day in WEEKDAYS),
+    Field("holidays", "lines", parse=_days),
+    *(Field(f"away_{locale}") for locale in LOCALES),
 )
 
 

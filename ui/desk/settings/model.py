@@ -5,7 +5,6 @@ from functools import partial
 
 from starlette.responses import Response
 
-from pipelines import problems
 from pipelines.ask import model_checks, named_models, profiles
 from pipelines.ask.model_checks import ModelResult
 from pipelines.pools import Pool
@@ -13,22 +12,20 @@ from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.core import context
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Typed
-from ui.desk.view import Desk
-
-_PATH = "/models"
+from ui.desk.settings.forms import Typed
+from ui.desk.view import Desk, reader_locale
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
     tests = Pool("model-tests", 4)
 
-    @endpoints.get(pages.ROOT + _PATH)
+    @endpoints.get(f"{pages.ROOT}/models")
     def show_models() -> Response:
         return page()
 
-    @endpoints.post(f"{pages.ROOT}{_PATH}/test")
+    @endpoints.post(f"{pages.ROOT}/models/test")
     async def test_models(form: Typed) -> Response:
         named = await to_thread(named_models.profile, forms.line(form, "profile"))
         results = await tests.run({context.current().tenant_id: 1}, partial(model_checks.check, named))
@@ -44,12 +41,8 @@ def router(desk: Desk) -> OpenRouter:
             own=bool(policy.current().profile),
             tested=name,
             results=results,
-            explained=_explained,
+            explained=lambda result: model_checks.explained(result, reader_locale()),
             status_of=model_checks.status,
         )
 
     return endpoints
-
-
-def _explained(result: ModelResult) -> str:
-    return model_checks.explained(result, problems.caller.get().locale)

@@ -1,29 +1,22 @@
 """Shared code of the settings pages: their place in the menu, and the confirmation after saving."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from fastapi import Query
 from starlette.responses import Response
 
+from pipelines.routes import OpenRouter
+from tenants.core.errors import OporaError
 from ui.desk.view import Desk, back_to
 
 Saved: TypeAlias = Annotated[str, Query(max_length=40)]
 """Name of the saved section, for the confirmation on the page."""
-SCOPE = "admin"
 ROOT = "/desk/settings"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Settings page in the menu."""
-
-    name: str
-    path: str
-
-
-SECTIONS = tuple(
-    Section(name, f"{ROOT}/{name}" if name != "policy" else ROOT)
+SECTIONS: Mapping[str, str] = {
+    name: f"{ROOT}/{name}" if name != "policy" else ROOT
     for name in (
         "policy",
         "hours",
@@ -37,15 +30,21 @@ SECTIONS = tuple(
         "sign-in",
         "changes",
     )
-)
+}
+"""Path of each settings page in the menu."""
 
 
-def page(desk: Desk, here: str, template: str, status: int = 200, **values: object) -> Response:
+def router() -> OpenRouter:
+    """Return a router for settings pages."""
+    return OpenRouter("admin", limit=200_000, page=True, include_in_schema=False)
+
+
+def page(desk: Desk, here: str, template: str, refused: OporaError | None = None, **values: object) -> Response:
     """Render a settings page.
 
     :param here: its section.
     """
-    return desk.page(f"settings/{template}", status, section="settings", sections=SECTIONS, here=here, **values)
+    return desk.page(f"settings/{template}", refused, section="settings", sections=SECTIONS, here=here, **values)
 
 
 def saved(path: str, what: str = "form") -> Response:

@@ -1,60 +1,58 @@
 """Sign-in through the tenant's own identity provider."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from components.language.texts import text
-from pipelines import problems
 from pipelines.connections import public_url
 from pipelines.routes import OpenRouter
 from tenants.core import context
-from tenants.core.errors import Invalid
+from tenants.core.errors import Invalid, OporaError
 from tenants.desk import providers
 from tenants.desk.operators import TENANT_ROLES
-from tenants.desk.providers import Provider
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Fields, Form, Input, Typed
+from ui.desk.settings.forms import Field, Form, Typed
 from ui.desk.sso import redirect_uri
-from ui.desk.view import Desk, or_again
+from ui.desk.view import Desk, or_again, reader_locale
 
-_PATH = "/sign-in"
+_PATH = f"{pages.ROOT}/sign-in"
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
 
-    @endpoints.get(pages.ROOT + _PATH)
-    def show_provider(request: Request, saved: Annotated[str, Query(max_length=40)] = "") -> Response:
-        return page(request, _form().show(_values(providers.own())), saved=saved)
+    @endpoints.get(_PATH)
+    def show_provider(request: Request, saved: pages.Saved = "") -> Response:
+        return page(request, saved=saved)
 
-    def refused_provider(refused: Invalid, request: Request, form: FormData) -> Response:
-        fault, fields = _form().again(form, refused)
-        return page(request, fields, fault, status=refused.status)
-
-    @endpoints.post(pages.ROOT + _PATH)
-    @or_again(refused_provider, Invalid)
+    @endpoints.post(_PATH)
+    @or_again(lambda refused, request, form: page(request, form, refused), Invalid)
     def save_provider(request: Request, form: Typed) -> Response:  # noqa: ARG001 - the form shown again needs it
         providers.put(providers.parsed(_form().read(form)))
-        return pages.saved(pages.ROOT + _PATH)
+        return pages.saved(_PATH)
 
-    @endpoints.post(f"{pages.ROOT}{_PATH}/remove")
+    @endpoints.post(f"{_PATH}/remove")
     def remove_provider() -> Response:
         providers.remove()
-        return pages.saved(pages.ROOT + _PATH)
+        return pages.saved(_PATH)
 
-    def page(request: Request, fields: Fields, fault: str = "", *, saved: str = "", status: int = 200) -> Response:
+    def page(
+        request: Request, form: FormData | None = None, refused: OporaError | None = None, *, saved: str = ""
+    ) -> Response:
         stored = providers.own()
+        # A secret is never sent back.
+        values = stored.model_dump(exclude={"client_secret"}) if stored else {}
+        fault, fields = _form().shown(values, form, refused)
         link = f"{public_url(request)}/desk/sso/{context.current().tenant_id}"
         return pages.page(
             desk,
             "sign-in",
             "sign_in.html",
-            status,
+            refused,
             fields=fields,
             fault=fault,
             saved=saved,
@@ -66,23 +64,18 @@ def router(desk: Desk) -> OpenRouter:
     return endpoints
 
 
-def _values(provider: Provider | None) -> dict[str, object]:
-    """Return the stored values; a secret is never sent back."""
-    return {} if provider is None else provider.model_dump(exclude={"client_secret"})
-
-
 def _form() -> Form:
-    locale = problems.caller.get().locale
+    locale = reader_locale()
     nobody = ("", text("desk.settings.sign_in.nobody", locale))
     roles = tuple((role, text(f"desk.role.{role}", locale)) for role in TENANT_ROLES)
     return Form(
-        Input("issuer", required=True),
-        Input("client_id", required=True),
-        Input("client_secret", "secret", optional=True, shown_again=False),
-        Input("domains", "lines"),
-        Input("default_role", "choice", (nobody, *roles), optional=True),
-        Input("role_claim"),
-        Input("roles", "lines", parse=_roles, write=_written_roles),
+        Field("issuer", required=True),
+        Field("client_id", required=True),
+        Field("client_secret", "secret", optional=True, shown_again=False),
+        Field("domains", "lines"),
+        Field("default_role", "choice", (nobody, *roles), optional=True),
+        Field("role_claim"),
+        Field("roles", "lines", parse=_roles, write=_written_roles),
     )
 
 

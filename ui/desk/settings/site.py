@@ -12,48 +12,49 @@ from pipelines.connections import public_url
 from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.chats.sites import HELP_CENTRES, Site
-from tenants.core.errors import Conflict, Invalid
+from tenants.core.errors import Invalid, OporaError
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Fields, Form, Input, Typed
-from ui.desk.view import Desk, back_to, or_again
+from ui.desk.settings.forms import Field, Form, Typed
+from ui.desk.view import Desk, back_to, or_again, reader_locale
 
-_SITES = "/sites"
-_SITE = "/sites/{key}"
-_NAME, _ORIGINS = Input("name", required=True), Input("origins", "lines")
+_SITES = f"{pages.ROOT}/sites"
+_SITE = f"{_SITES}/{{key}}"
+_NAME, _ORIGINS = Field("name", required=True), Field("origins", "lines")
 _NEW = Form(_NAME, _ORIGINS)
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
     _add_list(endpoints, desk)
     _add_site(endpoints, desk)
     return endpoints
 
 
 def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
-    @endpoints.get(pages.ROOT + _SITES)
+    @endpoints.get(_SITES)
     def show_sites(saved: pages.Saved = "") -> Response:
-        return listed(_NEW.show({}), saved=saved)
+        return listed(saved=saved)
 
-    @endpoints.post(pages.ROOT + _SITES)
-    @or_again(lambda refused, form: listed(_NEW.again(form, refused, explain=_faults)[1], status=422), Invalid)
+    @endpoints.post(_SITES)
+    @or_again(lambda refused, form: listed(form, refused), Invalid)
     def add_site(form: Typed) -> Response:
         added = sites.add(forms.line(form, "name"), forms.lines(forms.area(form, "origins")))
-        return back_to(f"{pages.ROOT}{_SITES}/{added.key}#snippet")
+        return back_to(f"{_SITES}/{added.key}#snippet")
 
-    def listed(fields: Fields, *, saved: str = "", status: int = 200) -> Response:
+    def listed(form: FormData | None = None, refused: OporaError | None = None, *, saved: str = "") -> Response:
         sites.refresh()
-        return pages.page(desk, "sites", "sites.html", status, sites=sites.own(), fields=fields, saved=saved)
+        _, fields = _NEW.shown({}, form, refused, _faults)
+        return pages.page(desk, "sites", "sites.html", refused, sites=sites.own(), fields=fields, saved=saved)
 
 
 def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
-    @endpoints.get(pages.ROOT + _SITE)
+    @endpoints.get(_SITE)
     def show_site(request: Request, key: str, saved: pages.Saved = "") -> Response:
         sites.refresh()
         return page(request, sites.get(key), saved=saved)
 
-    @endpoints.post(pages.ROOT + _SITE)
+    @endpoints.post(_SITE)
     @or_again(lambda refused, key, form, request: page(request, sites.get(key), form, refused))
     def save_site(request: Request, key: str, form: Typed) -> Response:  # noqa: ARG001 - `page` needs the request
         sites.refresh()
@@ -65,47 +66,43 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
             config=_config(sites.get(key), form),
             identity_required=forms.flag(form, "identity_required"),
         )
-        return pages.saved(f"{pages.ROOT}{_SITES}/{key}")
+        return pages.saved(f"{_SITES}/{key}")
 
-    @endpoints.post(f"{pages.ROOT}{_SITE}/rotate")
+    @endpoints.post(f"{_SITE}/rotate")
     def rotate(key: str) -> Response:
         sites.rotate(key)
-        return pages.saved(f"{pages.ROOT}{_SITES}/{key}", "secrets")
+        return pages.saved(f"{_SITES}/{key}", "secrets")
 
-    @endpoints.post(f"{pages.ROOT}{_SITE}/revoke")
+    @endpoints.post(f"{_SITE}/revoke")
     def revoke(key: str) -> Response:
         sites.rotate(key, revoke=True)
-        return pages.saved(f"{pages.ROOT}{_SITES}/{key}", "secrets")
+        return pages.saved(f"{_SITES}/{key}", "secrets")
 
-    @endpoints.post(f"{pages.ROOT}{_SITE}/identity")
+    @endpoints.post(f"{_SITE}/identity")
     def renew_identity(request: Request, key: str) -> Response:
         site = sites.rotate(key, identity=True)
         return page(request, site, secret=site.identity_secret or "")
 
-    @endpoints.post(f"{pages.ROOT}{_SITE}/remove")
+    @endpoints.post(f"{_SITE}/remove")
     def remove(key: str) -> Response:
         sites.remove(key)
-        return pages.saved(pages.ROOT + _SITES, "removed")
+        return pages.saved(_SITES, "removed")
 
     def page(
         request: Request,
         site: Site,
         form: FormData | None = None,
-        refused: Invalid | Conflict | None = None,
+        refused: OporaError | None = None,
         *,
         saved: str = "",
         secret: str = "",
     ) -> Response:
-        values, fault = _values(site), ""
-        if form is not None and refused is not None:
-            fault, fields = _form().again(form, refused, values, _faults)
-        else:
-            fields = _form().show(values)
+        fault, fields = _form().shown(_values(site), form, refused, _faults)
         return pages.page(
             desk,
             "sites",
             "site.html",
-            refused.status if refused else 200,
+            refused,
             site=site,
             fields={one.name: one for one in fields},
             fault=fault,
@@ -116,28 +113,28 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
         )
 
 
-def _faults(refused: Invalid, names: Container[str]) -> Mapping[str, str]:
+def _faults(refused: OporaError, names: Container[str]) -> Mapping[str, str]:
     if refused.code == "origin_invalid":
         return {"origins": problems.detail(refused)}
     return forms.faults_of(refused, names)
 
 
 def _form() -> Form:
-    spoken = problems.caller.get().locale
+    spoken = reader_locale()
     languages = tuple((one, text(f"desk.first.language.{one}", spoken)) for one in LOCALES)
     help_centres = tuple((one, text(f"desk.settings.site.help_centre.{one}", spoken)) for one in HELP_CENTRES)
     return Form(
         _NAME,
         _ORIGINS,
-        Input("locale", "choice", languages),
-        Input("theme_accent"),
-        Input("welcome", "area"),
-        Input("suggested", "lines"),
-        Input("consent_text", "area"),
-        Input("consent_url", optional=True),
-        Input("files", "flag"),
-        Input("help_centre", "choice", help_centres),
-        Input("identity_required", "flag"),
+        Field("locale", "choice", languages),
+        Field("theme_accent"),
+        Field("welcome", "area"),
+        Field("suggested", "lines"),
+        Field("consent_text", "area"),
+        Field("consent_url", optional=True),
+        Field("files", "flag"),
+        Field("help_centre", "choice", help_centres),
+        Field("identity_required", "flag"),
     )
 
 

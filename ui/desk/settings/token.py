@@ -12,12 +12,12 @@ from pipelines.routes import OpenRouter
 from tenants.access import issued_tokens
 from tenants.access.issued_tokens import IssuedToken
 from tenants.core.context import Scope
-from tenants.core.errors import Conflict, Invalid
+from tenants.core.errors import Conflict, Invalid, OporaError
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Typed
+from ui.desk.settings.forms import Field, Fields, Typed
 from ui.desk.view import Desk, or_again
 
-_ALL = "/tokens"
+_ALL = f"{pages.ROOT}/tokens"
 GRACES = (0, 1, 24, 24 * 7)
 """Choices for how many hours a replaced token stays valid."""
 _DAY_SECONDS = 86_400
@@ -27,13 +27,13 @@ _FAULTY_FIELDS = {"subject_invalid": "subject", "scope_unknown": "scopes", "ttl_
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
 
-    @endpoints.get(pages.ROOT + _ALL)
+    @endpoints.get(_ALL)
     def show_tokens(saved: pages.Saved = "") -> Response:
         return page(saved=saved)
 
-    @endpoints.post(pages.ROOT + _ALL)
+    @endpoints.post(_ALL)
     def issue_token(form: Typed) -> Response:
         chosen = [scope for scope in get_args(Scope) if forms.flag(form, scope)]
         try:
@@ -42,36 +42,35 @@ def router(desk: Desk) -> OpenRouter:
         except Invalid as refused:
             words = forms.fault_text(refused.code)
             fields = forms.with_faults(_fields(form), {_FAULTY_FIELDS[refused.code]: words})
-            return page(fields, chosen, scope_fault=words if refused.code == "scope_unknown" else "", status=422)
+            return page(refused, fields, chosen, scope_fault=words if refused.code == "scope_unknown" else "")
         return page(issued=issued)
 
-    @endpoints.post(f"{pages.ROOT}{_ALL}/rotate")
-    @or_again(lambda refused, **_: page(fault=problems.detail(refused), status=refused.status), Conflict)
+    @endpoints.post(f"{_ALL}/rotate")
+    @or_again(lambda refused, **_: page(refused), Conflict)
     def rotate_token(form: Typed) -> Response:
         hours = next((hours for hours in GRACES if str(hours) == forms.line(form, "hours")), GRACES[-1])
         return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
 
-    @endpoints.post(f"{pages.ROOT}{_ALL}/revoke")
+    @endpoints.post(f"{_ALL}/revoke")
     def revoke_token(form: Typed) -> Response:
         issued_tokens.revoke(forms.line(form, "token_id"))
-        return pages.saved(pages.ROOT + _ALL, "revoked")
+        return pages.saved(_ALL, "revoked")
 
     def page(
+        refused: OporaError | None = None,
         fields: Fields = (),
         chosen: Collection[str] = (),
         *,
         issued: tuple[IssuedToken, str] | None = None,
         scope_fault: str = "",
-        fault: str = "",
         saved: str = "",
-        status: int = 200,
     ) -> Response:
         known = issued_tokens.all()
         return pages.page(
             desk,
             "tokens",
             "tokens.html",
-            status,
+            refused,
             working=[one for one in known if one.state in ("valid", "ending")],
             over=[one for one in known if one.state in ("revoked", "expired")],
             fields=fields or _fields(None),
@@ -80,7 +79,7 @@ def router(desk: Desk) -> OpenRouter:
             issued=issued,
             graces=GRACES,
             scope_fault=scope_fault,
-            fault=fault,
+            fault=problems.detail(refused) if refused and not fields else "",
             saved=saved,
         )
 
@@ -89,8 +88,8 @@ def router(desk: Desk) -> OpenRouter:
 
 def _fields(form: FormData | None) -> Fields:
     return (
-        Field("subject", "text", forms.line(form, "subject") if form is not None else "", required=True),
-        Field("days", "number", forms.line(form, "days") if form is not None else _DAYS, required=True),
+        Field("subject", value=forms.line(form, "subject") if form is not None else "", required=True),
+        Field("days", "number", value=forms.line(form, "days") if form is not None else _DAYS, required=True),
     )
 
 

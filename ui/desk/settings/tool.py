@@ -9,113 +9,107 @@ from starlette.responses import Response
 
 from pipelines import problems
 from pipelines.routes import OpenRouter
-from tenants.core.errors import Invalid
+from tenants.core.errors import Invalid, OporaError
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
 from ui.api.tool import ToolTrial, tested
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Fields, Form, Input, Typed
+from ui.desk.settings.forms import Field, Form, Typed
 from ui.desk.view import Desk, or_again
 
-_TOOLS, _TOOL = "/tools", "/tools/{name}"
+_TOOLS = f"{pages.ROOT}/tools"
+_TOOL = f"{_TOOLS}/{{name}}"
 _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]}
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
     _add_list(endpoints, desk)
     _add_tool(endpoints, desk)
     return endpoints
 
 
 def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
-    @endpoints.get(pages.ROOT + _TOOLS)
+    @endpoints.get(_TOOLS)
     def show_tools(saved: pages.Saved = "") -> Response:
-        return listed(_NEW.show({"parameters": _EXAMPLE, "timeout_seconds": 5}), saved=saved)
+        return listed(saved=saved)
 
-    def refused_tool(refused: Invalid, form: FormData) -> Response:
-        fault, fields = _NEW.again(form, refused, explain=_faults)
-        return listed(fields, fault=fault, status=refused.status)
-
-    @endpoints.post(pages.ROOT + _TOOLS)
-    @or_again(refused_tool, Invalid)
+    @endpoints.post(_TOOLS)
+    @or_again(lambda refused, form: listed(form, refused), Invalid)
     def add_tool(form: Typed) -> Response:
         added = tools.put(tools.parsed(_NEW.read(form)))
-        return pages.saved(f"{pages.ROOT}{_TOOLS}/{added.name}")
+        return pages.saved(f"{_TOOLS}/{added.name}")
 
-    def listed(fields: Fields, *, fault: str = "", saved: str = "", status: int = 200) -> Response:
+    def listed(form: FormData | None = None, refused: OporaError | None = None, *, saved: str = "") -> Response:
+        fault, fields = _NEW.shown({"parameters": _EXAMPLE, "timeout_seconds": 5}, form, refused, _faults)
         return pages.page(
-            desk, "tools", "tools.html", status, tools=tools.all(), fields=fields, fault=fault, saved=saved
+            desk, "tools", "tools.html", refused, tools=tools.all(), fields=fields, fault=fault, saved=saved
         )
 
 
 def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
-    @endpoints.get(pages.ROOT + _TOOL)
+    @endpoints.get(_TOOL)
     def show_tool(name: str, saved: pages.Saved = "") -> Response:
         return page(tools.get(name), saved=saved)
 
-    def refused_change(refused: Invalid, name: str, form: FormData) -> Response:
-        fault, fields = _KNOWN.again(form, refused, explain=_faults)
-        return page(tools.get(name), fields, fault)
-
-    @endpoints.post(pages.ROOT + _TOOL)
-    @or_again(refused_change, Invalid)
+    @endpoints.post(_TOOL)
+    @or_again(lambda refused, name, form: page(tools.get(name), refused, form), Invalid)
     def save_tool(name: str, form: Typed) -> Response:
         stored = tools.get(name)
         tools.put(tools.parsed(_KNOWN.read(form) | {"name": name, "enabled": stored.enabled}))
-        return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}")
+        return pages.saved(f"{_TOOLS}/{name}")
 
-    def refused_secrets(refused: Invalid, name: str, **_: object) -> Response:
-        return page(tools.get(name), fault=" ".join(_faults(refused, ("headers",)).values()))
-
-    @endpoints.post(f"{pages.ROOT}{_TOOL}/secrets")
-    @or_again(refused_secrets, Invalid)
+    @endpoints.post(f"{_TOOL}/secrets")
+    @or_again(lambda refused, name, **_: page(tools.get(name), refused), Invalid)
     def replace_secrets(name: str, form: Typed) -> Response:
         definition = tools.get(name).model_dump(mode="json", exclude={"headers"})
         tools.put(tools.parsed(definition | {"headers": _HEADERS.read(form)}))
-        return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}", "secrets")
+        return pages.saved(f"{_TOOLS}/{name}", "secrets")
 
-    @endpoints.post(f"{pages.ROOT}{_TOOL}/test")
+    @endpoints.post(f"{_TOOL}/test")
     async def try_tool(name: str, form: Typed) -> Response:
         stored, question = await to_thread(tools.get, name), forms.line(form, "question")[:2_000]
         tried = await tested(stored, question)
         return await to_thread(page, stored, question=question, tried=tried)
 
-    @endpoints.post(f"{pages.ROOT}{_TOOL}/enable")
+    @endpoints.post(f"{_TOOL}/enable")
     def enable(name: str) -> Response:
         tools.set_enabled(name, enabled=True)
-        return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}")
+        return pages.saved(f"{_TOOLS}/{name}")
 
-    @endpoints.post(f"{pages.ROOT}{_TOOL}/disable")
+    @endpoints.post(f"{_TOOL}/disable")
     def disable(name: str) -> Response:
         tools.set_enabled(name, enabled=False)
-        return pages.saved(f"{pages.ROOT}{_TOOLS}/{name}")
+        return pages.saved(f"{_TOOLS}/{name}")
 
-    @endpoints.post(f"{pages.ROOT}{_TOOL}/remove")
+    @endpoints.post(f"{_TOOL}/remove")
     def remove(name: str) -> Response:
         tools.remove(name)
-        return pages.saved(pages.ROOT + _TOOLS, "removed")
+        return pages.saved(_TOOLS, "removed")
 
     def page(
         tool: Tool,
-        fields: Fields = (),
-        fault: str = "",
+        refused: OporaError | None = None,
+        form: FormData | None = None,
         *,
         saved: str = "",
         question: str = "",
         tried: ToolTrial | None = None,
     ) -> Response:
+        fault, fields = _KNOWN.shown(_values(tool), form, refused, _faults)
+        if refused is not None and form is None:
+            fault = " ".join(_faults(refused, ("headers",)).values())
         return pages.page(
             desk,
             "tools",
             "tool.html",
-            422 if fields or fault else 200,
+            refused,
             tool=tool,
-            fields=fields or _KNOWN.show(_values(tool)),
+            fields=fields,
             headers=", ".join(tool.secrets),
-            secrets=_HEADERS.field(""),
-            question=Field("question", "text", question),
+            secrets=_HEADERS,
+            question=Field("question", value=question),
             tried=tried,
             tried_fault=forms.fault_text(tried.fault) if tried and tried.fault else "",
             arguments=json.dumps(tried.arguments, ensure_ascii=False) if tried else "",
@@ -124,7 +118,7 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
         )
 
 
-def _faults(refused: Invalid, names: Container[str]) -> Mapping[str, str]:
+def _faults(refused: OporaError, names: Container[str]) -> Mapping[str, str]:
     """A definition holds secrets, so report only the field's name."""
     field = str(refused.params.get("field", "")).partition(".")[0]
     if field not in names:
@@ -157,17 +151,17 @@ def _written(parameters: object) -> str:
     return json.dumps(parameters, ensure_ascii=False, indent=2)
 
 
-_HEADERS = Input("headers", "lines", parse=_headers, shown_again=False)
+_HEADERS = Field("headers", "lines", parse=_headers, shown_again=False)
 """Secrets of a tool. They are typed and never shown again."""
 
 _INPUTS = (
-    Input("title", required=True),
-    Input("description", "area", required=True),
-    Input("url", required=True),
-    Input("parameters", "area", required=True, parse=_parameters, write=_written),
-    Input("answer", "area"),
-    Input("timeout_seconds", required=True, parse=forms.number),
+    Field("title", required=True),
+    Field("description", "area", required=True),
+    Field("url", required=True),
+    Field("parameters", "area", required=True, parse=_parameters, write=_written),
+    Field("answer", "area"),
+    Field("timeout_seconds", required=True, parse=forms.number),
 )
 _KNOWN = Form(*_INPUTS)
 """The name of a tool cannot change."""
-_NEW = Form(Input("name", required=True), *_INPUTS, _HEADERS)
+_NEW = Form(Field("name", required=True), *_INPUTS, _HEADERS)

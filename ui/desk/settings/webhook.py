@@ -9,57 +9,56 @@ from components.ingest.fetch import canonical
 from pipelines.routes import OpenRouter
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import EVENT_NAMES, MAIL_EVENTS, TEST_EVENT
-from tenants.core.errors import Invalid
+from tenants.core.errors import Invalid, OporaError
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import FORM_BYTES, Field, Typed
+from ui.desk.settings.forms import Field, Typed
 from ui.desk.view import Desk
 
-_ALL = "/webhooks"
-_ACTS = ("rotate", "test", "remove")
+_ALL = f"{pages.ROOT}/webhooks"
 _SHOWN = 50
 
 
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
-    endpoints = OpenRouter(pages.SCOPE, limit=FORM_BYTES, page=True, include_in_schema=False)
+    endpoints = pages.router()
 
-    @endpoints.get(pages.ROOT + _ALL)
-    def show_webhooks(
-        saved: Annotated[str, Query(max_length=40)] = "", state: Annotated[str, Query(max_length=20)] = ""
-    ) -> Response:
+    @endpoints.get(_ALL)
+    def show_webhooks(saved: pages.Saved = "", state: Annotated[str, Query(max_length=20)] = "") -> Response:
         return page(saved=saved, dead=state == "dead")
 
-    @endpoints.post(pages.ROOT + _ALL)
+    @endpoints.post(_ALL)
     def add_webhook(form: Typed) -> Response:
         url = forms.line(form, "url")
         events = tuple(name for name in EVENT_NAMES if forms.flag(form, name))
         try:
             added = webhooks.add(canonical(url), events)
         except Invalid as refused:
-            return page(Field("url", "text", url, fault=forms.fault_text(refused.code), focus=True), chosen=events)
+            wrong = Field("url", value=url, fault=forms.fault_text(refused.code), focus=True)
+            return page(wrong, refused, chosen=events)
         return page(secret=added.secrets[0])
 
-    @endpoints.post(f"{pages.ROOT}{_ALL}/rotate")
+    @endpoints.post(f"{_ALL}/rotate")
     def rotate(form: Typed) -> Response:
         return page(secret=webhooks.rotate(forms.line(form, "webhook_id")).secrets[0])
 
-    @endpoints.post(f"{pages.ROOT}{_ALL}/test")
+    @endpoints.post(f"{_ALL}/test")
     def test(form: Typed) -> Response:
         outbox.enqueue_test(forms.line(form, "webhook_id"))
-        return pages.saved(pages.ROOT + _ALL, "tested")
+        return pages.saved(_ALL, "tested")
 
-    @endpoints.post(f"{pages.ROOT}{_ALL}/remove")
+    @endpoints.post(f"{_ALL}/remove")
     def remove(form: Typed) -> Response:
         webhooks.remove(forms.line(form, "webhook_id"))
-        return pages.saved(pages.ROOT + _ALL, "removed")
+        return pages.saved(_ALL, "removed")
 
-    @endpoints.post(f"{pages.ROOT}{_ALL}/redeliver")
+    @endpoints.post(f"{_ALL}/redeliver")
     def redeliver(form: Typed) -> Response:
         outbox.deliver_again(forms.line(form, "delivery_id"))
-        return pages.saved(pages.ROOT + _ALL, "again")
+        return pages.saved(_ALL, "again")
 
     def page(
         url: Field | None = None,
+        refused: OporaError | None = None,
         *,
         chosen: tuple[str, ...] = (),
         secret: str = "",
@@ -70,9 +69,9 @@ def router(desk: Desk) -> OpenRouter:
             desk,
             "webhooks",
             "webhooks.html",
-            422 if url is not None else 200,
+            refused,
             webhooks=webhooks.own(),
-            url=url or Field("url", "text", required=True),
+            url=url or Field("url", required=True),
             events=EVENT_NAMES,
             chosen=chosen,
             names=(*EVENT_NAMES, TEST_EVENT, *MAIL_EVENTS),
