@@ -11,6 +11,7 @@ A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds the dif
 - `reranker`: another profile, merged into the result if `OPORA_RERANK` is on.
 """
 
+import logging
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,9 @@ import yaml
 
 from components.language.yaml_files import read_yaml
 from settings import get_settings
+
+# An unknown class is reported in one line, like any other error in a file.
+logging.getLogger("haystack.utils.type_serialization").setLevel(logging.CRITICAL)
 
 Definition: TypeAlias = dict[str, Any]
 
@@ -93,6 +97,12 @@ def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool =
         and (one["receiver"] not in taken or _takes_several(merged["components"], one["receiver"]))
     ] + added
     return with_overlay(merged, overlay[RERANKER]) if rerank and RERANKER in overlay else merged
+
+
+def reason(error: Exception) -> str:
+    """Return why Haystack could not build something, on one line and without its advice to programmers."""
+    told = " ".join(str(error).rpartition("Original error: ")[2].split())
+    return told.partition(". ")[0].rstrip(".")
 
 
 def _step(socket: str) -> str:

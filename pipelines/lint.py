@@ -9,9 +9,8 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from inspect import Parameter, signature
 from pathlib import Path
+from typing import Any
 
 import networkx
 import yaml
@@ -24,8 +23,6 @@ from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS, TURN_INPUTS
 from settings import get_settings
 
 _KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
-_HAYHOOKS_KEYS = {"inputs", "outputs", "streaming_components"}
-_ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +101,12 @@ def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:
 
 def _faults(content: Mapping[str, object]) -> list[Finding]:
     """Return the defects of a pipeline, its components first."""
-    findings = [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS | _HAYHOOKS_KEYS]
+    findings = [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS]
     components = content.get("components") or {}
     if not isinstance(components, dict):
         return [*findings, Finding("not_a_mapping", "components", str(components))]
     for name, spec in components.items():
-        findings += _component_faults(f"components.{name}", spec)
+        findings += list(_shape_faults(f"components.{name}", spec)) or _build_faults(name, spec)
     if any(finding.where.startswith("components.") for finding in findings):
         return findings  # sockets are known only once every component is built
     return findings + list(_graph_faults(content, components))
@@ -139,58 +136,41 @@ def _named(removed: object) -> str:
     return str(removed)
 
 
-def _component_faults(where: str, spec: object) -> Iterator[Finding]:
-    """Yield the defects of a `{type, init_parameters}` mapping, including nested ones."""
+def _shape_faults(where: str, spec: object) -> Iterator[Finding]:
+    """Yield what is wrong with a `{type, init_parameters}` mapping as such, and with those nested in it."""
     if not isinstance(spec, dict):
         yield Finding("not_a_mapping", where, str(spec))
         return
     yield from (Finding("unknown_key", where, str(key)) for key in spec if key not in {"type", "init_parameters"})
+    if "type" not in spec:
+        yield Finding("missing_type", where)
     arguments = spec.get("init_parameters") or {}
     if not isinstance(arguments, dict):
         yield Finding("not_a_mapping", f"{where}.init_parameters", str(arguments))
         return
-    if "type" not in spec:
-        yield Finding("missing_type", where)
-        return
-    if not any(str(spec["type"]).startswith(f"{allowed}.") for allowed in ALLOWED_MODULES):
-        yield Finding("forbidden_type", where, str(spec["type"]))
-        return
-    cls = _class(str(spec["type"]))
-    if cls is None:
-        yield Finding("unknown_type", where, str(spec["type"]))
-        return
-    accepted = _parameters(cls)
-    if not any(p.kind is Parameter.VAR_KEYWORD for p in accepted):
-        names = {p.name for p in accepted}
-        yield from (Finding("unknown_parameter", where, str(key)) for key in arguments if key not in names)
-    required = [p.name for p in accepted if p.default is Parameter.empty and p.kind not in _ANY_NUMBER]
-    yield from (Finding("missing_parameter", where, name) for name in required if name not in arguments)
-    restored = {p.name for p in accepted if "from_dict" in vars(cls) and "list[" in str(p.annotation)}
     for name, value in arguments.items():
-        if _is_component(value):
-            yield from _component_faults(f"{where}.{name}", value)
-        elif name in restored and isinstance(value, list):
-            # Haystack leaves components in a list alone; a class with such a parameter restores them itself.
-            for number, part in enumerate(value, start=1):
-                if _is_component(part):
-                    yield from _component_faults(f"{where}.{name}.{number}", part)
-        elif any(_is_component(part) for part in _parts(value)):
-            yield Finding("nested_too_deep", where, str(name))
+        for part in [value] if _is_component(value) else filter(_is_component, _parts(value)):
+            yield from _shape_faults(f"{where}.{name}", part)
 
 
-def _parameters(cls: type) -> list[Parameter]:
-    """Return the parameters of a class's own or inherited initialiser; empty if it is `object`'s."""
-    initialiser = next((vars(base)["__init__"] for base in cls.__mro__[:-1] if "__init__" in vars(base)), None)
-    return list(signature(initialiser).parameters.values())[1:] if initialiser is not None else []
-
-
-def _class(path: str) -> type | None:
-    module, _, name = path.rpartition(".")
+def _build_faults(name: str, spec: Mapping[str, object]) -> Iterator[Finding]:
+    """Yield why a component cannot be created, or which parts of it were left as dictionaries."""
     try:
-        attribute = getattr(import_module(module), name, None)
-    except ImportError:
-        return None
-    return attribute if isinstance(attribute, type) else None
+        single = {"components": {name: spec}, "connections": []}
+        built = Pipeline.from_dict(single, allowed_modules=ALLOWED_MODULES).get_component(name)
+    except Exception as error:  # whatever a component raises on creation is the finding
+        yield Finding("not_built", f"components.{name}", definition.reason(error))
+    else:
+        yield from _left_alone(f"components.{name}", built, spec)
+
+
+def _left_alone(where: str, built: object, spec: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, value in (spec.get("init_parameters") or {}).items():
+        held = getattr(built, name, None)
+        if _is_component(value):
+            yield from _left_alone(f"{where}.{name}", held, value)
+        elif held == value and any(map(_is_component, _parts(value))):
+            yield Finding("nested_too_deep", where, str(name))
 
 
 def _is_component(value: object) -> bool:
@@ -208,14 +188,12 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     """Yield the defects in the connections of the components."""
     try:
         pipeline = Pipeline.from_dict({**content, "connections": []}, allowed_modules=ALLOWED_MODULES)
-    except Exception as error:  # whatever a component raises on creation is the finding
-        yield Finding("not_built", "components", _one_line(error))
+    except Exception as error:
+        yield Finding("not_built", "components", definition.reason(error))
         return
     nodes = pipeline.graph.nodes
     faults = list(_connect(pipeline, content.get("connections") or []))
     yield from faults
-    for key, sockets in (("inputs", "input_sockets"), ("outputs", "output_sockets")):
-        yield from _declared_paths(key, content.get(key) or {}, {name: set(nodes[name][sockets]) for name in nodes})
     endings = {name for name in nodes if any(socket.type is Turn for socket in nodes[name]["output_sockets"].values())}
     yield from _end_faults(content.get("metadata") or {}, endings)
     if faults:
@@ -243,31 +221,7 @@ def _connect(pipeline: Pipeline, listed: object) -> Iterator[Finding]:
             try:
                 pipeline.connect(str(entry.get("sender", "")), str(entry.get("receiver", "")))
             except Exception as error:  # an unknown component or socket, wrong types, two senders into one socket
-                yield Finding("not_assembled", where, _one_line(error))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
-
-
-def _path_faults(where: str, path: str, sockets: Mapping[str, set[str]]) -> Iterator[Finding]:
-    component, _, socket = path.partition(".")
-    if not socket or "." in socket:
-        yield Finding("malformed_path", where, path)
-    elif component not in sockets:
-        yield Finding("unknown_component", where, component)
-    elif socket not in sockets[component]:
-        yield Finding("unknown_socket", where, path)
-
-
-def _declared_paths(key: str, declared: object, sockets: Mapping[str, set[str]]) -> Iterator[Finding]:
-    """Check Hayhooks' `inputs` or `outputs`, whose wrong paths it accepts."""
-    if not isinstance(declared, dict):
-        yield Finding("not_a_mapping", key, str(declared))
-        return
-    for name, paths in declared.items():
-        for path in paths if isinstance(paths, list) else [paths]:
-            yield from _path_faults(f"{key}.{name}", str(path), sockets)
+                yield Finding("not_assembled", where, definition.reason(error))
 
 
 def _end_faults(metadata: object, endings: Container[str]) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ kind is known; in a batch a model's malformed reply can end the run.
 This module imports the libraries of models, so it is imported only where a file is given.
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,11 +24,8 @@ from components.models.failures import outcome_of
 from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
 from evaluation.metrics.marks import GROUPS
-from pipelines.definition import ALLOWED_MODULES
+from pipelines.definition import ALLOWED_MODULES, reason
 from tenants.core.errors import Invalid
-
-# An unknown class is reported in one line, like any other error in a file.
-logging.getLogger("haystack.utils.type_serialization").setLevel(logging.CRITICAL)
 
 _MODULES = [*ALLOWED_MODULES, "evaluation.evaluators"]
 _TAKEN = frozenset({"evaluator_failed", *(name for names in GROUPS.values() for name in names)})
@@ -149,9 +145,7 @@ def read_evaluators(path: Path) -> AddedEvaluators:
     except Invalid:
         raise
     except Exception as unfit:  # whatever a component raises on creation
-        # The text after the first sentence is advice to programmers.
-        fault = " ".join(str(unfit).split()).partition(". ")[0].rstrip(".")
-        raise Invalid("evaluators_unreadable", path=str(path), fault=fault) from unfit
+        raise Invalid("evaluators_unreadable", path=str(path), fault=reason(unfit)) from unfit
 
 
 def _inputs(record: Record, sockets: Sequence[str]) -> dict[str, list[Any]] | None:
