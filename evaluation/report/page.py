@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from components.language.texts import keys, text
 from evaluation.cases import Record
-from evaluation.metrics import unseen
 from evaluation.metrics.calibration import reliability
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.marks import DEPTHS, GROUPS
@@ -75,7 +74,6 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
     sections = [writer.section(report, set_run) for report, set_run in zip(reports, run.sets, strict=True)]
     return environment.get_template("page.html").render(
         locale=locale,
-        number=partial(localised, locale=locale),
         message=partial(_message, "page", locale),
         table=partial(_message, "table", locale),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
@@ -86,7 +84,6 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
         missed=sum(not result.met for result in results),
         now=localised(threshold_now(run), locale),
         sections=sections,
-        unseen=unseen.load() if any(section["to_read"] for section in sections) else (),
         graph=mermaid(run.state.source),
     )
 

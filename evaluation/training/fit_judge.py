@@ -4,12 +4,13 @@ Needs scikit-learn and the encoder (`opora models add e5-small`); the product ne
 graded questions of two vendors, both Russian. The rarity of English function words is that in the articles of two
 English help centres, whose questions are not used. Each vendor in turn is left out and measured with a fit on the
 other; then VK Cloud's answer key, which nothing is fitted on, is put to the whole pipeline with the judge that is
-stored. `--write` stores the new weights in `components/judge/relevance.json` before that, and the table of the report.
+stored. `--write` stores the new weights in `components/judge/relevance.json` before that.
 """
 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -34,8 +35,7 @@ from evaluation.datasets.answer_keys import read_key, vkcloud_answers
 from evaluation.datasets.rows import DATA, rows, string
 from evaluation.metrics.claims import claim_curve
 from evaluation.metrics.intervals import Booleans, Numbers
-from evaluation.metrics.unseen import THRESHOLDS, UnseenVendor, save, unseen_vendor
-from evaluation.run import Plan, measure_set
+from evaluation.run import Evaluation, Plan
 from settings import ROOT, get_settings
 
 VENDORS = ("yandexcloud", "microsoft")
@@ -45,6 +45,7 @@ KINDS: Mapping[Kind, Sequence[str]] = {
     "vectors": (COSINE, "cover", f"{COSINE} lead", "cover lead"),
     "words": ("cover", "about", "depth lead"),
 }
+THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55)
 COLUMNS = (*SIGNALS, *(f"{name} lead" for name in SIGNALS))
 _RIDGE = 0.3
 """Inverse strength, on standardised columns."""
@@ -63,7 +64,7 @@ class Vendor:
 
 def main(
     data: Annotated[Path, typer.Option(help="Folder of the public data sets.")] = DATA,
-    write: Annotated[bool, typer.Option("--write", help="Store the weights and the table of the report.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Store the weights.")] = False,
 ) -> None:
     """Fit, measure and print."""
     embedder = shipped_encoder()
@@ -72,10 +73,9 @@ def main(
     fitted: dict[str, Any] = {}
     for kind in KINDS:
         fitted[kind] = _weights(list(vendors.values()), kind, stored[kind]["elsewhere"])
-        tables = [_unseen(name, vendors, kind) for name in VENDORS]
-        _print(kind, fitted[kind], stored[kind], tables)
-        if write and kind == "vectors":
-            save(tables)
+        _print(kind, fitted[kind], stored[kind])
+        for name in VENDORS:
+            _print_unseen(name, vendors, kind)
     if write:
         function_words = _function_words(data, list(vendors.values()))
         about = {"columns": COLUMNS, "encoder": stored["encoder"], "fitted_on": VENDORS}
@@ -139,11 +139,21 @@ def _weights(vendors: Sequence[Vendor], kind: Kind, elsewhere: float) -> dict[st
     return {"weights": weights.round(4).tolist(), "bias": round(bias, 4), "elsewhere": elsewhere}
 
 
-def _unseen(name: str, vendors: Mapping[str, Vendor], kind: Kind) -> UnseenVendor:
-    """Evaluate a vendor with a fit on the others."""
+def _print_unseen(name: str, vendors: Mapping[str, Vendor], kind: Kind) -> None:
+    """Print the results on a vendor of a fit on the others: of questions with an answer whether the likeliest candidate
+    is one, or one of three; by threshold the share claimed, and what of it is right or cannot be."""
     weights, bias = fit([one for other, one in vendors.items() if other != name], kind)
-    probabilities = [1 / (1 + np.exp(-(columns @ weights + bias))) for columns in vendors[name].columns]
-    return unseen_vendor(name, probabilities, vendors[name].answers)
+    likely = [1 / (1 + np.exp(-(columns @ weights + bias))) for columns in vendors[name].columns]
+    best = np.array([one.max() for one in likely])
+    ranked = [answers[np.argsort(-one)] for one, answers in zip(likely, vendors[name].answers, strict=True)]
+    first, three, can = (np.array([answers[:most].any() for answers in ranked]) for most in (1, 3, None))
+    typer.echo(f"  {name}, unseen: first {first[can].mean():.3f}, in three {three[can].mean():.3f}")
+    for threshold in THRESHOLDS:
+        claimed = best >= threshold
+        typer.echo(
+            f"    from {threshold:.2f}: claims {claimed.mean():.3f}, right {first[claimed].mean():.3f}, "
+            f"of unanswerable {claimed[~can].mean():.3f}"
+        )
 
 
 def _rarity(texts: Sequence[str]) -> dict[tuple[str, bool], float]:
@@ -175,25 +185,19 @@ def _pieces(corpus: Path) -> Iterator[str]:
             yield " ".join(words[start : start + _WORDS])
 
 
-def _print(kind: Kind, model: Mapping[str, Any], stored: Mapping[str, Any], tables: Sequence[UnseenVendor]) -> None:
+def _print(kind: Kind, model: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
     pairs = zip(
         (*COLUMNS, "bias"), (*model["weights"], model["bias"]), (*stored["weights"], stored["bias"]), strict=True
     )
     weights = (f"{name} {new:.4g} (stored {old:.4g})" for name, new, old in pairs if new or old)
     typer.echo(f"{kind}: {', '.join(weights)}")
-    for vendor in tables:
-        typer.echo(f"  {vendor.vendor}, unseen: first {vendor.first:.3f}, in three {vendor.in_three:.3f}")
-        for one in vendor.claims:
-            typer.echo(
-                f"    from {one.threshold:.2f}: claims {one.claimed:.3f}, right {one.right:.3f}, "
-                f"of unanswerable {one.of_unanswerable:.3f}"
-            )
 
 
 def _print_vkcloud(data: Path) -> None:
     workspace.enter(get_settings().data_dir.resolve() / "evaluation")
     (key,) = vkcloud_answers(data)
-    curve = claim_curve(measure_set(key, Plan(data=data), lambda *_: None).records)
+    with closing(Evaluation(Plan(data=data), lambda *_: None)) as evaluation:
+        curve = claim_curve(evaluation.run(key).records)
     typer.echo(f"{key.name}, {len(key.cases)} questions, by the judge that is stored")
     for threshold in THRESHOLDS:
         for one in [point for point in curve if point.certainty >= threshold][-1:]:
