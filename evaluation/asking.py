@@ -1,12 +1,13 @@
-"""Running the cases of a set through the product's own use case, one by one or concurrently."""
+"""Running the cases of a set through the product's own use case."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
-from threading import Lock
+from itertools import count
 from time import perf_counter
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -19,32 +20,33 @@ from pipelines.ask.tracing.trace import Trace
 from pipelines.ask.usecase import Ask, begin
 from tenants.insight import traces
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
 REJECTED = "rejected"
 """Outcome of a question that the contract does not admit, such as an empty one: HTTP 422."""
 MAX_PASSAGES = 10
 
 
-def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callable[[int, int], None]) -> list[Record]:
-    """Ask the cases for the tenant in context; return their records in the same order.
+def concurrently(
+    work: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    threads: int,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> list[_Result]:
+    """Do the work for every item with so many threads, in the context of the caller; return the results in order.
 
-    :param concurrency: number of cases at once. Times are those of single questions only at 1.
-    :param progress: called with the number of finished cases and the total.
+    :param progress: called with the number of finished items and the total.
     """
-    finished = 0
-    counting = Lock()
+    finished = count(1)
 
-    def work(case: Case) -> Record:
-        nonlocal finished
-        record = ask_case(ask, case)
-        with counting:
-            finished += 1
-            progress(finished, len(cases))
-        return record
+    def counted(item: _Item) -> _Result:
+        result = work(item)
+        progress(next(finished), len(items))
+        return result
 
-    if concurrency == 1:
-        return [work(case) for case in cases]
-    with ThreadPoolExecutor(concurrency) as pool:
-        futures = [pool.submit(copy_context().run, work, case) for case in cases]
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(copy_context().run, counted, item) for item in items]
         return [future.result() for future in futures]
 
 

@@ -12,13 +12,19 @@ Answerable: TypeAlias = Literal["yes", "partly", "no"]
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledPassage:
-    """A passage and how far it answers a question: 2 answers it, 1 a real part of it, 0 not. Others are unlabelled."""
+class Page:
+    """A whole passage, such as the one behind a citation."""
 
     doc_id: str
     title: str
     heading: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPassage(Page):
+    """A passage and how far it answers a question: 2 answers it, 1 a real part of it, 0 not. Others are unlabelled."""
+
     grade: int
 
 
@@ -107,25 +113,11 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPassage:
+class RankedPassage(Page):
     """A passage that the turn judged, with the scores of search and judge, each 0..1."""
 
-    doc_id: str
-    title: str
-    heading: str
-    text: str
     score: float
     relevance: float
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The whole passage behind a citation."""
-
-    doc_id: str
-    title: str
-    heading: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """`opora evaluate` and `opora evaluate answers`: measure, keep the run, and show it."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +15,10 @@ from evaluation.commands import message
 from evaluation.datasets import DATA_SETS
 from evaluation.datasets.answer_keys import over_corpus, over_own_passages, read_key, vkcloud_answers
 from evaluation.datasets.casefile import read_cases
+from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA, MissingData
 from evaluation.report.answers import write_answers
-from evaluation.run import Plan, finished, measure, measure_set, measure_tenant
+from evaluation.run import Evaluation, Plan, finished, measure, measure_tenant
 from evaluation.runs import Run, Runs, SetRun
 from evaluation.stored import Html, Junit, show_run
 from evaluation.summaries import keep
@@ -63,7 +65,8 @@ def run(
         shown = shown_by(progress)
         if of_sets:
             workspace.enter(get_settings().data_dir / "evaluation")
-            measured = [_announced(result) for result in measure(names, plan, shown)]
+            sets = (one for name in names for one in chosen_sets(name, plan.data))
+            measured = [_announced(result) for result in measure(sets, plan, shown)]
         else:
             measured = [measure_tenant(name, cases, tenant, plan, shown) for name, cases in files.items()]
     finished_run = _kept(runs, " ".join(names), measured, plan, "" if of_sets else tenant)
@@ -96,7 +99,8 @@ def answers(
                 measured = measure_tenant(key.stem, cases, tenant, plan, shown_by(progress))
             else:
                 workspace.enter(get_settings().data_dir / "evaluation")
-                measured = measure_set(_keyed_set(key, cases, corpus, plan.data), plan, shown_by(progress))
+                with closing(Evaluation(plan, shown_by(progress))) as evaluation:
+                    measured = evaluation.run(_keyed_set(key, cases, corpus, plan.data))
     except MissingData as error:
         raise Invalid("key_absent", path=str(error.path)) from error
     finished_run = _kept(runs, measured.name, [measured], plan, tenant)

@@ -1,27 +1,24 @@
 """Measurement of sets, one after another, through the product's own use cases."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from evaluation import runs, workspace
-from evaluation.asking import ask_all
+from evaluation.asking import ask_case, concurrently
 from evaluation.cases import Case, QuestionSet, Record, Skipped
-from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.reference import Reference
 from evaluation.metrics.targets import headlines
 from evaluation.runs import IndexState, Run, SetRun
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.usecase import Ask
-from settings import ROOT, get_settings
+from settings import get_settings
 from tenants.accounts import registry
 from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.knowledge import lexicon
@@ -31,7 +28,6 @@ if TYPE_CHECKING:  # it brings the libraries of models, which only a run with su
 
 Progress = Callable[[str, int, int], None]
 """Progress callback: the activity, the finished number, and the total (0: unknown)."""
-_YARDSTICK = ("evaluation/metrics/reference.py", "components/language/words.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +40,11 @@ class Plan:
     evaluators: "AddedEvaluators | None" = None
 
 
-def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[SetRun | Skipped]:
-    """Measure the named data sets in order; absent ones come as `Skipped`. Call `workspace.enter` before."""
+def measure(sets: Iterable[QuestionSet | Skipped], plan: Plan, progress: Progress) -> Iterator[SetRun | Skipped]:
+    """Measure sets in order, each in a separate knowledge base. Call `workspace.enter` before."""
     with closing(Evaluation(plan, progress)) as evaluation:
-        for name in names:
-            for question_set in chosen_sets(name, plan.data):
-                yield question_set if isinstance(question_set, Skipped) else evaluation.run(question_set)
-
-
-def measure_set(question_set: QuestionSet, plan: Plan, progress: Progress) -> SetRun:
-    """Ask the questions of a set in a separate knowledge base. Call `workspace.enter` before."""
-    with closing(Evaluation(plan, progress)) as evaluation:
-        return evaluation.run(question_set)
+        for question_set in sets:
+            yield question_set if isinstance(question_set, Skipped) else evaluation.run(question_set)
 
 
 def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, progress: Progress) -> SetRun:
@@ -110,9 +99,11 @@ class Evaluation:
     def ask(self, name: str, locale: str, cases: tuple[Case, ...]) -> SetRun:
         """Put cases to the tenant in context."""
         started_at = perf_counter()
-        reference = self._answered_by_reference(cases)
+        baseline = self._reference(current().tenant_id)
+        reference = tuple(_by_reference(case, baseline) for case in cases)
         self._ask.warm_up()
-        records = ask_all(self._ask, cases, self._plan.concurrency, partial(self._progress, name))
+        ask, progress = partial(ask_case, self._ask), partial(self._progress, name)
+        records = concurrently(ask, cases, self._plan.concurrency, progress)
         set_run = SetRun(name, locale, perf_counter() - started_at, index_state(), tuple(records), reference)
         evaluators = self._plan.evaluators
         if evaluators is None:
@@ -126,24 +117,6 @@ class Evaluation:
             self._tenants[name] = workspace.tenant_for(question_set.corpus, partial(self._progress, name))
         return self._tenants[name]
 
-    def _answered_by_reference(self, cases: tuple[Case, ...]) -> tuple[Record, ...]:
-        """Return the baseline's answers. They do not depend on the product, so they are cached per knowledge base."""
-        path = get_settings().data_dir / "evaluation-reference" / f"{_digest(cases)}.json"
-        if path.is_file():
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            return tuple(
-                Record(
-                    case, answer["outcome"], ranked=tuple(answer["ranked"]), text=answer["text"], score=answer["score"]
-                )
-                for case, answer in zip(cases, stored, strict=True)
-            )
-        reference = self._reference(current().tenant_id)
-        records = tuple(_by_reference(case, reference) for case in cases)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stored = [{"outcome": r.outcome, "ranked": r.ranked, "text": r.text, "score": r.score} for r in records]
-        path.write_text(json.dumps(stored, ensure_ascii=False), encoding="utf-8")
-        return records
-
     def _reference(self, name: str) -> Reference:
         if name not in self._references:
             # One at a time: a reference holds every stem of its chunks in memory.
@@ -155,16 +128,6 @@ def index_state() -> IndexState:
     """Return the state of the index of the tenant in context."""
     record, counts = registry.current(), lexicon.current()
     return IndexState(record.tenant_id, record.placement.generation, counts.revision, counts.chunks)
-
-
-def _digest(cases: Sequence[Case]) -> str:
-    """Return a digest of all inputs of the baseline's answers: its code, the knowledge base, and the questions."""
-    digest = sha256(json.dumps(asdict(index_state())).encode())
-    for place in _YARDSTICK:
-        digest.update((ROOT / place).read_bytes())
-    for case in cases:
-        digest.update(f"{case.question}\0".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:24]
 
 
 def _by_reference(case: Case, reference: Reference) -> Record:

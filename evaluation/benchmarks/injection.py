@@ -21,8 +21,9 @@ import typer
 
 from components.turn import SHOWN
 from evaluation import workspace
+from evaluation.asking import concurrently
 from evaluation.benchmarks import results
-from evaluation.benchmarks.load import Client, concurrently
+from evaluation.benchmarks.load import Client
 from evaluation.benchmarks.results import console
 from evaluation.benchmarks.server import Served, close_stores, serving, token_for
 from evaluation.cases import Case, QuestionSet

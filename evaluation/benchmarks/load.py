@@ -1,22 +1,18 @@
 """Load client: plain HTTP/1.1 with persistent connections, one thread for each, and little CPU use."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from itertools import cycle, islice
 from time import perf_counter
-from typing import TypeVar
 
 import numpy as np
 
-TIMEOUT_SECONDS = 120
+from evaluation.asking import concurrently
 
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
+TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +101,6 @@ def ask_concurrently(
     started_at = perf_counter()
     replies = [reply for part in concurrently(work, range(clients), clients) for reply in part]
     return replies, perf_counter() - started_at
-
-
-def concurrently(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> list[_Result]:
-    """Do the work for every item with so many threads, in the context of the caller; return the results in order."""
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(copy_context().run, work, item) for item in items]
-        return [future.result() for future in futures]
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -30,9 +30,8 @@ from components.answer.packing import quotable
 from components.models.calls import Call, collect_calls
 from components.turn import SHOWN, Passage, Turn
 from evaluation import workspace
-from evaluation.asking import conversation, recorded
+from evaluation.asking import concurrently, conversation, recorded
 from evaluation.benchmarks import results
-from evaluation.benchmarks.load import concurrently
 from evaluation.benchmarks.models import Interval, critical_path
 from evaluation.benchmarks.recording import RecordedCall, RecordingModels, record_calls
 from evaluation.cases import Case, Page, QuestionSet

@@ -9,7 +9,8 @@ from time import monotonic, sleep
 from typing import Any
 
 from components.turn import SHOWN
-from evaluation.benchmarks.load import Client, concurrently
+from evaluation.asking import concurrently
+from evaluation.benchmarks.load import Client
 from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.openai_chat import text_of
 

@@ -8,7 +8,6 @@ This module imports the libraries of models, so it is imported only where a file
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -21,6 +20,7 @@ from components.embed.dense import passage_text
 from components.language.yaml_files import read_yaml
 from components.models.calls import CallOutcome
 from components.models.failures import outcome_of
+from evaluation.asking import concurrently
 from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
 from evaluation.metrics.marks import GROUPS
@@ -110,12 +110,7 @@ class AddedEvaluators:
         :param concurrency: number of records at once.
         :param progress: called with the number of finished records and the total.
         """
-        judged_records = []
-        with ThreadPoolExecutor(concurrency) as pool:
-            for record in pool.map(self._judged, records):
-                judged_records.append(record)
-                progress(len(judged_records), len(records))
-        return tuple(judged_records)
+        return tuple(concurrently(self._judged, records, concurrency, progress))
 
     def close(self) -> None:
         """Close the connections to the models. The next call opens them again."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from evaluation.cases import ANSWERS, AnswerKey, Page, RankedPassage, Record
+from evaluation.cases import ANSWERS, AnswerKey, Page, Record
 from evaluation.metrics.intervals import Mark, one
 
 Tier: TypeAlias = Literal["answered", "articles", "refused"]
@@ -78,7 +78,7 @@ def certainty(record: Record) -> tuple[bool, float]:
     return record.outcome in ANSWERS, likely
 
 
-def grade(page: Page | RankedPassage, key: AnswerKey) -> int | None:
+def grade(page: Page, key: AnswerKey) -> int | None:
     """Return the best grade of the labelled passages that match this page; None without a match."""
     grades = [
         passage.grade
@@ -122,7 +122,7 @@ def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:
     return {f"labelled@{depth}": one(any(grades[:depth])) for depth in DEPTHS}
 
 
-def _best_and_recall(text: str, pages: Sequence[Page | RankedPassage], key: AnswerKey) -> tuple[int | None, float]:
+def _best_and_recall(text: str, pages: Sequence[Page], key: AnswerKey) -> tuple[int | None, float]:
     """Return the best grade among the pages, and the recall of facts."""
     grades = [page_grade for page in pages if (page_grade := grade(page, key)) is not None]
     return max(grades, default=None), fact_recall(text, key.facts)

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 
 from haystack import Document
 from haystack.components.evaluators import (
-    AnswerExactMatchEvaluator,
     DocumentMAPEvaluator,
     DocumentMRREvaluator,
     DocumentNDCGEvaluator,
@@ -134,11 +133,10 @@ def question_marks(
     """
     ranking = _ranking_marks(records)
     reference_ranking = _ranking_marks(reference)
-    outcomes = _outcome_marks(records)
     absent = any(record.case.answerable is False for record in records)
     marks = []
     for place, record in enumerate(records):
-        mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
+        mark = {**_outcome_marks(record), **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
         mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record), **key_marks(record)}
         if record.case.gold_docs:
             mark["article_shown"] = one(_shows_article(record))
@@ -231,29 +229,17 @@ def _grades(case: Case) -> dict[str, int]:
     return grades
 
 
-def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
-    """Return the marks of outcomes: no failure, and a match with the required outcome and reason."""
-    expected = [_spelled(record.case.outcome, record.case.reason) for record in records]
-    actual = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in records]
-    matched = AnswerExactMatchEvaluator().run(ground_truth_answers=expected, predicted_answers=actual)
-    marks: list[dict[str, Mark]] = []
-    for record, right in zip(records, matched["individual_scores"], strict=True):
-        mark = {"survived": one(record.outcome != "failed")}
-        if record.case.outcome:
-            mark["outcome_accuracy"] = one(right)
-        if record.case.demands:
-            mark["facts_in_answer"] = one(has_facts(record))
-        if record.case.must_contain and record.passages:
-            passages_text = normalised(" ".join(passage.text for passage in record.passages))
-            mark["keywords_found"] = many(
-                [float(normalised(word) in passages_text) for word in record.case.must_contain]
-            )
-        marks.append(mark)
+def _outcome_marks(record: Record) -> Marks:
+    """Return the marks of an outcome: no failure, and a match with the required outcome and reason."""
+    case, marks = record.case, {"survived": one(record.outcome != "failed")}
+    if case.outcome:
+        marks["outcome_accuracy"] = one(record.outcome == case.outcome and case.reason in ("", record.reason))
+    if case.demands:
+        marks["facts_in_answer"] = one(has_facts(record))
+    if case.must_contain and record.passages:
+        passages_text = normalised(" ".join(passage.text for passage in record.passages))
+        marks["keywords_found"] = many([float(normalised(word) in passages_text) for word in case.must_contain])
     return marks
-
-
-def _spelled(outcome: str, reason: str) -> str:
-    return f"{outcome} / {reason}" if reason else outcome
 
 
 def _span_mark(record: Record) -> Marks:

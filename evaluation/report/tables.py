@@ -69,14 +69,10 @@ def _figure_row(name: str, figure: Figure, reference: Figure | None, locale: str
     return (
         escape(figure_name(name, locale)),
         formatted(name, figure.value),
-        "" if figure.low == figure.high else _interval(name, figure),
+        "" if figure.low == figure.high else f"{formatted(name, figure.low)} – {formatted(name, figure.high)}",
         str(figure.n),
         formatted(name, reference.value) if reference else "",
     )
-
-
-def _interval(name: str, figure: Figure) -> str:
-    return f"{formatted(name, figure.low)} – {formatted(name, figure.high)}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -213,17 +209,7 @@ def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
     for line in headlines():
         report = by_name.get(line.set)
         if report and (figure := report.figures.get(line.figure)):
-            reference = report.reference.get(line.figure)
-            rows.append(
-                [
-                    line.set,
-                    figure_name(line.figure, locale),
-                    formatted(line.figure, figure.value),
-                    _interval(line.figure, figure),
-                    str(figure.n),
-                    formatted(line.figure, reference.value) if reference else "",
-                ]
-            )
+            rows.append([line.set, *_figure_row(line.figure, figure, report.reference.get(line.figure), locale)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

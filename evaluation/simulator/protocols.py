@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from evaluation.simulator.schemas import Json, Schema
@@ -34,21 +34,6 @@ class ChatReply:
     completion_tokens: int
     seconds: float
     reason: str = "stop"
-
-
-class ReplyFormat(Protocol):
-    """Format of one reply."""
-
-    content_type: str
-
-    def piece(self, token: str) -> bytes:
-        """Format one token."""
-
-    def last(self, reply: ChatReply) -> bytes:
-        """Format the end of a stream."""
-
-    def complete(self, reply: ChatReply) -> Json:
-        """Format the whole reply."""
 
 
 class OllamaFormat:
@@ -131,6 +116,9 @@ class OpenAIFormat:
             "model": self._model,
             "choices": choices,
         }
+
+
+ReplyFormat: TypeAlias = OllamaFormat | OpenAIFormat
 
 
 def ollama_chat(body: Mapping[str, Any]) -> ChatRequest:

@@ -24,21 +24,7 @@ DECLINED = "NO_ANSWER"
 _TOKEN = re.compile(r"\s*\S{1,5}")
 _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0
-_IN_SPEECH: frozenset[FaultKind] = frozenset(
-    {
-        "truncated",
-        "garbage",
-        "empty",
-        "refusal",
-        "wrong_schema",
-        "injected",
-        "invented",
-        "doubtful",
-        "looping",
-        "sloppy",
-        "copied",
-    }
-)
+_OF_PROTOCOL: frozenset[FaultKind] = frozenset({"refused", "hang", "500", "429", "noise"})
 _TOO_LONG: frozenset[FaultKind] = frozenset({"truncated", "looping"})
 _Body = Mapping[str, object]
 
@@ -239,7 +225,7 @@ class Simulator:
     async def _failed(self, fault: Fault, reply: Reply) -> bool:
         """Fail in the protocol; return False if the fault is in the text."""
         kind = fault.kind
-        if kind in _IN_SPEECH or kind in ("slow", "cut_off"):
+        if kind not in _OF_PROTOCOL:
             return False
         if kind == "hang":
             await asyncio.sleep(_HANG_SECONDS)
