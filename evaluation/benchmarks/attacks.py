@@ -170,7 +170,9 @@ def _repeating(
             one.result()
 
 
-def _tool(target: Target, name: str, url: str, pattern: str) -> None:
+@contextmanager
+def _tool(target: Target, name: str, url: str, pattern: str) -> Iterator[None]:
+    """Give the attacker a tool in this block."""
     tool = {
         "name": name,
         "title": "Накладные",
@@ -181,23 +183,20 @@ def _tool(target: Target, name: str, url: str, pattern: str) -> None:
     }
     with target.client() as client:
         client.put("/tools", json=tool).raise_for_status()
-
-
-def _without_tool(target: Target, name: str) -> None:
-    with target.client() as client:
+        yield
         client.delete(f"/tools/{name}")
 
 
 @contextmanager
 def patterns(target: Target) -> Iterator[None]:
     """Attack with a tool's pattern that takes exponential time in a backtracking matcher."""
-    _tool(target, "patterns", "https://tools.example/", r"\w{1,40}" * 5 + "!")
-    act = _repeating(
-        target, lambda client, number: _ask(client, f"Где накладная {'а' * 800} {number}?"), pause=_PAUSE_SECONDS
-    )
-    with act:
+
+    def ask(client: httpx.Client, number: int) -> None:
+        _ask(client, f"Где накладная {'а' * 800} {number}?")
+
+    pattern = r"\w{1,40}" * 5 + "!"
+    with _tool(target, "patterns", "https://tools.example/", pattern), _repeating(target, ask, pause=_PAUSE_SECONDS):
         yield
-    _without_tool(target, "patterns")
 
 
 @contextmanager
@@ -216,9 +215,8 @@ def _hanging_tool(target: Target) -> Iterator[Event]:
         far.daemon_threads = True
         listening = Thread(target=far.serve_forever, daemon=True)
         listening.start()
-        _tool(target, "slow", f"http://127.0.0.1:{far.server_port}/", r"\b\d{7}\b")
-        yield go
-        _without_tool(target, "slow")
+        with _tool(target, "slow", f"http://127.0.0.1:{far.server_port}/", r"\b\d{7}\b"):
+            yield go
         far.shutdown()
         listening.join()
 
@@ -250,27 +248,25 @@ def tool_tests(target: Target) -> Iterator[None]:
 @contextmanager
 def providers_that_hang(target: Target) -> Iterator[None]:
     """Attack with sign-ins by a provider that accepts connections and stays silent."""
-    begin = _repeating(
-        target,
-        lambda client, _: client.get(f"/desk/sso/{ATTACKER}"),
-        _SINGLE_SIGN_ONS,
-        _PATIENCE_SECONDS,
-        target.stranger,
-    )
-    with begin, silent_server(target.provider_port):
+
+    def begin(client: httpx.Client, _: int) -> None:
+        client.get(f"/desk/sso/{ATTACKER}")
+
+    with (
+        _repeating(target, begin, _SINGLE_SIGN_ONS, _PATIENCE_SECONDS, target.stranger),
+        silent_server(target.provider_port),
+    ):
         yield
 
 
-@contextmanager
-def sign_ins(target: Target) -> Iterator[None]:
+def sign_ins(target: Target) -> AbstractContextManager[None]:
     """Attack with passwords to hash, from many addresses."""
 
     def sign_in(client: httpx.Client, number: int) -> None:
         form = {"login": f"nobody-{number}", "password": PASSWORD}
         client.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
 
-    with _repeating(target, sign_in, _SIGN_INS, _SIGN_IN_SECONDS, target.stranger):
-        yield
+    return _repeating(target, sign_in, _SIGN_INS, _SIGN_IN_SECONDS, target.stranger)
 
 
 @contextmanager
@@ -347,8 +343,7 @@ def streams(target: Target) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def large_bodies(target: Target) -> Iterator[None]:
+def large_bodies(target: Target) -> AbstractContextManager[None]:
     """Attack with megabytes of zeros instead of documents, beyond the limit of a body and just within it."""
     beyond = b'{"documents":[0' + b",0" * (_BODY_BYTES // 2) + b"]}"
     within = b'{"documents":[0' + b",0" * (_BODY_BYTES // 12) + b"]}"
@@ -356,8 +351,7 @@ def large_bodies(target: Target) -> Iterator[None]:
     def send(client: httpx.Client, number: int) -> None:
         client.post("/ingest/run", content=(beyond, within)[number % 2], headers={"Content-Type": "application/json"})
 
-    with _repeating(target, send, 2):
-        yield
+    return _repeating(target, send, 2)
 
 
 @contextmanager
@@ -375,12 +369,10 @@ def slow_files(target: Target) -> Iterator[None]:
             yield
 
 
-@contextmanager
-def costly_ingest(target: Target) -> Iterator[None]:
+def costly_ingest(target: Target) -> AbstractContextManager[None]:
     """Attack with megabytes of one-letter sentences."""
     texts = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(8)]
-    with _repeating(target, lambda client, _: client.post("/ingest/run", json={"documents": texts}), 1):
-        yield
+    return _repeating(target, lambda client, _: client.post("/ingest/run", json={"documents": texts}), 1)
 
 
 @contextmanager
@@ -407,28 +399,24 @@ def connections(target: Target) -> Iterator[None]:
             stop.set()
 
 
-@contextmanager
-def full_disk(target: Target) -> Iterator[None]:
+def full_disk(target: Target) -> AbstractContextManager[None]:
     """Attack with uploads at full speed."""
     data = os.urandom(2_000_000)
 
     def upload(client: httpx.Client, number: int) -> None:
         client.post("/documents", files=[("files", (f"blob-{number}.txt", data))])
 
-    with _repeating(target, upload, 2):
-        yield
+    return _repeating(target, upload, 2)
 
 
-@contextmanager
-def personal_data(target: Target) -> Iterator[None]:
+def personal_data(target: Target) -> AbstractContextManager[None]:
     """Attack with questions full of personal data to mask, which open tickets."""
     numbers = " ".join(f"+7 916 {100 + number} {10 + number % 80} 45" for number in range(60))
 
     def ask(client: httpx.Client, number: int) -> None:
         _ask(client, f"Отмените заказ {number}, карта 4111 1111 1111 1111, {numbers}", session_id=f"s{number % 9}")
 
-    with _repeating(target, ask, pause=_PAUSE_SECONDS):
-        yield
+    return _repeating(target, ask, pause=_PAUSE_SECONDS)
 
 
 def _ask(client: httpx.Client, question: str, **more: str) -> httpx.Response:

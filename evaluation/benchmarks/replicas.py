@@ -87,11 +87,6 @@ class Counts:
     documents_wrong: int = 0
     chain_faults: int = 0
 
-    @property
-    def is_flawless(self) -> bool:
-        """Whether no answer or job was lost, duplicated or broken."""
-        return not any(getattr(self, name) for name in FAULTS)
-
 
 FAULTS = (
     *("lost", "otherwise", "doubled", "unanswered", "broken_streams"),

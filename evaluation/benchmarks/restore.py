@@ -34,6 +34,7 @@ from tenants.privacy import persons
 from tenants.privacy.persons import Person
 
 SCHEMA = "bench-restore.v1"
+FAULTS = ("different", "lost", "faults", "remains")
 TENANT, ERASED = "shop", "erased"
 ASKERS = 4
 QUESTIONS = 200
@@ -43,7 +44,7 @@ _WARM_UP_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Result of a restore. `different`, `lost`, `faults` and `remains` must be 0."""
+    """Result of a restore. Those of `FAULTS` must be 0."""
 
     questions: int
     different: int
@@ -55,11 +56,6 @@ class Verdict:
     backup_seconds: float
     restore_seconds: float
     backup_bytes: int
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether the restored installation is as good as the one before."""
-        return not (self.different or self.lost or self.faults or self.remains)
 
 
 def restore(folder: Path, documents: Iterable[SourceDocument], questions: Sequence[str]) -> Verdict:
@@ -159,8 +155,7 @@ def main(questions: Annotated[int, typer.Option(help="How many to ask before and
     with TemporaryDirectory() as folder:
         asked = [case.question for case in chosen.cases][:questions]
         verdict = restore(Path(folder), chosen.corpus.documents(), asked)
-    bounds = dict.fromkeys(("different", "lost", "faults", "remains"), 0)
-    results.finish(SCHEMA, asdict(verdict), title="A restored backup", bounds=bounds)
+    results.finish(SCHEMA, asdict(verdict), title="A restored backup", bounds=dict.fromkeys(FAULTS, 0))
 
 
 if __name__ == "__main__":

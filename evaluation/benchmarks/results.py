@@ -33,25 +33,18 @@ def print_faults(faults: Sequence[str], limit: int = 10) -> None:
         console.print(fault[:300], style="red", highlight=False, markup=False)
 
 
-def print_figures(title: str, figures: Mapping[str, Value], bounds: Mapping[str, float]) -> list[str]:
-    """Print the figures with the most that each may be; return the names of those beyond it."""
-    exceeded = [name for name, bound in bounds.items() if float(figures[name]) > bound]
-    columns = ("figure", "value", *(["at most"] if bounds else []))
-    rows = [(name, value, *([bounds.get(name, "")] if bounds else [])) for name, value in figures.items()]
-    print_table(title, columns, rows, exceeded)
-    return exceeded
-
-
 def finish(
-    schema: str, figures: Mapping[str, Value], *, title: str, bounds: Mapping[str, float] | None = None, **more: object
+    schema: str, figures: Mapping[str, Value], *, title: str, bounds: Mapping[str, float] = {}, **more: object
 ) -> None:
     """Print the figures as a table and as JSON, and end the program with exit code 1 if one is beyond its bound.
 
     :param bounds: the most that a figure may be, by name.
     :param more: further parts of the JSON.
     """
-    exceeded = print_figures(title, figures, bounds or {})
-    end({"schema": schema, "figures": figures, "bounds": bounds or {}, "exceeded": exceeded, **more}, bool(exceeded))
+    exceeded = [name for name, bound in bounds.items() if float(figures[name]) > bound]
+    rows = [(name, value, bounds.get(name, "")) for name, value in figures.items()]
+    print_table(title, ("figure", "value", "at most"), rows, exceeded)
+    end({"schema": schema, "figures": figures, "bounds": bounds, "exceeded": exceeded, **more}, bool(exceeded))
 
 
 def end(result: Mapping[str, object], failed: bool) -> None:

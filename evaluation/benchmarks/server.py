@@ -165,20 +165,20 @@ def opora(*arguments: str) -> None:
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
 
 
-def descendants(pid: int) -> list[int]:
+def _descendants(pid: int) -> list[int]:
     """Return the processes that a process has started, directly or not; an empty list if it has ended."""
     found: list[int] = []
     with suppress(OSError):
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             for child in map(int, path.read_text(encoding="ascii").split()):
-                found += [child, *descendants(child)]
+                found += [child, *_descendants(child)]
     return found
 
 
 def resident_mb(pid: int) -> float:
     """Return the resident memory of a process and its descendants in MB (10^6 bytes)."""
     pages = 0
-    for process in (pid, *descendants(pid)):
+    for process in (pid, *_descendants(pid)):
         with suppress(OSError):
             pages += int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -7,12 +7,11 @@ everything as JSON to standard output, and with `--plot FILE` the curves as SVG.
 if a request failed.
 """
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -28,7 +27,6 @@ import typer
 from evaluation.benchmarks import results
 from evaluation.benchmarks.server import (
     Served,
-    descendants,
     installation,
     opora,
     repeating,
@@ -90,13 +88,10 @@ class Sample:
 
     seconds: float
     memory_mb: float
-    service_mb: float
     descriptors: int
     threads: int
-    processes: int
     rows: int
     rows_kept: int
-    disk_mb: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,31 +235,28 @@ class Usage:
 
 
 @contextmanager
-def watching(served: Served, folder: Path) -> Iterator[list[Sample]]:
+def watching(served: Served) -> Iterator[list[Sample]]:
     """Sample the operating system and the database every few seconds in this block."""
     samples: list[Sample] = []
     began = monotonic()
 
     def sample() -> None:
-        samples.append(_sample(served, folder, monotonic() - began))
+        samples.append(_sample(served, monotonic() - began))
 
     with repeating(sample, SAMPLE_SECONDS):
         yield samples
 
 
-def _sample(served: Served, folder: Path, seconds: float) -> Sample:
+def _sample(served: Served, seconds: float) -> Sample:
     tables = diagnosis.row_counts()
     kept = sum(number for name, number in tables.items() if name in KEPT)
     return Sample(
         seconds=seconds,
         memory_mb=resident_mb(served.pid),
-        service_mb=served.memory_mb("VmRSS"),
         descriptors=_entries(served.pid, "fd"),
         threads=_entries(served.pid, "task"),
-        processes=1 + len(descendants(served.pid)),
         rows=sum(tables.values()) - kept,
         rows_kept=kept,
-        disk_mb=_size(folder) / 1e6,
     )
 
 
@@ -282,7 +274,7 @@ class Result:
         """Return the mean of each quantity in the second quarter of the run, and in the last."""
         quarter = max(1, len(self.samples) // 4)
         parts = self.samples[quarter : 2 * quarter], self.samples[-quarter:]
-        names = (*BOUNDS, "service_mb", "processes", "rows_kept", "disk_mb")
+        names = (*BOUNDS, "rows_kept")
         return {name: (_mean(parts[0], name), _mean(parts[1], name)) for name in names}
 
     def plot(self) -> str:
@@ -313,7 +305,7 @@ def measure(minutes: float) -> Result:
     limits = {"OPORA_CHAT_MESSAGES_PER_MINUTE": "0", "OPORA_VISITOR_SESSIONS_PER_MINUTE": "0"}
     with TemporaryDirectory() as temporary, installation(folder := Path(temporary)):
         opora("demo", "--locale", "ru")
-        with serving(folder, **limits) as served, watching(served, folder) as samples:
+        with serving(folder, **limits) as served, watching(served) as samples:
             usage, began, used = Usage(served), monotonic(), served.cpu_seconds()
             usage.run(60 * minutes)
             share = (served.cpu_seconds() - used) / (monotonic() - began)
@@ -330,16 +322,6 @@ def _mean(samples: Sequence[Sample], name: str) -> float:
 
 def _entries(pid: int, folder: str) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/{folder}").iterdir())
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of all files; some disappear while they are counted."""
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += Path(root, name).stat().st_size
-    return total
 
 
 def main(
