@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import NoReturn
 
@@ -76,14 +76,16 @@ class Simulator:
         self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
             ("POST", "/api/chat"): self._ollama_chat,
             ("POST", "/v1/chat/completions"): self._openai_chat,
-            ("POST", "/api/embed"): self._ollama_embed,
-            ("POST", "/v1/embeddings"): self._openai_embed,
+            ("POST", "/api/embed"): self._embed,
+            ("POST", "/v1/embeddings"): self._embed,
             ("POST", "/tool"): self._tool,
-            ("GET", "/api/tags"): self._tags,
-            ("GET", "/v1/models"): self._models,
-            ("GET", "/api/version"): self._version,
-            ("GET", "/simulator"): self._state,
             ("POST", "/simulator"): self._set,
+        }
+        self._views: Mapping[str, Callable[[], object]] = {
+            "/api/tags": self._tags,
+            "/v1/models": self._models,
+            "/api/version": lambda: {"version": VERSION},
+            "/simulator": lambda: {"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]},
         }
 
     def set_knobs(self, knobs: Knobs) -> None:
@@ -95,6 +97,9 @@ class Simulator:
 
     async def handle(self, method: str, path: str, content: bytes, reply: Reply) -> None:
         """Answer one request."""
+        if method == "GET" and path in self._views:
+            await reply.json(self._views[path]())
+            return
         route = self._routes.get((method, path))
         if route is None:
             await reply.json({"error": "not found"}, 404)
@@ -110,22 +115,18 @@ class Simulator:
 
     async def _ollama_chat(self, body: _Body, reply: Reply) -> None:
         chat = protocols.ollama_chat(body)
-        if chat.model not in self.knobs.models:
-            await reply.json({"error": f"model '{chat.model}' not found"}, 404)
-            return
-        await self._chat(chat, OllamaFormat(chat), reply)
+        await self._chat(chat, OllamaFormat(chat), f"model '{chat.model}' not found", reply)
 
     async def _openai_chat(self, body: _Body, reply: Reply) -> None:
         chat = protocols.openai_chat(body)
-        if chat.model not in self.knobs.models:
-            message = f"The model `{chat.model}` does not exist"
-            await reply.json(
-                {"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}}, 404
-            )
-            return
-        await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), reply)
+        message = f"The model `{chat.model}` does not exist"
+        missing = {"message": message, "type": "invalid_request_error", "code": "model_not_found"}
+        await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), missing, reply)
 
-    async def _chat(self, chat: ChatRequest, reply_format: ReplyFormat, reply: Reply) -> None:
+    async def _chat(self, chat: ChatRequest, reply_format: ReplyFormat, missing: object, reply: Reply) -> None:
+        if chat.model not in self.knobs.models:
+            await reply.json({"error": missing}, 404)
+            return
         prompt = read(chat.messages, chat.schema)
         call = self._record_call(prompt.task, chat.model, prompt.question)
         fault = self._fault(call)
@@ -201,9 +202,7 @@ class Simulator:
         await _until(begun + self.knobs.call_ms / 1_000)
         call.end("ok")
         spent = monotonic() - call.started
-        ended = ChatReply(
-            chat_reply.text, chat_reply.prompt_tokens, chat_reply.completion_tokens, spent, chat_reply.reason
-        )
+        ended = replace(chat_reply, seconds=spent)
         if chat.stream:
             await reply.piece(reply_format.last(ended))
             await reply.end()
@@ -239,8 +238,8 @@ class Simulator:
             await reply.abort()
         return True
 
-    async def _embed(self, body: _Body, reply: Reply) -> tuple[Call, list[tuple[float, ...]]] | None:
-        """Return the vectors for a request; None if it has failed already."""
+    async def _embed(self, body: _Body, reply: Reply) -> None:
+        """Answer with the vectors of texts, in a form that has the keys of both protocols."""
         texts = protocols.texts(body.get("input"))
         call = self._record_call("embed", str(body.get("model", "")), texts[0] if texts else "")
         call.prompt_tokens = sum(map(_count, texts))
@@ -249,7 +248,7 @@ class Simulator:
             call.outcome = fault.kind
             if await self._failed(fault, reply):
                 call.ended = monotonic()
-                return None
+                return
         await self._loaded(call.model)
         await _until(call.started + self.knobs.embed_ms / 1_000)
         call.ended = monotonic()
@@ -257,42 +256,23 @@ class Simulator:
             if fault.kind == "slow":
                 await _drip(reply)
             await _faulty_embeddings(fault, reply, len(texts))
-            return None
+            return
         call.outcome = "ok"
         longer = (0.0,) * (self.knobs.dimensions_of(call.model) - DIMENSIONS)
-        return call, [embed(text) + longer for text in texts]
-
-    async def _ollama_embed(self, body: _Body, reply: Reply) -> None:
-        embedded = await self._embed(body, reply)
-        if embedded is not None:
-            call, vectors = embedded
-            spent = round((call.ended - call.started) * 1e9)
-            await reply.json(
-                {
-                    "model": call.model,
-                    "embeddings": vectors,
-                    "total_duration": spent,
-                    "load_duration": 0,
-                    "prompt_eval_count": call.prompt_tokens,
-                }
-            )
-
-    async def _openai_embed(self, body: _Body, reply: Reply) -> None:
-        embedded = await self._embed(body, reply)
-        if embedded is not None:
-            call, vectors = embedded
-            shape = protocols.packed if body.get("encoding_format") == "base64" else list
-            await reply.json(
-                {
-                    "object": "list",
-                    "model": call.model,
-                    "data": [
-                        {"object": "embedding", "index": place, "embedding": shape(vector)}
-                        for place, vector in enumerate(vectors)
-                    ],
-                    "usage": {"prompt_tokens": call.prompt_tokens, "total_tokens": call.prompt_tokens},
-                }
-            )
+        vectors = [embed(text) + longer for text in texts]
+        shape = protocols.packed if body.get("encoding_format") == "base64" else list
+        numbered = enumerate(map(shape, vectors))
+        await reply.json(
+            {
+                "object": "list",
+                "model": call.model,
+                "embeddings": vectors,
+                "data": [{"object": "embedding", "index": at, "embedding": vector} for at, vector in numbered],
+                "total_duration": round((call.ended - call.started) * 1e9),
+                "prompt_eval_count": call.prompt_tokens,
+                "usage": {"prompt_tokens": call.prompt_tokens, "total_tokens": call.prompt_tokens},
+            }
+        )
 
     async def _tool(self, body: _Body, reply: Reply) -> None:
         """Answer as an HTTP tool: repeat the arguments, and add an answer."""
@@ -305,33 +285,14 @@ class Simulator:
             content = tool_reply(fault.kind if fault else None, body)
             await reply.content(content, "application/json")
 
-    async def _tags(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
+    def _tags(self) -> object:
         details = {"format": "rules", "family": "simulated", "parameter_size": "0", "quantization_level": ""}
-        await reply.json(
-            {
-                "models": [
-                    {
-                        "name": name,
-                        "model": name,
-                        "modified_at": "2026-01-01T00:00:00Z",
-                        "size": 0,
-                        "digest": "0" * 64,
-                        "details": details,
-                    }
-                    for name in self.knobs.models
-                ]
-            }
-        )
+        about = {"modified_at": "2026-01-01T00:00:00Z", "size": 0, "digest": "0" * 64, "details": details}
+        return {"models": [{"name": name, "model": name, **about} for name in self.knobs.models]}
 
-    async def _models(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "simulator"} for name in self.knobs.models]
-        await reply.json({"object": "list", "data": listed})
-
-    async def _version(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
-        await reply.json({"version": VERSION})
-
-    async def _state(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
-        await reply.json({"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]})
+    def _models(self) -> object:
+        about = {"object": "model", "created": 0, "owned_by": "simulator"}
+        return {"object": "list", "data": [{"id": name, **about} for name in self.knobs.models]}
 
     async def _set(self, body: _Body, reply: Reply) -> None:
         try:
