@@ -91,7 +91,7 @@ def _request(question: str, locale: str) -> AskRequest:
 
 def recorded(case: Case, turn: Turn) -> Record:
     """Convert a finished turn to the record of its case."""
-    draft = turn.draft
+    draft, labelled = turn.draft, bool(case.key or case.gold_docs)
     record = Record(
         case=case,
         outcome=turn.outcome or "failed",
@@ -104,11 +104,12 @@ def recorded(case: Case, turn: Turn) -> Record:
         score=turn.evidence.adequacy,
         passes=turn.passes,
         degraded=turn.degraded,
+        offered=tuple(map(_offer, turn.reply.articles)) if labelled else (),
+        cited=_cited(draft) if labelled else (),
+        # An answer key also judges turns that show no answer.
+        draft=draft.text if draft and case.key else "",
+        confidence=draft.confidence if draft and case.key else 0.0,
     )
-    if case.key:
-        record = _with_evidence(record, turn)
-    elif case.gold_docs:
-        record = replace(record, offered=tuple(map(_offer, turn.reply.articles)), cited=_cited(draft))
     if draft is None or not record.shown:
         return record
     supported = bool(draft.claims) and all(claim.status == "supported" for claim in draft.claims)
@@ -119,15 +120,6 @@ def recorded(case: Case, turn: Turn) -> Record:
         checked=draft.factuality_status == "checked" and supported,
         factuality=draft.factuality if draft.factuality_status == "checked" else 0.0,
     )
-
-
-def _with_evidence(record: Record, turn: Turn) -> Record:
-    """Add the evidence that an answer key is compared with, also for turns that show no answer."""
-    draft = turn.draft
-    record = replace(record, offered=tuple(map(_offer, turn.reply.articles)))
-    if draft is None:
-        return record
-    return replace(record, draft=draft.text, confidence=draft.confidence, cited=_cited(draft))
 
 
 def _cited(draft: Draft | None) -> tuple[Page, ...]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from components.ingest.document import SourceDocument
 from evaluation.cases import Case, Corpus, QuestionSet
+from evaluation.datasets.casefile import LONGEST_QUESTION
 from evaluation.datasets.rows import Row, objects, present, rows, sequence, string
 from pipelines.ingest.usecase import read_path
 
@@ -21,10 +23,9 @@ def vkcloud(data: Path, language: str) -> list[QuestionSet]:
     questions = rows(data / "vkcloud" / "dev" / f"faq_{language}.jsonl")
     name = f"vkcloud-{language}"
     cases = [
-        Case(
-            case_id=string(row, "id"),
-            question=string(row, "question"),
-            locale=language,
+        _case(
+            row,
+            language,
             # A missing link to an article does not prove that none answers.
             answerable=True if row["gold_status"] == "linked" and row["gold_all_in_corpus"] else None,
             gold_docs=tuple(dict.fromkeys(string(gold, "doc_id") for gold in objects(row, "gold"))),
@@ -44,10 +45,9 @@ def xquad(data: Path, language: str) -> list[QuestionSet]:
     withheld_path = present(folder / "dev" / "abstain_withhold_doc_ids.json")
     withheld = frozenset(json.loads(withheld_path.read_text(encoding="utf-8")))
     cases = tuple(
-        Case(
-            case_id=string(row, "id"),
-            question=string(row, "question"),
-            locale=language,
+        _case(
+            row,
+            language,
             answerable=True,
             gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))),
             gold_spans=tuple(dict.fromkeys(string(answer, "text") for answer in objects(row, "answers"))),
@@ -86,10 +86,9 @@ def techqa(data: Path) -> list[QuestionSet]:
             yield _document(row, title=title, text=text, lang="en")
 
     cases = tuple(
-        Case(
-            case_id=string(row, "id"),
-            question=string(row, "question").strip()[:2000],
-            locale="en",
+        _case(
+            row,
+            "en",
             answerable=bool(row["answerable"]),
             gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))) if row["answerable"] else (),
         )
@@ -114,16 +113,13 @@ def wixqa(data: Path) -> list[QuestionSet]:
             yield from read_path(other_corpus)
 
     cases = tuple(
-        Case(
-            case_id=string(row, "id"),
-            question=string(row, "question").strip()[:2000],
-            locale="en",
-            answerable=True,
-            gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))),
-        )
-        for row in questions
+        _case(row, "en", answerable=True, gold_docs=tuple(map(str, sequence(row, "gold_doc_ids")))) for row in questions
     )
     return [QuestionSet("wixqa", Corpus("wixqa", "en", documents), cases)]
+
+
+def _case(row: Row, locale: str, **known: Any) -> Case:  # noqa: ANN401 - fields of `Case`
+    return Case(string(row, "id"), string(row, "question").strip()[:LONGEST_QUESTION], locale, **known)
 
 
 def _document(row: Row, *, title: str, text: str, lang: str) -> SourceDocument:
