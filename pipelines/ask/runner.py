@@ -92,7 +92,7 @@ class Runner:
         """
         with self._queue_slot():
             await self._admit()
-            return await self._result(self._submit(TurnJob(request, turn_id, key, history)))
+            return await self._result(self._begin(TurnJob(request, turn_id, key, history)))
 
     async def rehearse(
         self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None
@@ -104,24 +104,13 @@ class Runner:
         """
         with self._queue_slot():
             await self._admit()
-            attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
-            future = self._seats.submit(partial(self._rehearse, request, history, engine, attempt, deadline))
+            attempt = Attempt()
+            future = self._submit(attempt, partial(self.ask.rehearse, request, history, engine))
             try:
                 return await asyncio.wait_for(asyncio.wrap_future(future), self.budget)
             except TimeoutError:
                 attempt.abandon()
                 raise TimedOut from None
-
-    def _rehearse(
-        self,
-        request: AskRequest,
-        history: tuple[Exchange, ...],
-        engine: Engine | None,
-        attempt: Attempt,
-        deadline: float,
-    ) -> TurnAnswer:
-        with collect_calls(deadline, attempt.stop):
-            return self.ask.rehearse(request, history, engine)
 
     def in_background(self, work: Callable[[], T]) -> T:
         """Run the work of one question in a seat and within the time limit, for a thread that asks many.
@@ -130,13 +119,8 @@ class Runner:
 
         :raises OporaError: a reason to try again.
         """
-        attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
-
-        def bounded() -> T:
-            with collect_calls(deadline, attempt.stop):
-                return work()
-
-        future = self._seats.submit(bounded)
+        attempt = Attempt()
+        future = self._submit(attempt, work)
         try:
             return future.result(self.budget)
         except CancelledError:
@@ -199,7 +183,7 @@ class Runner:
         self, stream: Stream, logged: LoggedStream, seen: int, request: AskRequest, key: str | None
     ) -> None:
         """Bring a stream of another replica here; run its turn where that replica is gone."""
-        try:
+        with _publishing_errors(stream):
             # A stream whose own replica could not write on has no end to wait for.
             async with asyncio.timeout(self.budget + _RECORDING_SECONDS):
                 if await stream_sharing.follow(stream, logged, self._stream_log().name):
@@ -209,15 +193,6 @@ class Runner:
             with ExitStack() as stack:
                 stack.enter_context(self._queue_slot())
                 self._run(stream, request, key, stack.pop_all())
-        except OporaError as error:
-            stream.publish("error", _as_event(error))
-        except TimeoutError:
-            stream.publish("error", _as_event(TimedOut()))
-        except asyncio.CancelledError:
-            stream.publish("error", _as_event(TryAgain()))
-        except Exception as error:
-            log.error("turn %s: %s", stream.turn_id, trail(error))
-            stream.publish("error", _as_event(InternalFault()))
 
     def _share(self, stream: Stream, request: AskRequest) -> None:
         """Let the other replicas have a new stream."""
@@ -252,7 +227,7 @@ class Runner:
             for event, data in narrator.piece(piece, provisional=provisional):
                 stream.publish(event, data)
 
-        job = self._submit(TurnJob(request, stream.turn_id, key, history, watch, on_token, settle))
+        job = self._begin(TurnJob(request, stream.turn_id, key, history, watch, on_token, settle))
         stream.when_abandoned(job.abandon)
         narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, job, slot))
         self._narrations.add(narration)
@@ -260,19 +235,12 @@ class Runner:
 
     async def _narrate(self, stream: Stream, narrator: Narrator, job: "TurnJob", slot: ExitStack) -> None:
         """Follow a streamed turn to its end, whether or not a client reads it."""
-        try:
+        with _publishing_errors(stream):
             with slot:
                 answer = await self._result(job)
             for event, data in narrator.end(answer):
                 stream.publish(event, data)
             stream.publish("done", {})
-        except OporaError as error:
-            stream.publish("error", _as_event(error))
-        except (asyncio.CancelledError, CancelledError):
-            stream.publish("error", _as_event(TryAgain()))
-        except Exception as error:
-            log.error("turn %s: %s", stream.turn_id, trail(error))
-            stream.publish("error", _as_event(InternalFault()))
 
     @contextmanager
     def _queue_slot(self) -> Iterator[None]:
@@ -293,10 +261,19 @@ class Runner:
         if self.limiter is not None:
             await self.limiter.admit()
 
-    def _submit(self, job: "TurnJob") -> "TurnJob":
-        deadline = monotonic() + for_models(self.budget)
-        job.future = self._seats.submit(partial(self._work, job, deadline))
+    def _begin(self, job: "TurnJob") -> "TurnJob":
+        job.future = self._submit(job.attempt, partial(self._work, job))
         return job
+
+    def _submit(self, attempt: Attempt, work: Callable[[], T]) -> "Future[T]":
+        """Run the work of one question in a seat, its models within the time of a turn."""
+        deadline = monotonic() + for_models(self.budget)
+
+        def bounded() -> T:
+            with collect_calls(deadline, attempt.stop):
+                return work()
+
+        return self._seats.submit(bounded)
 
     async def _result(self, job: "TurnJob") -> TurnAnswer:
         try:
@@ -317,8 +294,8 @@ class Runner:
         spent = (perf_counter() - job.submitted) * 1_000
         return self.ask.give_up(job.request, "timeout", turn_id=job.turn_id, latency_ms=spent, settle=job.settle)
 
-    def _work(self, job: "TurnJob", deadline: float) -> TurnAnswer:
-        with collect_calls(deadline, job.attempt.stop), token_sink(job.on_token):
+    def _work(self, job: "TurnJob") -> TurnAnswer:
+        with token_sink(job.on_token):
             return self._answer(job) if job.key is None else self._answer_once(job, job.key)
 
     def _answer_once(self, job: "TurnJob", key: str) -> TurnAnswer:
@@ -379,5 +356,20 @@ class TurnJob:
         self.attempt.abandon()
 
 
-def _as_event(error: OporaError) -> dict[str, object]:
-    return {"code": error.code, "retryable": error.retryable}
+@contextmanager
+def _publishing_errors(stream: Stream) -> Iterator[None]:
+    """End the stream with an `error` event if the block fails."""
+    try:
+        yield
+    except OporaError as error:
+        fault = error
+    except TimeoutError:
+        fault = TimedOut()
+    except (asyncio.CancelledError, CancelledError):
+        fault = TryAgain()
+    except Exception as error:
+        log.error("turn %s: %s", stream.turn_id, trail(error))
+        fault = InternalFault()
+    else:
+        return
+    stream.publish("error", {"code": fault.code, "retryable": fault.retryable})

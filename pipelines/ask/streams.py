@@ -31,7 +31,7 @@ class Stream:
     :param owner: a key of tenant and subject: no other caller can read the stream.
     :param grace: seconds that the turn may go on without a reader; None: it goes on to its end.
     :param on_end: called after the last event.
-    :param on_event: called with each event, in their order.
+    :ivar on_event: called with each event, in their order.
     """
 
     def __init__(
@@ -40,14 +40,13 @@ class Stream:
         owner: str,
         grace: float | None = GRACE_SECONDS,
         on_end: Callable[["Stream"], object] = lambda _: None,
-        on_event: Callable[[Event], object] = lambda _: None,
     ) -> None:
         self.turn_id = turn_id
         self.owner = owner
         self.finished_at: float | None = None
         self._grace = grace
         self._on_end = on_end
-        self.on_event = on_event
+        self.on_event: Callable[[Event], object] = lambda _: None
         self._on_abandoned: Callable[[], object] | None = None
         self._events: list[Event] = []
         self._readers: set[_Reader] = set()
