@@ -12,8 +12,7 @@ from typing import TypeAlias
 import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event as SdkEvent
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
@@ -37,15 +36,6 @@ class Unavailable(Exception):
 
 class Refused(Exception):
     """The collector will never accept this request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event at a moment in nanoseconds since 1970."""
-
-    name: str
-    at: int
-    attributes: Attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +103,7 @@ def _finished(trace: Spans) -> Iterator[ReadableSpan]:
             parent=None if span.parent is None else _context(trace.trace_id, span.parent),
             resource=resource,
             attributes=span.attributes,
-            events=[SdkEvent(event.name, event.attributes, event.at) for event in span.events],
+            events=span.events,
             status=Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error),
             start_time=span.started,
             end_time=span.ended,

@@ -7,6 +7,7 @@ which Phoenix reads; `tenant.id` is ours. A step's second run is called `verify 
 from collections.abc import Iterator, Mapping, Sequence
 
 from haystack import Document
+from opentelemetry.sdk.trace import Event
 
 from components.language.personal import mask
 from components.models.calls import Call
@@ -15,7 +16,7 @@ from pipelines.ask.iterations import iterations
 from pipelines.ask.record import PROMPT_LIMIT
 from pipelines.ask.steps import Step
 from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
-from pipelines.ask.tracing.export import Event, Span, Value
+from pipelines.ask.tracing.export import Span, Value
 from pipelines.ask.tracing.trace import Trace
 from tenants.insight import traces
 
@@ -101,7 +102,7 @@ def _passes(trace: Trace) -> Iterator[Event]:
         figures = part.model_dump(exclude_none=True)
         found = {f"retriever.{name}": value for name, value in figures.pop("retriever").items()}
         limit = {"max_iterations": trace.answer.verdict.max_iterations}
-        yield Event("rag_iteration", trace.steps.clock + ended, {**figures, **found, **limit})
+        yield Event("rag_iteration", {**figures, **found, **limit}, trace.steps.clock + ended)
 
 
 def _outcome(trace: Trace, at: int) -> Event:
@@ -115,7 +116,7 @@ def _outcome(trace: Trace, at: int) -> Event:
         "max_iterations": answer.verdict.max_iterations,
         "verified": answer.answer.verified,
     }
-    return Event("graph_outcome", at, attributes)
+    return Event("graph_outcome", attributes, at)
 
 
 def _step(step: Step, previous: str, iteration: int, clock: int, words: Words) -> Span:

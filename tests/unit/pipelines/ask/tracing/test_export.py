@@ -9,8 +9,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Received
+from opentelemetry.sdk.trace import Event
 
-from pipelines.ask.tracing.export import Event, Refused, Span, SpanExport, Spans, Unavailable, Value, span_id
+from pipelines.ask.tracing.export import Refused, Span, SpanExport, Spans, Unavailable, Value, span_id
 from tests.receiving import Receiver, receiving
 
 Pairs: TypeAlias = dict[str, Value]
@@ -54,7 +55,7 @@ def trace(*spans: Span, trace_id: str = TRACE, project: str = "acme") -> Spans:
 
 def test_spans_keep_their_times_their_places_and_what_they_say(collector: Receiver) -> None:
     attributes: Pairs = {"text": "Да", "yes": True, "number": 2**40, "share": 0.5, "tags": ["a", "b"]}
-    root = Span("ask", 5, 90, attributes, parent=None, events=[Event("pass", 7, {"iteration": 1})])
+    root = Span("ask", 5, 90, attributes, parent=None, events=[Event("pass", {"iteration": 1}, 7)])
     step = Span("answer", 10, 60, {}, error="raised")
     call = Span("answer · m", 20, 50, {}, parent=1)
     exported = received(export_traces(collector, trace(root, step, call))["acme"])

@@ -76,11 +76,14 @@ def test_a_retried_turn_shows_both_passes_in_order(retried: Trace) -> None:
 def test_each_pass_and_the_outcome_are_events(retried: Trace) -> None:
     first, second, outcome = spans(retried)[0].events
     assert (first.name, second.name, outcome.name) == ("rag_iteration", "rag_iteration", "graph_outcome")
+    assert first.attributes
+    assert second.attributes
+    assert outcome.attributes
     assert (first.attributes["iteration"], second.attributes["iteration"]) == (1, 2)
     assert (first.attributes["route"], second.attributes["route"]) == ("retry", "auto")
     for event in (first, second):
         figures = "graded accepted retriever.found relevance adequacy claims quality took_ms max_iterations"
-        assert set(event.attributes) >= set(figures.split())
+        assert set(event.attributes or ()) >= set(figures.split())
     assert (outcome.attributes["outcome"], outcome.attributes["iterations"]) == ("partially_answered", 2)
 
 
