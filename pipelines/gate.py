@@ -117,7 +117,7 @@ class Gate:
         visitors: Visitors,
         tenant_locale: Callable[[], Awaitable[str]],
         locale: str,
-        page_error: pages.PageError,
+        page_error: Callable[[OporaError], Response],
         most_open: int = MOST_OPEN,
         limiter: RateLimiter | None = None,
         shares: Shares = Shares(),

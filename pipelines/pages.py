@@ -12,7 +12,6 @@ TLS for development too.
 import hmac
 import re
 from collections.abc import Mapping
-from typing import Protocol
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from python_multipart.multipart import parse_options_header
@@ -21,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from pipelines.connections import address_of
-from tenants.core.errors import Forbidden, Invalid, OporaError
+from tenants.core.errors import Forbidden, Invalid
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import LONGEST, SignedIn
@@ -53,13 +52,6 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store, no-transform",
 }
-
-
-class Renderer(Protocol):
-    """Makes a page of a template; what is put in is escaped."""
-
-    def render(self, template: str, locale: str, values: Mapping[str, object]) -> str:
-        """Return the page as HTML."""
 
 
 def cookie_of(headers: Headers, name: str) -> str:
@@ -155,10 +147,3 @@ def local(path: str, otherwise: str) -> str:
     plain = path.startswith("/desk") and not any(ord(character) <= 32 or character == "\\" for character in path)
     parts = urlsplit(path) if plain else urlsplit("")
     return path if plain and not parts.netloc and not parts.scheme and "//" not in parts.path else otherwise
-
-
-class PageError(Protocol):
-    """Shows an error as a page."""
-
-    def __call__(self, error: OporaError) -> Response:
-        """Return the page, with the error's status."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from haystack import Pipeline
 from haystack.core.errors import PipelineRuntimeError
@@ -19,14 +19,6 @@ from pipelines.ask.parts import with_parts
 from pipelines.definition import ALLOWED_MODULES, TURN_INPUTS, load, with_overlay
 
 YAML = Path(__file__).with_name("ask.yaml")
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """Something that holds connections."""
-
-    def close(self) -> None:
-        """Release them."""
 
 
 class NotRunnable(RuntimeError):
@@ -131,11 +123,11 @@ def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:
     return {quality: max((budget[quality] for budget in budgets), default=PASSES[quality]) for quality in PASSES}
 
 
-def _closable(holder: object) -> Iterator[Closable]:
+def _closable(holder: object) -> Iterator[Any]:
     """Yield the parts of our components that need closing: models, rankers, embedders."""
     if type(holder).__module__.startswith("components."):
         for part in getattr(holder, "__dict__", {}).values():
-            if isinstance(part, Closable):
+            if hasattr(part, "close"):
                 yield part
             else:
                 yield from _closable(part)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from components.judge.terms import read_query
 from components.language.words import stems
 from components.turn import Article, Passage
+from pipelines.ask.contract import SectionPart
 from pipelines.ask.outlines import anchor, sections_of
 from settings import get_settings
 from tenants.chats import sites
@@ -26,14 +27,6 @@ _DIGEST = 20
 _MAX_SECTIONS = 6
 _MAX_CHUNKS = 100
 """Chunks of an article whose sections are listed: reading a longer one takes too long beside an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class SectionLink:
-    """Another section of an offered article."""
-
-    heading: str
-    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ class HelpLinks:
         place = anchor(passage.heading or _heading_above(quoted, passage.text))
         return f"{self.base}/{article_key(passage.doc_id)}" + (f"#{quote(place)}" if place else "")
 
-    def sections(self, article: Article, query: str) -> tuple[SectionLink, ...]:
+    def sections(self, article: Article, query: str) -> tuple[SectionPart, ...]:
         """Return the other sections of an offered article, in their order; none if it is not published.
 
         Of a long article those whose headings share most with the query.
@@ -77,7 +70,9 @@ class HelpLinks:
 
         nearest = sorted(sorted(range(len(others)), key=shared, reverse=True)[:_MAX_SECTIONS])
         page = f"{self.base}/{article_key(record.doc_id)}"
-        return tuple(SectionLink(others[at].section.title, f"{page}#{quote(others[at].anchor)}") for at in nearest)
+        return tuple(
+            SectionPart(heading=others[at].section.title, url=f"{page}#{quote(others[at].anchor)}") for at in nearest
+        )
 
 
 def of_caller() -> HelpLinks | None:

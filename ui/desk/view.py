@@ -24,6 +24,7 @@ from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
+from ui.desk.assets import Templates
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Response])
 Part = TypeVar("Part")
@@ -131,7 +132,7 @@ class Desk:
     :param settings: of the installation, for pages that show them.
     """
 
-    def __init__(self, templates: pages.Renderer, settings: Settings) -> None:
+    def __init__(self, templates: Templates, settings: Settings) -> None:
         self._templates = templates
         self.settings = settings
         self.shared = Shared()

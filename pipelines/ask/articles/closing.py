@@ -41,9 +41,9 @@ class Closing:
     unanswered: tuple[Gap, ...]
 
 
-def close(gap_ids: Sequence[str], ask: Ask, *, seconds: float = SECONDS) -> Closing:
+def close(gap_ids: Sequence[str], ask: Ask) -> Closing:
     """Close those of the gaps whose questions are answered now. Raises `NotFound` with the code `gap_unknown`."""
-    until = monotonic() + seconds
+    until = monotonic() + SECONDS
     listed = [gaps.get(gap_id) for gap_id in dict.fromkeys(gap_ids)]
     answered = [gap.gap_id for gap in listed if monotonic() < until and _is_answered(gap, ask, until)]
     closed = gaps.decide(answered, "closed") if answered else ()

@@ -7,7 +7,7 @@ process. The widget, the API and other channels share this use case.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -316,13 +316,14 @@ class Conversations:
         return "later"
 
 
-def _call_person(chat: Chat, question: str, reason: str) -> Chat:
+def queued_notice(chat: Chat) -> Callable[[Ticket], str]:
+    """Return the text for a customer who waits for a person, by their ticket."""
     when = sentence(sites.hours(chat.site), chat.locale)
+    return lambda ticket: text("chats.queued", chat.locale, ticket_id=ticket.ticket_id, when=when)
 
-    def notice(ticket: Ticket) -> str:
-        return text("chats.queued", chat.locale, ticket_id=ticket.ticket_id, when=when)
 
-    handed = store.hand_over(chat.chat_id, HandoffRequest(reason, question=question), notice=notice)
+def _call_person(chat: Chat, question: str, reason: str) -> Chat:
+    handed = store.hand_over(chat.chat_id, HandoffRequest(reason, question=question), notice=queued_notice(chat))
     return handed or store.get(chat.chat_id)
 
 

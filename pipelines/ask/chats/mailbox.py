@@ -13,12 +13,11 @@ from threading import Event
 
 from components.language.texts import text
 from pipelines.ask.chats import incoming
+from pipelines.ask.chats.conversations import queued_notice
 from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
-from pipelines.ask.staffing import sentence
 from settings import Settings, get_settings
 from tenants.accounts import policy, registry
-from tenants.chats import mailed, sites, store
-from tenants.chats.handoffs import Ticket
+from tenants.chats import mailed, store
 from tenants.chats.mail import Reference
 from tenants.chats.records import Body, Chat
 from tenants.core.context import Tenant, acting_as
@@ -139,11 +138,7 @@ def _store(chat: Chat, read: Incoming) -> None:
     if read.kind != "answer":
         log.info("an e-mail for chat %s is not taken: %s", chat.chat_id, read.kind)
         return
-    when = sentence(sites.hours(chat.site), chat.locale)
-
-    def notice(ticket: Ticket) -> str:
-        return text("chats.queued", chat.locale, ticket_id=ticket.ticket_id, when=when)
-
+    notice = queued_notice(chat)
     words = read.text or text("mail.attachments_only", chat.locale)
     body: Body = {"email": {"from": read.sender, "attachments": read.attachments}}
     if not mailed.receive(chat.chat_id, words, client_id=mailed.PREFIX + read.digest, body=body, notice=notice):
