@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import HTTPException
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from components.language.texts import LOCALES, text
 from tenants.core.errors import CallerError, Invalid, Malformed, OporaError, RateLimited
+
+Model = TypeVar("Model", bound=BaseModel)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
@@ -100,6 +102,14 @@ def explained(error: OporaError) -> tuple[str, str]:
 def detail(error: OporaError) -> str:
     """Return the explanation of an error in the caller's language."""
     return _text("detail", caller.get().locale, error)
+
+
+def checked(model: type[Model], /, **fields: object) -> Model:
+    """Return the model of these fields. Raises `CallerError` for fields that it does not accept."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise from_validation(error) from None
 
 
 def from_validation(error: ValidationError) -> CallerError:

@@ -12,7 +12,7 @@ from components.turn import SHOWN
 from evaluation.asking import concurrently
 from evaluation.benchmarks.load import Client
 from pipelines.ask.contract import TurnAnswer
-from pipelines.ask.openai_chat import text_of
+from pipelines.ask.openai_chat import readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,7 @@ def _differences(path: str, said: str, result: Mapping[str, object], *, footnote
         yield f"{path}: no result"
         return
     answer = TurnAnswer.model_validate(result)
-    expected = "".join(text_of("result", result, footnotes=footnotes))
-    if said != expected:
+    if said != readable(answer, footnotes=footnotes):
         yield f"{path}: text and result differ"
     if said.count(answer.answer.text) != 1:
         yield f"{path}: the answer is not shown once"

@@ -30,6 +30,25 @@ _Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _Keys = Annotated[tuple[_Key, ...], Field(max_length=100, fail_fast=True)]
 
 
+def _trimmed(words: str) -> str:
+    # NUL is legal in JSON but not in database text columns.
+    words = words.replace("\x00", " ").strip()
+    if len(words) > QUESTION_LIMIT:
+        raise ValueError("question_too_long")
+    return words
+
+
+def _not_empty(words: str) -> str:
+    if not words:
+        raise ValueError("question_empty")
+    return words
+
+
+Words = Annotated[str, AfterValidator(_trimmed)]
+"""Text of a customer; may be empty."""
+Question = Annotated[Words, AfterValidator(_not_empty)]
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,7 +86,7 @@ class AskFilters(_Request):
 class AskRequest(_Request):
     """A question. The tenant is not a field: it comes only from the token."""
 
-    question: str
+    question: Question
     session_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:~-]{1,128}$")] | None = None
     locale: Annotated[str, StringConstraints(pattern=LOCALE_FORM)] | None = None
     quality: turns.Quality = "balanced"
@@ -79,17 +98,6 @@ class AskRequest(_Request):
     contact: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = Field(
         None, description="How a member of staff can reach the customer: an e-mail address or a phone number."
     )
-
-    @field_validator("question")
-    @classmethod
-    def _trim(cls, value: str) -> str:
-        # NUL is legal in JSON but not in database text columns.
-        question = value.replace("\x00", " ").strip()
-        if not question:
-            raise ValueError("question_empty")
-        if len(question) > QUESTION_LIMIT:
-            raise ValueError("question_too_long")
-        return question
 
     @field_validator("contact")
     @classmethod

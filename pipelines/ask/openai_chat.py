@@ -4,19 +4,18 @@ The text is what a visitor would see: the notice, the answer with its [N], and b
 is sent before it is verified. The whole `turn.v1` object is included under `opora`.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator
 from time import time
 from typing import Any, Literal
 from uuid import uuid4
 
 from fastapi_openai_compat.chat_completions import ChatCompletion, Choice
 from fastapi_openai_compat.chat_completions import Message as Reply
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from components.turn import SHOWN, Exchange
 from pipelines import problems, shutdown
-from pipelines.ask.contract import AskRequest, TurnAnswer
-from pipelines.ask.events import EventName
+from pipelines.ask.contract import ArticlePart, AskRequest, TurnAnswer
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from tenants.core.errors import Invalid
@@ -73,13 +72,12 @@ async def complete(
         return _chunks(await runner.stream(question, key, history))
     turn_id = str(uuid4())
     answer = await runner.answer(question, turn_id, key, history)
-    result = answer.model_dump(mode="json")
     return ChatCompletion(
         **_envelope(turn_id),
         object="chat.completion",
         choices=[Choice(index=0, message=Reply(role="assistant", content=readable(answer)), finish_reason="stop")],
-        usage=_usage(result),
-        opora=result,
+        usage=_usage(answer),
+        opora=answer.model_dump(mode="json"),
     )
 
 
@@ -88,63 +86,37 @@ def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
     texts = [message.text for message in request.messages if message.role == "user" and message.text.strip()]
     if not texts:
         raise Invalid("question_missing")
-    try:
-        question = AskRequest(question=texts[-1], contact=request.contact)
-    except ValidationError as error:
-        raise problems.from_validation(error) from None
+    question = problems.checked(AskRequest, question=texts[-1], contact=request.contact)
     return question, tuple(Exchange(earlier, "answered") for earlier in texts[:-1])
 
 
-def readable(answer: TurnAnswer) -> str:
-    """Return the answer as a reader sees it."""
-    return "".join(text_of("result", answer.model_dump(mode="json")))
-
-
-def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:
-    """Yield the text of an event for a reader, all of it with the result: such clients cannot take text back.
+def readable(answer: TurnAnswer, *, footnotes: bool = True) -> str:
+    """Return the answer as a reader sees it, all of it at once: such clients cannot take text back.
 
     :param footnotes: list the sources of the marks [N] below the text.
     """
-    if name != "result":
-        return
-    answer = data["answer"]
-    if isinstance(answer, Mapping):
-        if answer["notice"] and data["outcome"] in SHOWN:
-            yield f"{answer['notice']}\n\n"
-        yield str(answer["text"])
-    if data["outcome"] not in SHOWN:
-        yield from _articles(data)
-    if footnotes:
-        yield from _notes(data)
+    shown = answer.outcome in SHOWN
+    parts = [answer.answer.notice] if shown and answer.answer.notice else []
+    parts.append(answer.answer.text)
+    if not shown:
+        parts += map(_listed, answer.articles)
+    if footnotes and answer.citations:
+        parts.append("\n".join(f"[{one.index}] {one.title}{_link(one.url)}" for one in answer.citations))
+    return "\n\n".join(parts)
 
 
-def _articles(result: Mapping[str, object]) -> Iterator[str]:
-    """Articles to read when there is no answer."""
-    articles = result["articles"]
-    for article in articles if isinstance(articles, list) else ():
-        if isinstance(article, Mapping):
-            path = " › ".join(str(part) for part in (article["title"], article["heading"]) if part)
-            link = f" — {article['url']}" if article["url"] else ""
-            snippet = f"\n  {article['snippet']}" if article["snippet"] else ""
-            yield f"\n\n- {path}{link}{snippet}"
+def _listed(article: ArticlePart) -> str:
+    path = " › ".join(filter(None, (article.title, article.heading)))
+    return f"- {path}{_link(article.url)}" + (f"\n  {article.snippet}" if article.snippet else "")
 
 
-def _notes(result: Mapping[str, object]) -> Iterator[str]:
-    citations = result["citations"]
-    cited = [citation for citation in citations if isinstance(citation, Mapping)] if isinstance(citations, list) else []
-    lines = [
-        f"[{citation['index']}] {citation['title']}{' — ' + str(citation['url']) if citation['url'] else ''}"
-        for citation in cited
-    ]
-    if lines:
-        yield "\n\n" + "\n".join(lines)
+def _link(url: str | None) -> str:
+    return f" — {url}" if url else ""
 
 
-def _usage(result: Mapping[str, object]) -> dict[str, int]:
+def _usage(answer: TurnAnswer) -> dict[str, int]:
     """Return the tokens of all model calls of the turn; 0 when no model was called."""
-    meta = result["meta"]
-    spent = meta["tokens"] if isinstance(meta, Mapping) else {}
-    return {f"{name}_tokens": spent.get(name, 0) for name in ("prompt", "completion", "total")}
+    return {f"{name}_tokens": answer.meta.tokens.get(name, 0) for name in ("prompt", "completion", "total")}
 
 
 async def _chunks(stream: Stream) -> AsyncGenerator[ChatCompletion, None]:
@@ -164,11 +136,10 @@ async def _chunks(stream: Stream) -> AsyncGenerator[ChatCompletion, None]:
                 error={"message": code, "code": code},
             )
             return
-        else:
-            for text in text_of(event.name, event.data):
-                yield _chunk(stream, Reply(role="assistant", content=text))
-            if event.name == "result":
-                yield _chunk(stream, Reply(role="assistant"), finish="stop", usage=_usage(event.data), opora=event.data)
+        elif event.name == "result":
+            answer = TurnAnswer.model_validate(event.data)
+            yield _chunk(stream, Reply(role="assistant", content=readable(answer)))
+            yield _chunk(stream, Reply(role="assistant"), finish="stop", usage=_usage(answer), opora=event.data)
     yield _DoneMarker(**_envelope(stream.turn_id), object="chat.completion.chunk", choices=[])
 
 

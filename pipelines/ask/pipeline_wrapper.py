@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from fastapi_openai_compat.chat_completions import ChatCompletion
 from hayhooks.server.utils.base_pipeline_wrapper import BasePipelineWrapper
-from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
@@ -91,9 +90,11 @@ class PipelineWrapper(BasePipelineWrapper):
         :param contact: how a member of staff can reach the customer: an e-mail address or a phone number.
         :returns: the `turn.v1` object, or a problem object.
         """
+        turn_id = None
         try:
             # Hayhooks has turned `filters` into a mapping by now; the contract checks it again.
-            request = AskRequest(
+            request = problems.checked(
+                AskRequest,
                 question=question,
                 session_id=session_id,
                 locale=locale,
@@ -103,10 +104,7 @@ class PipelineWrapper(BasePipelineWrapper):
                 context=context,
                 contact=contact,
             )
-        except ValidationError as error:
-            return problems.response(problems.from_validation(error))
-        turn_id = str(uuid4())
-        try:
+            turn_id = str(uuid4())
             answer = await self.runner.answer(request, turn_id, (headers or Headers()).get("idempotency-key"))
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
@@ -127,10 +125,8 @@ class PipelineWrapper(BasePipelineWrapper):
         :raises ProblemException: the caller's mistake, or a reason to try again.
         """
         try:
-            request = openai_chat.ChatRequest.model_validate({**body, "messages": messages})
+            request = problems.checked(openai_chat.ChatRequest, **{**body, "messages": messages})
             return await openai_chat.complete(self.runner, request, (headers or Headers()).get("idempotency-key"))
-        except ValidationError as error:
-            raise problems.ProblemException(problems.from_validation(error)) from None
         except OporaError as error:
             raise problems.ProblemException(error) from error
         except Exception as error:

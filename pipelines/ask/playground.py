@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from components.turn import Exchange, Quality
 from pipelines import definition, problems
@@ -84,10 +84,7 @@ async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]
     :raises OporaError: a reason to try again, a rate limit for one.
     """
     history = tuple(Exchange(one.question, one.outcome, one.options) for one in asked.history)
-    try:
-        request = AskRequest(question=asked.question, locale=asked.locale or None, anonymous=True)
-    except ValidationError as unfit:
-        raise problems.from_validation(unfit) from None
+    request = problems.checked(AskRequest, question=asked.question, locale=asked.locale or None, anonymous=True)
     answers = [await _answer(runner, request, history, trial) for trial in asked.trials]
     return tuple(Tried(one, differences(answers[0], one)) for one in answers)
 

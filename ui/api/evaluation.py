@@ -1,5 +1,6 @@
 """`/evaluation` over HTTP: a tenant's own evaluation questions, and the runs over them."""
 
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated, Literal
 
@@ -31,7 +32,7 @@ def router(evaluations: Evaluation) -> OpenRouter:
     @endpoints.post(_QUESTIONS)
     def add_questions(body: QuestionSet) -> dict[str, object]:
         """Add questions, all or none. An existing question gets the new expectation."""
-        return questions.stored_as_json(questions.add(body.questions))
+        return asdict(questions.add(body.questions))
 
     @endpoints.post(_FILE)
     @opens(limit=FILE_BYTES)

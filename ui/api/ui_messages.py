@@ -6,15 +6,15 @@ Source parts with what the answer cites come first, then text parts with the not
 """
 
 from collections.abc import AsyncIterable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from pipelines.ask.events import Event
-from pipelines.ask.openai_chat import ChatRequest, Message, parse, text_of
+from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.openai_chat import ChatRequest, Message, parse, readable
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from pipelines.routes import OpenRouter
@@ -72,7 +72,7 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
             if event.name in _TRANSIENT:
                 yield _part(_TRANSIENT[event.name], data=event.data, transient=True)
             elif event.name == "result":
-                for part in (*_sources(event), *_text(event)):
+                for part in _message(TurnAnswer.model_validate(event.data)):
                     yield part
                 yield _part("data-turn", data=event.data)
             elif event.name == "error":
@@ -83,23 +83,16 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
     return endpoints
 
 
-def _sources(event: Event) -> Iterator[ServerSentEvent]:
-    citations: Any = event.data["citations"]
-    for citation in citations:
-        index, title, url = str(citation["index"]), str(citation["title"]), citation["url"]
-        if url:
-            yield _part("source-url", sourceId=index, url=str(url), title=title)
+def _message(answer: TurnAnswer) -> Iterator[ServerSentEvent]:
+    for one in answer.citations:
+        index = str(one.index)
+        if one.url:
+            yield _part("source-url", sourceId=index, url=one.url, title=one.title)
         else:
-            yield _part("source-document", sourceId=index, mediaType="text/markdown", title=title)
-
-
-def _text(event: Event) -> Iterator[ServerSentEvent]:
-    pieces = list(text_of(event.name, event.data, footnotes=False))
-    if pieces:
-        yield _part("text-start", id=_TEXT_ID)
-        for piece in pieces:
-            yield _part("text-delta", id=_TEXT_ID, delta=piece)
-        yield _part("text-end", id=_TEXT_ID)
+            yield _part("source-document", sourceId=index, mediaType="text/markdown", title=one.title)
+    yield _part("text-start", id=_TEXT_ID)
+    yield _part("text-delta", id=_TEXT_ID, delta=readable(answer, footnotes=False))
+    yield _part("text-end", id=_TEXT_ID)
 
 
 def _part(kind: str, **fields: object) -> ServerSentEvent:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_validator, model_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 from starlette.responses import PlainTextResponse
 
 from components.language.texts import LOCALES, text
@@ -21,7 +21,7 @@ from pipelines.ask.chats.contract import (
 )
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.events import EVENT_NAMES, ChatEvents
-from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.ask.contract import Question, Words
 from pipelines.connections import address_of
 from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, described, last_number
@@ -44,25 +44,10 @@ class NewChat(BaseModel, extra="forbid"):
     locale: Annotated[str, StringConstraints(max_length=20)] | None = None
 
 
-def _words(given: str) -> str:
-    # NUL is legal in JSON but not in database text columns.
-    text = given.replace("\x00", " ").strip()
-    if len(text) > QUESTION_LIMIT:
-        raise ValueError("question_too_long")
-    return text
-
-
-def _some_words(given: str) -> str:
-    text = _words(given)
-    if not text:
-        raise ValueError("question_empty")
-    return text
-
-
 class NewMessage(BaseModel, extra="forbid"):
     """Message. Repeating a `client_id` does not store a second message. With a file, `text` may be empty."""
 
-    text: Annotated[str, AfterValidator(_words)] = ""
+    text: Words = ""
     client_id: ClientId
     file_id: Annotated[str, StringConstraints(max_length=32)] | None = None
 
@@ -76,7 +61,7 @@ class NewMessage(BaseModel, extra="forbid"):
 class EditedMessage(BaseModel, extra="forbid"):
     """New text for a message of the customer."""
 
-    text: Annotated[str, AfterValidator(_some_words)]
+    text: Question
     client_id: ClientId
     message_id: Annotated[str, StringConstraints(max_length=32)]
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints,
 
 from components.ingest.sandbox import Answer, Form, Sandbox
 from components.language.normalise import clean
-from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines import problems
+from pipelines.ask.contract import QUESTION_LIMIT, AskRequest
 from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines, without_guard
 from tenants.core import context
@@ -85,11 +86,7 @@ def checked(form: QuestionForm) -> EvaluationQuestion:
     :raises Invalid: `evaluation_expectation_missing` if nothing is expected, `evaluation_expectation_ambiguous` if a
         refusal and an answer are; `question_empty` and `question_too_long`: a run could not ask it.
     """
-    question = " ".join(clean(form.question).split())
-    if not question:
-        raise Invalid("question_empty")
-    if len(question) > QUESTION_LIMIT:
-        raise Invalid("question_too_long")
+    question = problems.checked(AskRequest, question=" ".join(clean(form.question).split())).question
     facts, article = tuple(map(clean, form.facts)), clean(form.article)
     if form.refused and (facts or article):
         raise Invalid("evaluation_expectation_ambiguous")
@@ -148,19 +145,7 @@ def exported() -> Iterator[str]:
 
 def as_json(one: EvaluationQuestion) -> dict[str, object]:
     """Return a question as JSON."""
-    expected = one.expected
-    return {
-        "question_id": one.question_id,
-        "question": one.question,
-        "facts": list(expected.facts),
-        "article": expected.article,
-        "refused": expected.refused,
-    }
-
-
-def stored_as_json(stored: Stored) -> dict[str, object]:
-    """Return how many questions were stored as JSON."""
-    return asdict(stored)
+    return {"question_id": one.question_id, "question": one.question, **asdict(one.expected)}
 
 
 def upload_as_json(uploaded: Upload) -> dict[str, object]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from components.language.captions import HEADING_SEPARATOR
 from components.turn import SHOWN, Passage, Turn
 from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.evaluation import questions
 from pipelines.ask.evaluation.comparison import Difference, difference
 from pipelines.ask.evaluation.marking import MARKS, OFFERS_READ, RIGHT, Mark, cited, mark
 from tenants.desk import evaluation_results
@@ -77,7 +78,7 @@ def answered(one: EvaluationQuestion, turn: Turn, answer: TurnAnswer) -> Answere
     """Return the reply to a question with its mark."""
     shown = cited(turn) if turn.outcome in SHOWN else (each.passage for each in turn.reply.articles[:OFFERS_READ])
     return AnsweredQuestion(
-        **_asked(one),
+        **questions.as_json(one),
         mark=mark(turn, one.expected),
         outcome=answer.outcome,
         text=answer.answer.text[:_TEXT_SHOWN],
@@ -89,7 +90,7 @@ def answered(one: EvaluationQuestion, turn: Turn, answer: TurnAnswer) -> Answere
 
 def failed(one: EvaluationQuestion) -> AnsweredQuestion:
     """Return the reply to a question that took too long."""
-    return AnsweredQuestion(**_asked(one), mark="missed", outcome="failed")
+    return AnsweredQuestion(**questions.as_json(one), mark="missed", outcome="failed")
 
 
 def figures(answers: Sequence[AnsweredQuestion]) -> JsonObject:
@@ -166,10 +167,6 @@ def as_json(shown: Report) -> dict[str, object]:
 
 def _moments(result: EvaluationResult) -> Mapping[str, datetime | None]:
     return {"created_at": result.created_at, "updated_at": result.updated_at, "seen_at": result.seen_at}
-
-
-def _asked(one: EvaluationQuestion) -> dict[str, object]:
-    return {"question_id": one.question_id, "question": one.question, **asdict(one.expected)}
 
 
 def _path(passage: Passage) -> str:
