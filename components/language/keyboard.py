@@ -19,6 +19,8 @@ _CYRILLIC = re.compile("[А-Яа-яЁё]")
 _NOT_TYPED_WORDS = re.compile(r"[@/\\=_*#]")  # addresses, paths, markup
 _OPENING = "[{('\"<«@"
 _CLOSING = ",.;:'\"]}>)?!&/@^$»…"
+_MAX_MARKS = 3
+"""Marks at either end of a word that are tried as letters: trying all of them takes cubic time."""
 # What the keys of the sentence marks give when the layout is English by mistake.
 _MARKS = str.maketrans("&/@^$", '?.":;')
 
@@ -45,10 +47,10 @@ def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
     Both directions, word by word: a phrase may mix words, codes and names that are right already. A word is read
     anew when the other layout makes a likelier word of it, by letter pairs, frequent words and `vocabulary`.
     """
-    repaired = text
+    repaired, shouted = text, is_shouted(text)
     for script, table in ((_LATIN, _TO_CYRILLIC), (_CYRILLIC, _TO_LATIN)):
         readings = [
-            max(_readings(match, table, vocabulary, shouted=is_shouted(text)), key=lambda reading: reading.gain)
+            max(_readings(match, table, vocabulary, shouted=shouted), key=lambda reading: reading.gain)
             for match in _TOKEN.finditer(text)
             if _one_layout(match.group(), script)
         ]
@@ -85,8 +87,8 @@ def _readings(
     # Names are written so in either layout and say nothing of the rest.
     name = abbreviation or (vocabulary.holds(typed) and not is_frequent(typed))
     doubtful = len(typed) > 2 and typed_letters > _PLAUSIBLE * (len(typed) + 1)
-    for start in range(bare_start + 1):
-        for end in range(bare_end, len(token) + 1):
+    for start in range(max(0, bare_start - _MAX_MARKS), bare_start + 1):
+        for end in range(bare_end, min(len(token), bare_end + _MAX_MARKS) + 1):
             before, read, after = token[:start], token[start:end].translate(table), token[end:]
             word = read.lstrip(_OPENING).rstrip(_CLOSING)
             marks = len(read) - len(word) + sum(char in _LATIN_KEYS for char in before + after)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from components.language.letters import is_shouted, letters, like, switched
 from components.language.normalise import fold
 from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
+from components.language.words import MAX_LENGTH
 
 # What people write, several schemes at once: GOST 7.79, ICAO passports, BGN, and the habits of chats. Each spelling has
 # its readings with a price in nats for the rarer ones.
@@ -81,7 +82,9 @@ def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 
     Empty if no word can be read so. Names, codes, addresses and English words stay unchanged. Readings are ranked by
     `vocabulary`, frequent words and letter pairs; ё is written as е.
     """
-    readings = [_reading(match, vocabulary, shouted=is_shouted(text)) for match in _TOKEN.finditer(text)]
+    shouted = is_shouted(text)
+    tokens = (match for match in _TOKEN.finditer(text) if len(match.group()) <= MAX_LENGTH)
+    readings = [_reading(match, vocabulary, shouted=shouted) for match in tokens]
     switches = switched([r.gain for r in readings], [r.vote for r in readings])
     chosen = [reading for reading, switch in zip(readings, switches, strict=True) if switch and reading.texts]
     variants: dict[str, None] = {}

@@ -9,7 +9,7 @@ from rapidfuzz.distance import OSA
 
 from components.language.letters import ALPHABETS, letters
 from components.language.normalise import fold
-from components.language.words import STOP_WORDS, analyse, one_script
+from components.language.words import MAX_LENGTH, STOP_WORDS, analyse, one_script
 
 _MIN_STEM = 4
 _BIT = {letter: 1 << place for place, letter in enumerate("".join(ALPHABETS.values()))}
@@ -42,6 +42,8 @@ class Vocabulary:
         folded = fold(one_script(word))
         if folded in self.words:
             return True
+        if len(folded) > MAX_LENGTH:
+            return False
         stem, _ = analyse(folded)
         return (len(stem) >= _MIN_STEM or stem[-1:].isdigit()) and stem in self.stems
 

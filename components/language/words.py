@@ -9,7 +9,10 @@ from py_rust_stemmers import SnowballStemmer
 
 from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES, fold
 
-_WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
+MAX_LENGTH = 64
+"""Characters of the longest word. Longer runs of letters, such as encoded files, are many words: words are cached, and
+200,000 of a thousand letters take gigabytes."""
+_WORD = re.compile(rf"\d{{1,20}}(?:[.,]\d{{1,20}}){{1,9}}|[^\W_]{{1,{MAX_LENGTH}}}")
 _CYRILLIC = re.compile("[а-яА-ЯёЁ]")
 _LATIN = re.compile("[a-zA-Z]")
 _LOOKALIKE_CODE = re.compile("[АВЕКМНОРСТУХаеорсухкA-Za-z]{1,4}[0-9]|[0-9]+[АВЕКМНОРСТУХаеорсухк]{1,2}\\Z")  # Е20, 1С

@@ -1,5 +1,6 @@
 """Short texts that once took many seconds: nothing else is computed in the process meanwhile."""
 
+from itertools import product
 from pathlib import Path
 from time import process_time
 
@@ -9,7 +10,12 @@ from starlette.testclient import TestClient
 
 import app
 from components.answer.utterances import _END
+from components.language.keyboard import layout
 from components.language.normalise import clean
+from components.language.spelling import spelling
+from components.language.transliteration import transliterations
+from components.language.vocabulary import Vocabulary
+from components.language.words import all_words
 from components.understand.parts import parts_of
 from evaluation.benchmarks.attacks import SHOP
 from pipelines.ask.chats.incoming import MAX_BYTES, read
@@ -48,6 +54,30 @@ def test_combining_marks_take_no_time(mark: str) -> None:
     assert process_time() - started_at < MOST_SECONDS
     assert stacked.startswith("Код Е20")
     assert stacked.endswith(", фильтр")
+
+
+@pytest.mark.parametrize(("opening", "closing"), ["()", "[]", "«»", '""'])
+def test_marks_around_a_word_take_no_time(opening: str, closing: str) -> None:
+    marks = QUESTION // 2 - 6
+    started_at = process_time()
+    layout(f"{opening * marks}ghbdtn{closing * marks}")
+    assert process_time() - started_at < MOST_SECONDS
+
+
+def test_few_words_are_compared_with_the_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = Vocabulary({"холодильник": 1})
+    compared: list[str] = []
+    monkeypatch.setattr(vocabulary, "near", lambda word, _errors: compared.append(word) or ())
+    spelling(" ".join(f"фывпрл{''.join(letters)}" for letters in product("джщ", repeat=5)), vocabulary)
+    assert 1 < len(compared) <= 20
+
+
+def test_a_run_of_letters_is_many_words() -> None:
+    for run in ("я" * 100_000, "1." * 50_000, "1" * 100_000):
+        found = all_words(run)
+        assert max(map(len, found)) < 250
+        assert sum(map(len, found)) > 90_000
+    assert transliterations("shch" * 500) == ()
 
 
 @pytest.mark.parametrize("header", ["From", "Content-Type", "Content-Disposition", "Content-Transfer-Encoding"])
