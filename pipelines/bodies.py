@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from starlette.datastructures import FormData, Headers
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Message, Receive
 
 from pipelines import problems
 from tenants.core.errors import Malformed, TooLarge, UnsupportedMedia
@@ -125,3 +126,17 @@ def _parsed(model: type[BaseModel], body: bytes) -> object:
     except ValidationError as error:
         raise problems.from_validation(error) from None
     return value
+
+
+def replay(body: bytes, receive: Receive, *, more: bool = False) -> Receive:
+    """Return what receives a body that was read, then what follows it."""
+    replaced = False
+
+    async def replayed() -> Message:
+        nonlocal replaced
+        if replaced:
+            return await receive()
+        replaced = True
+        return {"type": "http.request", "body": body, "more_body": more}
+
+    return replayed

@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TypeVar
 
-import jwt
 from anyio import BrokenResourceError, ClosedResourceError
 from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,10 +27,9 @@ from pipelines.reads import Read, Reads
 from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
 from tenants.access.quotas import RateLimiter, RefusalLimiter
-from tenants.access.tokens import MAX_TOKEN_BYTES
 from tenants.chats import sites
-from tenants.chats.visitors import KID, Visitors, check_origin
 from tenants.chats.visitors import SCOPE as VISIT
+from tenants.chats.visitors import Visitors, check_origin, is_site_token
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import (
     Busy,
@@ -72,6 +70,9 @@ class Shares:
     address: int = 10
     site: int = 100
 
+
+RECHECK_SECONDS = 4.0
+"""Time that a stream may go on after its token or session was revoked."""
 
 _SECONDS_UNTIL_LESS = 5
 _ANYBODY = Tenant("-", "")
@@ -182,6 +183,8 @@ class _GatedRequest:
         self.streaming = False
         self.replacement: OporaError | None = None
         self.read: Read | None = None
+        self.signed_in: SignedIn | None = None
+        self.checked_at = monotonic()
 
     async def run(self) -> None:
         started = perf_counter()
@@ -240,7 +243,7 @@ class _GatedRequest:
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
         """Forward a request of the operator signed in by the session cookie."""
-        signed_in = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
+        signed_in = self.signed_in = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
         if not pages.may(signed_in.operator, scope):
             raise Forbidden(scope=scope)
         tenant = signed_in.operator.acting()
@@ -271,12 +274,31 @@ class _GatedRequest:
 
     async def _caller(self) -> Tenant:
         token = _bearer(self.headers)
-        if not _is_site_token(token):
+        if not is_site_token(token):
             return self.gate.verify(token)
         visitor = await self.gate.visitors.verify(token)
         if origin := self.headers.get("origin", ""):
             check_origin(await sites.load(visitor.site), origin, self.headers.get("host", ""))
         return visitor
+
+    async def _check_again(self) -> None:
+        """Raise if the reader of an open stream would be refused by now.
+
+        Threat: a leaked token whose stream shows all chats of a tenant after its revocation. A visitor's stream may
+        outlast its token, because the widget renews that without opening another stream. Pages check their session.
+        """
+        self.checked_at = monotonic()
+        if self.route is None or self.route.method != "GET":
+            return  # an answer, which ends soon
+        if self.signed_in is None:
+            try:
+                await revocations.check(await self._caller())
+            except Unauthenticated as refused:
+                if refused.code != "token_expired" or self.caller.scopes != {VISIT}:
+                    raise
+        elif not self.route.page and not await asyncio.to_thread(sessions.is_alive, self.signed_in):
+            raise Unauthenticated("session_ended")
+        await self.gate.tenant_locale()
 
     async def _pass_on(self, route: Route, signed_in: SignedIn | None = None) -> None:
         """Give the request to the application, its body checked or bounded."""
@@ -289,7 +311,7 @@ class _GatedRequest:
             form = await self._read_form(route.limit)
             if signed_in is not None:
                 pages.check_csrf(signed_in, self.headers, form)
-            receive = _replay(form, self.receive)
+            receive = bodies.replay(form, self.receive)
         elif signed_in is not None and route.method != "GET":
             pages.check_csrf(signed_in, self.headers)
         if route.body is not None:
@@ -326,7 +348,7 @@ class _GatedRequest:
         except CallerError:
             self.gate.refusals.count(of_caller)
             raise
-        return _replay(body, self.receive)
+        return bodies.replay(body, self.receive)
 
     async def _read_form(self, limit: int) -> bytes:
         """Read the whole body of a form."""
@@ -352,7 +374,7 @@ class _GatedRequest:
             head += message.get("body", b"")
             more = message.get("more_body", False)
         pages.check_first_field(signed_in, kind, bytes(head))
-        return _replay(bytes(head), receive, more=more)
+        return bodies.replay(bytes(head), receive, more=more)
 
     async def _read_bounded(self, limit: int) -> bytes:
         receive = self._bounded(limit)
@@ -412,6 +434,8 @@ class _GatedRequest:
                 headers.setdefault("X-Content-Type-Options", "nosniff")
         elif not message.get("more_body", False):
             self.streaming = False
+        elif self.streaming and monotonic() - self.checked_at >= RECHECK_SECONDS:
+            await self._check_again()
         if self.replacement is None:
             await (self.read.send(self.send, message) if self.read is not None else self.send(message))
 
@@ -469,26 +493,3 @@ def _bearer(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("token_missing")
     return token.strip()
-
-
-def _is_site_token(token: str) -> bool:
-    """Return whether a token says that it is a visitor's. It proves nothing yet."""
-    if len(token) > MAX_TOKEN_BYTES:
-        return False
-    try:
-        return str(jwt.get_unverified_header(token).get("kid")).startswith(KID)
-    except (jwt.PyJWTError, ValueError, RecursionError):
-        return False
-
-
-def _replay(body: bytes, receive: Receive, *, more: bool = False) -> Receive:
-    replaced = False
-
-    async def replayed() -> Message:
-        nonlocal replaced
-        if replaced:
-            return await receive()
-        replaced = True
-        return {"type": "http.request", "body": body, "more_body": more}
-
-    return replayed

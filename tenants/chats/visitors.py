@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from settings import Settings
+from tenants.access.tokens import MAX_TOKEN_BYTES
 from tenants.chats import sites
 from tenants.chats.sites import ANY_ORIGIN, Site
 from tenants.core.context import Tenant
@@ -150,6 +151,16 @@ class Visitors:
         if not subject or len(subject) > 200 or ends > time() + IDENTITY_SECONDS + skew:
             raise Unauthenticated("identity_invalid")
         return check_subject(subject)
+
+
+def is_site_token(token: str) -> bool:
+    """Return whether a token says that it is a visitor's. It proves nothing yet."""
+    if len(token) > MAX_TOKEN_BYTES:
+        return False
+    try:
+        return str(jwt.get_unverified_header(token).get("kid")).startswith(KID)
+    except (jwt.PyJWTError, ValueError, RecursionError):
+        return False
 
 
 def check_origin(site: Site, origin: str, host: str) -> None:

@@ -1,0 +1,67 @@
+"""Streams that are open when their reader loses access."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from time import monotonic
+
+import httpx
+import pytest
+
+from settings import Settings
+from tenants.access import revocations
+from tenants.access.tokens import issue
+from tenants.accounts import registry
+from tenants.accounts.registry import Registry
+from tenants.chats import sites
+from tenants.core.context import Tenant, acting_as
+from tests.attack.attacking import VICTIM
+from tests.attack.visiting import add_site, visitor_of
+from tests.service.serving import Server, in_force
+
+MOST_SECONDS = 40.0
+"""An idle stream is written to every 15 seconds."""
+
+SUSPENDED = "suspended"
+
+
+@pytest.fixture
+def streams(server: Server, installation: Settings) -> Iterator[list[httpx.Response]]:
+    """Return open streams: of an operator, of a visitor, and of a tenant."""
+    Registry(installation).add(SUSPENDED)
+    add_site(installation, VICTIM, "site_left")
+    with ExitStack() as opened:
+
+        def follow(client: httpx.Client, path: str) -> httpx.Response:
+            return opened.enter_context(client.stream("GET", path))
+
+        def operator(tenant_id: str) -> httpx.Client:
+            token = issue(installation, tenant_id, scopes=["operate"], subject="boris", ttl_seconds=600)
+            headers = {"Authorization": f"Bearer {token}"}
+            return opened.enter_context(httpx.Client(base_url=server.url, timeout=60, headers=headers))
+
+        visitor = opened.enter_context(visitor_of(server, "site_left"))
+        chat_id = visitor.post("/chats", json={}).json()["chat_id"]
+        yield [
+            follow(operator(VICTIM), "/desk/events"),
+            follow(operator(VICTIM), f"/desk/chats/{chat_id}/events"),
+            follow(visitor, f"/chats/{chat_id}/events"),
+            follow(operator(SUSPENDED), "/desk/events"),
+        ]
+
+
+def test_streams_end_with_access(streams: list[httpx.Response], installation: Settings) -> None:
+    assert [one.status_code for one in streams] == [200] * len(streams)
+    with in_force(installation):
+        with acting_as(Tenant(VICTIM, "admin")):
+            revocations.revoke("subject", "boris")
+            sites.remove("site_left")
+        registry.suspend(SUSPENDED, "admin")
+    deadline = monotonic() + MOST_SECONDS
+    with ThreadPoolExecutor(len(streams)) as readers:
+        ended = list(readers.map(lambda one: _ends(one, deadline), streams))
+    assert ended == [True] * len(streams)
+
+
+def _ends(stream: httpx.Response, deadline: float) -> bool:
+    return all(monotonic() < deadline for _ in stream.iter_bytes())
