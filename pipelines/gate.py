@@ -287,9 +287,10 @@ class _GatedRequest:
         Threat: a leaked token whose stream shows all chats of a tenant after its revocation. A visitor's stream may
         outlast its token, because the widget renews that without opening another stream. Pages check their session.
         """
+        # The stream of a POST is an answer, which ends soon.
+        if self.route is None or self.route.method != "GET" or monotonic() - self.checked_at < RECHECK_SECONDS:
+            return
         self.checked_at = monotonic()
-        if self.route is None or self.route.method != "GET":
-            return  # an answer, which ends soon
         if self.signed_in is None:
             try:
                 await revocations.check(await self._caller())
@@ -318,8 +319,8 @@ class _GatedRequest:
             receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
-        if route.method == "GET" and self.caller is not _ANYBODY and self.caller.scopes != {VISIT}:
-            self.read = self.gate.reads.read_of(self.caller.tenant_id)
+        if route.method == "GET" and self.caller is not _ANYBODY:
+            self.read = self.gate.reads.read_of(self.caller.tenant_id, by_visitor=self.caller.scopes == {VISIT})
         fault: Exception | None = None
         try:
             if self.read is not None:
@@ -424,7 +425,7 @@ class _GatedRequest:
             else:
                 self.status = status
                 self.streaming = kind.startswith(_EVENTS)
-                if self.streaming and self.read is not None:
+                if self.streaming and self.read is not None and self.caller.scopes != {VISIT}:
                     self.read.end()
             headers = MutableHeaders(raw=message.setdefault("headers", []))
             if is_page:
@@ -434,7 +435,9 @@ class _GatedRequest:
                 headers.setdefault("X-Content-Type-Options", "nosniff")
         elif not message.get("more_body", False):
             self.streaming = False
-        elif self.streaming and monotonic() - self.checked_at >= RECHECK_SECONDS:
+        elif self.streaming:
+            if self.read is not None:
+                self.read.end()  # a visitor's stream, after its first event: the chat
             await self._check_again()
         if self.replacement is None:
             await (self.read.send(self.send, message) if self.read is not None else self.send(message))

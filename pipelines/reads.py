@@ -1,8 +1,8 @@
-"""Turns of reads: few requests of one tenant's staff compute at once, the others wait.
+"""Turns of reads: few requests of one tenant's staff, and of its visitors, compute at once; the others wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
-exports, of one tenant would have nearly all of them. While questions are in work, reads of a tenant compute one after
-the other, with pauses.
+exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions
+are in work, reads of a tenant compute one after the other, with pauses.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from starlette.types import Message, Send
 from tenants.core import fairness
 
 MOST_READS = 4
-"""Reads of one tenant's staff that compute at once in a process."""
+"""Reads of one tenant's staff, or of its visitors, that compute at once in a process."""
 
 _GAP_SECONDS = 0.005
 """Time between two looks for a moment without a question."""
@@ -38,26 +38,31 @@ class Reads:
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, _Turns] = WeakValueDictionary()
 
-    def read_of(self, tenant_id: str) -> "Read":
-        """Return a read of a tenant that has not begun."""
-        return Read(self._turns.setdefault(tenant_id, _Turns()))
+    def read_of(self, tenant_id: str, *, by_visitor: bool = False) -> "Read":
+        """Return a read of a tenant that has not begun. Its visitors have turns of their own."""
+        turns = self._turns.setdefault(f"{tenant_id} visitors" if by_visitor else tenant_id, _Turns())
+        return Read(turns, waits=not by_visitor)
 
 
 class Read:
-    """A read that computes between `begin` and `end`, except while its client takes a part of the response."""
+    """A read that computes between `begin` and `end`, except while its client takes a part of the response.
 
-    def __init__(self, turns: _Turns) -> None:
+    :param waits: wait for a moment without questions, too. Pages of staff cost more than those of visitors.
+    """
+
+    def __init__(self, turns: _Turns, *, waits: bool) -> None:
         self._turns = turns
+        self._waits = waits
         self._held: Semaphore | Lock | None = None
         self._began = 0.0
         self._start: Message | None = None
 
     async def begin(self) -> None:
-        """Wait for a turn; while questions are in work, also for a moment without any."""
+        """Wait for a turn."""
         turn = self._turns.single if fairness.has_questions() else self._turns.free
         await turn.acquire()
         self._held = turn
-        if turn is self._turns.single:
+        if self._waits and turn is self._turns.single:
             await _let_questions_go_first()
         self._began = asyncio.get_running_loop().time()
 

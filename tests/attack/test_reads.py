@@ -1,7 +1,8 @@
-"""Reads of one tenant's staff leave the threads to others."""
+"""Reads of one tenant's staff and visitors leave the threads to others."""
 
 import asyncio
 from asyncio import Event, Semaphore, wait_for
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -9,14 +10,15 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines.reads import MOST_READS
+from pipelines.routes import Route, RouteTable
 from tenants.core import fairness
 from tests.unit.pipelines.test_gate import gate_of
 
 PATH = "/things/exact"
 
 
-def client_of(app: ASGIApp, tenant_id: str) -> httpx.AsyncClient:
-    headers = {"Authorization": f"Bearer {tenant_id}:ask"}
+def client_of(app: ASGIApp, tenant_id: str, scope: str = "ask") -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {tenant_id}:{scope}"}
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gate", headers=headers)
 
 
@@ -33,11 +35,13 @@ class Slow:
         await PlainTextResponse("")(scope, receive, send)
 
 
-async def test_reads_of_one_tenant_take_turns() -> None:
+@pytest.mark.parametrize("scope", ["ask", "visit"])
+async def test_reads_of_one_tenant_take_turns(scope: str) -> None:
     slow = Slow()
     gate = gate_of(slow)
-    async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
-        reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(40)]
+    gate.routes = RouteTable([Route("GET", PATH, scope)])
+    async with client_of(gate, "mallory", scope) as attacker, client_of(gate, "acme", scope) as victim:
+        reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(20)]
         other = asyncio.create_task(victim.get(PATH))
         for _ in range(MOST_READS + 1):
             await wait_for(slow.begun.acquire(), 5)
@@ -60,6 +64,33 @@ async def test_reads_let_questions_go_first_for_a_moment(monkeypatch: pytest.Mon
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.05)
         with fairness.question():
             assert (await wait_for(victim.get(PATH), 5)).status_code == 200
+
+
+async def test_a_visitors_stream_holds_its_turn_until_its_first_event() -> None:
+    slow, gone = Slow(), Event()
+
+    async def streamed(scope: Scope, receive: Receive, send: Send) -> None:
+        async def events() -> AsyncIterator[str]:
+            slow.begun.release()
+            slow.computed += 1
+            await slow.go.wait()
+            yield "data: chat\n\n"
+            await gone.wait()
+
+        await StreamingResponse(events(), media_type="text/event-stream")(scope, receive, send)
+
+    gate = gate_of(streamed)
+    gate.routes = RouteTable([Route("GET", PATH, "visit")])
+    async with client_of(gate, "mallory", "visit") as attacker:
+        streams = [asyncio.create_task(attacker.get(PATH)) for _ in range(2 * MOST_READS)]
+        for _ in range(MOST_READS):
+            await wait_for(slow.begun.acquire(), 5)
+        assert slow.computed == MOST_READS
+        slow.go.set()
+        for _ in range(MOST_READS):
+            await wait_for(slow.begun.acquire(), 5)
+        gone.set()
+        assert {response.status_code for response in await wait_for(asyncio.gather(*streams), 5)} == {200}
 
 
 async def test_a_client_that_takes_nothing_holds_no_turn() -> None:

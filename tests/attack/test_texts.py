@@ -67,7 +67,12 @@ def test_marks_around_a_word_take_no_time(opening: str, closing: str) -> None:
 def test_few_words_are_compared_with_the_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary = Vocabulary({"холодильник": 1})
     compared: list[str] = []
-    monkeypatch.setattr(vocabulary, "near", lambda word, _errors: compared.append(word) or ())
+
+    def near(word: str, _errors: int) -> tuple[()]:
+        compared.append(word)
+        return ()
+
+    monkeypatch.setattr(vocabulary, "near", near)
     spelling(" ".join(f"фывпрл{''.join(letters)}" for letters in product("джщ", repeat=5)), vocabulary)
     assert 1 < len(compared) <= 20
 

@@ -46,6 +46,16 @@ def test_a_visitor_writes_so_often_a_minute(server: Server, installation: Settin
         assert int(answers[-1].headers["retry-after"]) >= 1
 
 
+@pytest.mark.parametrize(("part", "most"), [("", 60), ("/transcript", 10)])
+def test_a_visitor_reads_a_chat_so_often_a_minute(server: Server, installation: Settings, part: str, most: int) -> None:
+    key = f"site_reads_{most}"
+    add_site(installation, VICTIM, key)
+    with visitor_of(server, key) as visitor:
+        chat = begin(visitor)
+        answers = [visitor.get(f"{chat}{part}") for _ in range(most + 1)]
+    assert [one.status_code for one in answers] == [200] * most + [429]
+
+
 def test_new_visitors_of_one_address_share_a_limit(server: Server, installation: Settings) -> None:
     add_site(installation, VICTIM, "site_crowd")
     accepted = 0

@@ -202,6 +202,7 @@ def _add_stored(endpoints: OpenRouter) -> None:
     """Return the endpoints that only read and write stored data."""
 
     @endpoints.get(_CHATS)
+    @opens(per_minute=60)
     def list_chats() -> list[ChatPart]:
         """List the caller's chats, most recently used first."""
         return [chat_part(chat) for chat in store.of_caller()]
@@ -215,12 +216,14 @@ def _add_stored(endpoints: OpenRouter) -> None:
         return chat_part(store.start(site=site, channel=channel, locale=_locale(body.locale, site)))
 
     @endpoints.get(_ONE)
+    @opens(per_minute=60)
     def show_chat(chat_id: str, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0) -> ThreadAnswer:
         """Return a chat with its messages after number `after`."""
         chat = store.own(chat_id)
         return thread_answer(chat, store.messages(chat_id, after=after))
 
     @endpoints.get(f"{_ONE}/transcript", response_class=PlainTextResponse)
+    @opens(per_minute=10)
     def show_transcript(chat_id: str) -> PlainTextResponse:
         """Export the whole chat as text."""
         chat = store.own(chat_id)

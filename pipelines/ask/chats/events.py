@@ -6,7 +6,7 @@ because a person has taken the chat over or the customer has stopped it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal, TypeAlias, get_args
@@ -66,7 +66,7 @@ class ChatEvents:
             ]
             try:
                 chat, messages = await asyncio.to_thread(self._load)
-                yield self._snapshot(chat, messages, await asyncio.to_thread(_chat, chat))
+                yield await asyncio.to_thread(self._snapshot, chat, messages)
                 self._presence.arrive()
                 self._conversations.resume(self._chat_id)
                 while not shutdown.requested():
@@ -83,11 +83,11 @@ class ChatEvents:
         # The chat first: what it has become by then is in the messages.
         return store.get(self._chat_id), store.messages(self._chat_id, after=self._seq)
 
-    def _snapshot(self, chat: Chat, messages: tuple[Message, ...], chat_data: Mapping[str, object]) -> ServerSentEvent:
+    def _snapshot(self, chat: Chat, messages: tuple[Message, ...]) -> ServerSentEvent:
         self._chat = chat
         if messages:
             self._seq = messages[-1].seq
-        return json_event("snapshot", {"chat": chat_data, "messages": [_message(one) for one in messages]}, self._seq)
+        return json_event("snapshot", {"chat": _chat(chat), "messages": [_message(one) for one in messages]}, self._seq)
 
     async def _on_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
         changed, announcements = news
