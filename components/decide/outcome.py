@@ -59,14 +59,12 @@ class OutcomeComposer:
     `AnswerGuard`.
 
     :param articles_from: least probability that a section answers, so that it is offered to read.
-    :param weak_from: the same of the best section, from which on evidence is weak rather than absent: a turn without it
-        is a gap in the knowledge base.
-    :param near_from: the same of the first article, below which the reply says that the articles hold no answer. Of 300
-        replies of the demo shops that people have read, the first one helped 9 times in 10 from here on.
-    :param likely_from: the same, from which on the reply says that the first article probably answers. Below it, more
-        articles are offered.
-    :param on_topic_from: the same, from which on a question of doubtful topic is taken as asked, where articles were
-        compared by meaning. In the demo shop 85 of 100 questions reach it, and 28 of 100 about banks, travel and such.
+    :param near_from: the same of the first article, below which the reply says that the articles may hold no answer, and
+        a question of doubtful topic is off topic, where articles were compared by meaning. Of 499 everyday questions
+        that the demo shops answer, 85 of 100 reach it, and 2 of 28 about banks, travel and such.
+    :param likely_from: the same, from which on the reply says that the first article probably answers, and the question
+        is no gap in the knowledge base. Below it, more articles are offered. Of the same questions 35 of 100 reach it,
+        the right article first for 95 of them, and 2 of 73 that no article answers.
     :param clarify_from: least adequacy to clarify instead of refusing.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
@@ -76,20 +74,16 @@ class OutcomeComposer:
     def __init__(
         self,
         articles_from: float = 0.05,
-        weak_from: float = 0.3,
-        near_from: float = 0.1,
-        likely_from: float = 0.2,
-        on_topic_from: float = 0.05,
+        near_from: float = 0.05,
+        likely_from: float = 0.3,
         clarify_from: float = 0.2,
         clarify_words: int = 1,
         options: int = 3,
         guard: AnswerRules | None = None,
     ) -> None:
         self.articles_from = articles_from
-        self.weak_from = weak_from
         self.near_from = near_from
         self.likely_from = likely_from
-        self.on_topic_from = on_topic_from
         self.clarify_from = clarify_from
         self.clarify_words = clarify_words
         self.options = options
@@ -182,7 +176,7 @@ class OutcomeComposer:
 
     def _is_on_topic(self, articles: Sequence[Article]) -> bool:
         """Return whether an article is near by meaning: by words alone, chance matches score as high."""
-        return any(one.score >= self.on_topic_from for one in articles if COSINE in one.passage.scores)
+        return any(one.score >= self.near_from for one in articles if COSINE in one.passage.scores)
 
     def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str, beside: Sequence[Document] = ()) -> Turn:
         rules = policy.current()
@@ -212,7 +206,7 @@ class OutcomeComposer:
                 return "clarify", None
             if draft is not None and draft.withheld:
                 return "cannot_answer", "insufficient_context"
-            if articles and articles[0].score >= self.weak_from:
+            if articles and articles[0].score >= self.likely_from:
                 return self._weak(rules)
             return "refused", "no_relevant_context" if draft is None else "llm_self_refusal"
         if draft.factuality_status == "failed":
