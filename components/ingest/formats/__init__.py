@@ -10,7 +10,7 @@ from components.ingest.formats.detect import Format, format_of, is_address
 from components.ingest.formats.parsed import Parsed
 from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
 
-VERSION = "3"
+VERSION = "4"
 """Increase it whenever the same bytes are read differently, so that stored files are read again."""
 
 HARMLESS: frozenset[Format] = frozenset({"markdown", "plain"})

@@ -204,6 +204,8 @@ def _markdown(content: etree._Element, base: str) -> str:
     content.tail = None
     for table in [*content.iter("table")]:
         _plain_table(table)
+    for items in [*content.iter("ul")]:
+        _plain_list(items)
     for element in content.iter(etree.Element):
         tag, href = element.tag, element.get("href", "")
         verbatim = next(element.iterancestors(*_VERBATIM), None) is not None
@@ -266,6 +268,14 @@ def _plain_table(table: etree._Element) -> None:
                 spanned[column] = (down - 1, cell)
             column += _span(cell, "colspan")
         _filled(row, None, column, spanned)
+
+
+def _plain_list(items: etree._Element) -> None:
+    """Turn a list whose items have headings, such as fold-out questions, into blocks."""
+    if next(items.iter(*_HEADINGS, "summary"), None) is not None:
+        items.tag = "div"
+        for item in items.iterchildren("li"):
+            item.tag = "div"
 
 
 def _rows(table: etree._Element) -> Iterator[etree._Element]:

@@ -53,6 +53,7 @@ def test_without_a_main_element_the_surroundings_go() -> None:
         ("<p><code>a_b*c</code> 2*2 &lt;name&gt;</p>", ["`a_b*c` 2\\*2 \\<name>"]),
         ("<dl><dt>Срок<dd>5 дней</dl>", ["- Срок: 5 дней"]),
         ("<details><summary>Как?</summary>Так.</details>", ["#### Как?", "Так."]),
+        ("<ul><li><h3>a</h3>b<li><h3>c</h3><ul><li>d</ul></ul>", ["### a", "b", "### c", "- d"]),
         ("<p>q</p><blockquote><p>a</p></blockquote>", ["q\n> a"]),
         ("<p># a</p><p>1. b</p><p>+ c</p>", ["\\# a", "1\\. b", "\\+ c"]),
         ("<form><input value=x><button>Отправить</button></form><p>a</p>", ["a"]),
