@@ -20,7 +20,7 @@ from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, Advice, advise, s
 from evaluation.report import plots
 from evaluation.report.answers import answers_to_read
 from evaluation.report.plots import BarGroup
-from evaluation.report.tables import advice_cells, figure_name, outcome_name, threshold_now
+from evaluation.report.tables import advice_cells, figure_name, localised, outcome_name, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -250,11 +250,6 @@ class _Writer:
 def _read(name: str, value: float, locale: str) -> str:
     """Format a figure for readers: a share as a percentage."""
     return localised(f"{value:.1f}" if name in _PLAIN or "_ms_" in name else f"{value:.1%}", locale)
-
-
-def localised(number: str, locale: str) -> str:
-    """Format a number with the language's decimal mark."""
-    return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
 
 
 def _gravity(record: Record) -> tuple[bool, bool, float]:

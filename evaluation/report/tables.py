@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from components.language.figures import percent
 from components.language.texts import keys, text
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.claims import MIN_CLAIMS, ThresholdChoice, points_at_shares
@@ -23,6 +24,8 @@ CONFIDENCE_STOPS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FAILURES_SHOWN = 3
 _LINE = 160
 _NAMES = frozenset({"set", "figure", "demand", "verdict"})
+_WORDS = _NAMES - {"demand"}
+"""Columns without numbers."""
 
 
 def print_set(console: Console, report: SetReport, locale: str) -> None:
@@ -31,7 +34,8 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     def say(key: str, **params: str | int) -> None:
         console.print(escape(text(f"evaluation.table.{key}", locale, **params)), highlight=False)
 
-    title = text("evaluation.table.title", locale, name=report.name, n=report.n, seconds=f"{report.seconds:.1f}")
+    seconds = localised(f"{report.seconds:.1f}", locale)
+    title = text("evaluation.table.title", locale, name=report.name, n=report.n, seconds=seconds)
     rows = [_figure_row(name, figure, report.reference.get(name), locale) for name, figure in report.figures.items()]
     for name, kinds in report.scoreless().items():
         none = text("evaluation.table.scoreless", locale, kinds=kinds)
@@ -61,7 +65,8 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], lo
         justify, no_wrap = ("left" if is_name else "right"), (not is_name or column == "verdict")
         table.add_column(header, justify=justify, overflow="fold", no_wrap=no_wrap, min_width=len(header))  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*row)
+        cells = zip(columns, row, strict=True)
+        table.add_row(*(cell if column in _WORDS else localised(cell, locale) for column, cell in cells))
     return table
 
 
@@ -113,13 +118,13 @@ def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: 
 
 def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenant: str, locale: str) -> None:
     """Print the chosen threshold, the expected result, and the command that sets it."""
-    expected = "" if choice.expected is None else text("evaluation.expected", locale, share=f"{choice.expected:.0%}")
-    shares = {name: f"{getattr(choice, name):.0%}" for name in ("right", "low", "high", "share")}
-    threshold = f"{choice.threshold:.3f}"
-    line = text(
-        "evaluation.chosen", locale, threshold=threshold, wished=f"{wished:.0%}", claims=choice.claims, **shares
-    )
-    console.print(f"{line} {expected}".strip(), highlight=False)
+    shares = {name: percent(getattr(choice, name), locale=locale) for name in ("right", "low", "high", "share")}
+    expected = percent(choice.expected, locale=locale)
+    threshold, wish = localised(f"{choice.threshold:.3f}", locale), percent(wished, locale=locale)
+    line = text("evaluation.chosen", locale, threshold=threshold, wished=wish, claims=choice.claims, **shares)
+    if choice.expected is not None:
+        line += " " + text("evaluation.expected", locale, share=expected)
+    console.print(line, highlight=False)
     console.print(f"opora tenant policy {tenant} --set answer_threshold={choice.threshold:g}", highlight=False)
 
 
@@ -191,7 +196,7 @@ def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequenc
     columns = ("allowed", "threshold", "expected_over_refusal", "expected_false_answers")
     for name, lines in advice_by_set.items():
         if lines:
-            title = text("evaluation.table.advice", locale, set=name, now=threshold_now(run))
+            title = text("evaluation.table.advice", locale, set=name, now=localised(threshold_now(run), locale))
             console.print(_table(title, columns, [advice_cells(advice, 3) for advice in lines], locale))
 
 
@@ -209,7 +214,8 @@ def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
     for line in headlines():
         report = by_name.get(line.set)
         if report and (figure := report.figures.get(line.figure)):
-            rows.append([line.set, *_figure_row(line.figure, figure, report.reference.get(line.figure), locale)])
+            figures = _figure_row(line.figure, figure, report.reference.get(line.figure), locale)
+            rows.append([line.set, *(localised(cell, locale) for cell in figures)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -230,6 +236,11 @@ def outcome_name(outcome: str, locale: str) -> str:
 def formatted(name: str, value: float) -> str:
     """Format a figure by its kind."""
     return f"{value:.{_digits(name)}f}"
+
+
+def localised(number: str, locale: str) -> str:
+    """Write a number with the marks of the language."""
+    return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
 
 
 def _digits(name: str) -> int:
