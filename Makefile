@@ -21,6 +21,7 @@ QUICK := -m "not chaos and not browser"
 setup: $(DEV)
 
 $(BIN)/uv: requirements/bootstrap.txt
+	@echo "Installing into $(VENV): up to two minutes…"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/bootstrap.txt
 	@touch $@

@@ -62,8 +62,10 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
 
 def _load(locale: str) -> None:
     """Load the shop's articles."""
+    say = texts("cli", locale)
+    typer.echo(say("demo.preparing", count=sum(1 for _ in (DEMO / locale).iterdir())), err=True)
     ingest = Ingest()
-    with progress_bar(texts("cli", locale)("demo.preparing")) as progress:
+    with progress_bar(say("ingest.reading")) as progress:
         ingest.run_path(DEMO / locale, prune=True, progress=counted_by(progress))
         if ingest.rebuild_due():
             ingest.rebuild().finish()
@@ -72,10 +74,11 @@ def _load(locale: str) -> None:
 
 def _ask_showcase(shop: Shop, locale: str) -> int:
     """Ask the showcase questions; return how many have the expected outcome."""
+    say = texts("cli", locale)
     ask = Ask()
     ask.warm_up()
     matched = 0
-    terminal_console().print("\n" + texts("cli", locale)("demo.customer", contact=_DEMO_CONTACT), highlight=False)
+    terminal_console().print("\n" + say("demo.customer", contact=_DEMO_CONTACT), highlight=False)
     for question in shop.showcase:
         answer = ask.answer(request(question.question, locale, "balanced", _DEMO_CONTACT))
         if question.note:
@@ -85,7 +88,7 @@ def _ask_showcase(shop: Shop, locale: str) -> int:
             matched += 1
         else:
             expected = f"{question.outcome} {question.reason or ''}"
-            terminal_console().print(texts("cli", locale)("demo.unexpected", expected=expected), style="bold red")
+            terminal_console().print(say("demo.unexpected", expected=expected), style="bold red")
     ask.close()
     return matched
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from textwrap import shorten
 
 from components.judge.approaches import proposed
+from components.language.marks import on_one_line
 from components.language.texts import day, text
 from components.language.words import stems
 from components.turn import Citation, Conflict, Draft, Origin, Passage, RejectedApproach, Statement, Turn
@@ -102,7 +103,7 @@ def _contradicted(passage: Passage, other: Citation, locale: str) -> str:
         date=day(passage.updated_at, locale),
         other_title=_title(other.passage),
         other_date=day(other.passage.updated_at, locale),
-        said=shorten(other.excerpt, _MAX_QUOTE_LENGTH, placeholder="…"),
+        said=shorten(on_one_line(other.excerpt), _MAX_QUOTE_LENGTH, placeholder="…"),
         index=other.index,
     )
 

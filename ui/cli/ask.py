@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from components.language.figures import number
+from components.language.marks import on_one_line
 from components.language.texts import terminal_locale
 from components.turn import Quality
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
@@ -98,9 +99,10 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
             console.print(f"  [dim]{escape(say('turn.related', path=path))}[/]", highlight=False)
             continue
         console.print(f"  [dim]\\[{citation.index}] {escape(path)} ({escape(citation.doc_id)})[/]", highlight=False)
-        excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
-        quoted = say("turn.excerpt", excerpt=excerpt)
-        console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
+        if citation.excerpt not in answer.answer.text:
+            excerpt = shorten(on_one_line(citation.excerpt), EXCERPT_SHOWN, placeholder="…")
+            quoted = say("turn.excerpt", excerpt=excerpt)
+            console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
 
 
 def _path(source: ArticlePart | CitationPart) -> str:

@@ -430,8 +430,10 @@ def counted_by(progress: "Progress") -> "OnProgress":
     task = progress.task_ids[0]
 
     def count(now: "Counted") -> None:
-        read = message("ingest.counted", pages=now.pages, chunks=now.chunks)
-        progress.update(task, completed=now.documents, total=now.total or None, description=read)
+        if now.chunks:
+            progress.update(task, description=message("ingest.counted", chunks=now.chunks))
+        if now.documents:  # until then the bar only moves
+            progress.update(task, completed=now.documents, total=now.total or None)
 
     return count
 
