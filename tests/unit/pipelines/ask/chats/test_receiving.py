@@ -71,7 +71,7 @@ def test_handoff_over_api_is_a_conversation_at_the_desk() -> None:
         ({"contact": "+7 916 000-00-00"}, None, "Сотрудник свяжется с вами."),
         ({}, None, "вы не указали ни почту, ни телефон"),
         ({"anonymous": True}, "help@shop.example", "назовите номер обращения: help@shop.example."),
-        ({"locale": "en"}, None, "no e-mail address or phone number to reply to"),
+        ({"locale": "en"}, None, "you left no e-mail address or phone number"),
     ],
 )
 def test_caller_reads_whether_anybody_can_answer(more: dict[str, object], channel: str | None, read: str) -> None:
