@@ -69,8 +69,8 @@ def test_handoff_over_api_is_a_conversation_at_the_desk() -> None:
     ("more", "channel", "read"),
     [
         ({"contact": "+7 916 000-00-00"}, None, "Сотрудник свяжется с вами."),
-        ({}, None, "вы не указали ни почту, ни телефон"),
-        ({"anonymous": True}, "help@shop.example", "назовите номер обращения: help@shop.example."),
+        ({}, None, "вы не оставили ни почты, ни телефона"),
+        ({"anonymous": True}, "help@shop.example", "свяжитесь с нами сами (help@shop.example)"),
         ({"locale": "en"}, None, "you left no e-mail address or phone number"),
     ],
 )
