@@ -31,7 +31,6 @@ def invite(tenant_id: str) -> str:
     :raises NotFound: `tenant_unknown`.
     :raises Conflict: `tenant_in_use`, if the tenant has a user or any data.
     """
-    Registry().get(tenant_id)
     with acting_as(Tenant(tenant_id, "")), database.reading() as session:
         if any(session.scalar(select(column).limit(1)) is not None for column in _IN_USE):
             raise Conflict("tenant_in_use")
@@ -41,8 +40,14 @@ def invite(tenant_id: str) -> str:
 def renew(tenant_id: str) -> str:
     """Create a link that replaces the previous one, whatever data the tenant has; return its secret.
 
-    For the owner of the data folder alone, who has access to all data anyway. It works while the tenant has no users.
+    For the owner of the data folder alone, who has access to all data anyway.
+
+    :raises NotFound: `tenant_unknown`.
+    :raises Conflict: `tenant_in_use`, if the tenant has a user.
     """
+    Registry().get(tenant_id)
+    if _is_staffed(tenant_id):
+        raise Conflict("tenant_in_use")
     secret = token_urlsafe(24)
     with acting_as(Tenant(tenant_id, "")), database.writing() as session:
         session.execute(delete(InvitationRow))

@@ -127,7 +127,7 @@ def tenant_resume(tenant_id: TenantId) -> None:
 @group.installation_command("invite")
 def tenant_invite(tenant_id: TenantId) -> None:
     """Print only a link for a tenant's first admin, so that scripts can capture it."""
-    typer.echo(f"{get_settings().browsed_at}/desk/invitation/{invitations.invite(tenant_id)}")
+    typer.echo(f"{get_settings().browsed_at}/desk/invitation/{invitations.renew(tenant_id)}")
 
 
 @group.installation_command("remove")

@@ -13,7 +13,8 @@ import cli
 from settings import get_settings
 from tenants import index
 from tenants.accounts.registry import Registry
-from tenants.desk import invitations
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import invitations, operators
 from tenants.storage import database
 from tenants.work import claims
 
@@ -127,6 +128,9 @@ def test_a_link_for_the_first_admin_is_printed_alone(tmp_path: Path) -> None:
     article = tmp_path / "a.md"
     article.write_text(ARTICLE)
     assert opora("ingest", str(article), "--tenant", "shop").exit_code == 0
+    assert opora("tenant", "invite", "shop").exit_code == 0
+    with acting_as(Tenant("shop", "")):
+        operators.add("anna", "a-long-password", role="admin")
     refused = opora("tenant", "invite", "shop")
     assert (refused.exit_code, "opora operator add" in refused.stderr) == (2, True)
     (size,) = json.loads(opora("tenant", "list", "--json").stdout)
