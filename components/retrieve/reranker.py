@@ -20,9 +20,8 @@ class FeatureRanker:
 
     The probability is that of `components.judge.relevance`, compared among all documents; it is stored in
     `meta["relevance"]` and its evidence in `meta["scores"]`. Trust: a superseded or deprecated document loses 0.40, an
-    archived one 0.60; each of 100 priority points adds 0.001; curated and accepted documents gain
-    and raw ones lose 0.02. All of it
-    times `trust_weight`, so that trust settles near ties and never outweighs relevance.
+    archived one 0.60; each of 100 priority points adds 0.001; curated and accepted documents gain and raw ones lose
+    0.02. All of it times `trust_weight`, so that trust settles near ties and never outweighs relevance.
 
     Cosines count if the index was encoded by the encoder that the judge was fitted for. Any other one finds documents,
     which are then judged by their words.

@@ -205,6 +205,12 @@ def test_a_stock_retriever_searches_by_words_without_vectors(built: Callable[[st
     assert "cosine" not in turn.evidence.passages[0].scores
 
 
+def test_a_joiner_merges_two_retrievers(built: Callable[[str], Ask]) -> None:
+    turn, steps = built(profile("both"))(PUMP)
+    assert {"retrieve", "by_words", "join"} <= set(steps)
+    assert (turn.outcome, cited(turn), turn.degraded) == ("answered", ["pump"], ())
+
+
 @pytest.mark.usefixtures("simulator")
 def test_a_router_chooses_the_answerer_by_adequacy(built: Callable[[str], Ask]) -> None:
     ask = built(profile("thrifty"))
