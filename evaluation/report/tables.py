@@ -214,8 +214,8 @@ def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
     for line in headlines():
         report = by_name.get(line.set)
         if report and (figure := report.figures.get(line.figure)):
-            figures = _figure_row(line.figure, figure, report.reference.get(line.figure), locale)
-            rows.append([line.set, *(localised(cell, locale) for cell in figures)])
+            name, *values = _figure_row(line.figure, figure, report.reference.get(line.figure), locale)
+            rows.append([line.set, name, *(localised(value, locale) for value in values)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
