@@ -7,9 +7,9 @@ import pytest
 
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
-from tenants.chats import handoffs, outbox, store
+from tenants.chats import outbox, store
 from tenants.core.context import Tenant, acting_as
-from tests.chats import webhook
+from tests.chats import tickets, webhook
 
 SECONDS = 240
 
@@ -17,13 +17,13 @@ SECONDS = 240
 def left_behind(chat_id: str) -> str:
     """Return `nothing` or `all`; fail for any state between."""
     chat, messages = store.get(chat_id), store.messages(chat_id)
-    tickets = [one for one in handoffs.latest(limit=1_000) if one.session_id == chat_id]
+    opened = [one for one in tickets() if one.session_id == chat_id]
     sent = [one.event for one in outbox.of_chats([chat_id])]
-    stored = (chat.state, len(tickets), [one.author for one in messages], sorted(sent))
+    stored = (chat.state, len(opened), [one.author for one in messages], sorted(sent))
     if chat.state == "bot":
         assert stored == ("bot", 0, ["customer"], ["chat.message"])
         return "nothing"
-    ticket_id = tickets[0].ticket_id
+    ticket_id = opened[0].ticket_id
     assert stored == (
         "queued",
         1,
