@@ -6,13 +6,14 @@ but not read them; the secret key, `AGE-SECRET-KEY-1…`, can do both.
 Without this program: unzip, `age -d key.age > key` (with `-i` for a pair), `age -d -i key content.age > content.zip`.
 """
 
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
@@ -31,6 +32,9 @@ from pyrage import (
 
 from tenants.core.errors import CallerError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 _KEY, _CONTENT = "key.age", "content.age"
 _BLOCK = 1 << 20
 _PUBLIC, _SECRET = "age1", "AGE-SECRET-KEY-1"
@@ -39,31 +43,25 @@ Part: TypeAlias = tuple[str, Iterable[bytes]]
 """A part's name, and its content piece by piece."""
 
 
-def write(path: Path, key: str, parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part], room: Path) -> None:
+def write(path: Path, key: str, parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) -> None:
     """Write the file: it appears whole, or not at all.
 
     :param last: makes the last part from the SHA-256 of those before.
-    :param room: a folder for the content before it is encrypted, in an unnamed file.
     :raises CallerError: `backup_exists`, `backup_unwritable`.
     """
     if path.exists():
         raise CallerError("backup_exists", path=str(path))
     draft = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with (
-            TemporaryFile(dir=room) as content,
-            os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file,
-        ):
-            _zip(content, parts, last)
-            content.seek(0)
-            _encrypt(content, file, key)
+        with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            _encrypt(file, key, _zipped(parts, last))
             file.flush()
             os.fsync(file.fileno())
         draft.rename(path)
         folder = os.open(path.parent, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
-    except (OSError, EncryptError) as failed:
+    except OSError as failed:
         raise CallerError("backup_unwritable", path=str(path)) from failed
     finally:
         draft.unlink(missing_ok=True)
@@ -130,23 +128,72 @@ def _is_secret(key: str) -> bool:
     return key.startswith(_SECRET)
 
 
-def _encrypt(content: IO[bytes], file: IO[bytes], key: str) -> None:
-    identity = x25519.Identity.generate()
+def _encrypt(file: io.BufferedRandom, key: str, pieces: Iterator[bytes]) -> None:
+    identity, source = x25519.Identity.generate(), _Source(pieces)
     with ZipFile(file, "w", ZIP_STORED) as outer:
         outer.writestr(_KEY, _sealed(identity, key))
         with outer.open(_CONTENT, "w", force_zip64=True) as sink:
-            encrypt_io(content, sink, [identity.to_public()])
+            try:
+                encrypt_io(source, sink, [identity.to_public()])
+            except EncryptError as failed:
+                raise source.fault or OSError(str(failed)) from failed
 
 
-def _zip(file: IO[bytes], parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) -> None:
-    checksums: dict[str, str] = {}
-    with ZipFile(file, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+def _zipped(parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) -> Iterator[bytes]:
+    sink, checksums = _Sink(), dict[str, str]()
+    with ZipFile(sink, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in parts:
             digest = sha256()
             with archive.open(name, "w", force_zip64=True) as member:
                 for piece in content:
                     member.write(piece)
                     digest.update(piece)
+                    yield sink.take()
             checksums[name] = digest.hexdigest()
         name, content = last(checksums)
         archive.writestr(name, b"".join(content))
+    yield sink.take()
+
+
+class _Sink(io.RawIOBase):
+    """Buffers written bytes until `take`."""
+
+    def __init__(self) -> None:
+        self._written = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]  # zipfile writes these
+        self._written += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken, self._written = bytes(self._written), bytearray()
+        return taken
+
+
+class _Source(io.RawIOBase):
+    """Pieces as a file. age says only that reading failed, so why is kept in `fault`."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.fault: Exception | None = None
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        target = memoryview(buffer).cast("B")
+        try:
+            while not self._rest:
+                self._rest = memoryview(next(self._pieces))
+        except StopIteration:
+            return 0
+        except Exception as fault:
+            self.fault = fault
+            raise
+        size = min(len(target), len(self._rest))
+        target[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
