@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -145,8 +145,8 @@ def _print_job(job: Job, *, as_json: bool) -> None:
     if job.error is not None:
         typer.echo(message("fault", code=job.error))
     if job.report is not None:
-        counted = {name: int(str(job.report[name])) for name in ("added", "updated", "unchanged", "removed", "refused")}
-        typer.echo(message("report", **counted))
+        report: dict[str, Any] = dict(job.report)
+        typer.echo(message("report", **report))
 
 
 def _state(job: Job) -> str:
@@ -159,11 +159,8 @@ def _files(job: Job) -> str:
 
 
 def _progress(job: Job) -> str:
-    if not job.progress:
-        return ""
-    return message(
-        "progress", **{name: int(str(job.progress[name])) for name in ("documents", "total", "pages", "chunks")}
-    )
+    progress: dict[str, Any] = dict(job.progress)
+    return message("progress", **progress) if progress else ""
 
 
 def print_report(report: IngestReport, *, as_json: bool) -> None:
@@ -171,19 +168,8 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
     if as_json:
         print_json(report.as_json())
         return
-    typer.echo(
-        terminal.message(
-            "ingest.report",
-            added=report.added,
-            updated=report.updated,
-            unchanged=report.unchanged,
-            removed=report.removed,
-            written=report.chunks_written,
-            kept=report.chunks_kept,
-            gone=report.chunks_removed,
-            seconds=number(report.seconds, 1, locale=terminal_locale()),
-        )
-    )
+    counts = report.as_json() | {"seconds": number(report.seconds, 1, locale=terminal_locale())}
+    typer.echo(terminal.message("ingest.report", **counts))
     if report.healed:
         typer.echo(terminal.message("ingest.healed"), err=True)
     if report.flagged:
