@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
 
-from components.language.texts import LOCALES, text
+from components.language.texts import LOCALES, texts
 from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.chats import sites
@@ -128,7 +128,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
 
     def styled(name: str, area: str, locale: str, **values: object) -> Response:
         """Render a page with an inline style sheet and the texts of an area."""
-        values |= {"locale": locale, "t": lambda key: text(f"{area}.{key}", locale)}
+        values |= {"locale": locale, "t": texts(area, locale)}
         style = (_HERE / "templates" / f"{name}.css").read_text(encoding="utf-8")
         digest = b64encode(sha256(style.encode()).digest()).decode()
         page = templates.get_template(f"{name}.html").render(style=Markup(style), **values)  # noqa: S704

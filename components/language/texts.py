@@ -5,7 +5,7 @@ An area may have parts: `desk/knowledge.yaml` holds the keys that begin with `de
 
 import os
 from calendar import month_name
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +35,15 @@ def text_or(default: str, key: str, locale: str, **params: str | int | float) ->
         return text(key, locale, **params)
     except KeyError:
         return default
+
+
+def texts(section: str, locale: str) -> Callable[..., str]:
+    """Return a function that finds the texts of a section by the rest of their keys."""
+
+    def find(key: str, **params: str | int | float) -> str:
+        return text(f"{section}.{key}", locale, **params)
+
+    return find
 
 
 def keys(prefix: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.figures import number, percent
 from components.language.texts import day as written_day
-from components.language.texts import text, text_or
+from components.language.texts import text_or, texts
 from pipelines import pages, problems
 from settings import Settings
 from tenants.accounts import registry
@@ -138,43 +138,42 @@ class Desk:
         self.shared = Shared()
 
     def public(self, template: str, refused: OporaError | None = None, **values: object) -> Response:
-        """Render a page for a visitor who is not signed in."""
-        return self._page(template, refused, values)
-
-    def page(
-        self, template: str, refused: OporaError | None = None, *, section: str = "", **values: object
-    ) -> Response:
-        """Render a page for the operator in this request.
+        """Render a page for a visitor who is not signed in.
 
         :param refused: why a form is shown again; the page gets its status and, as `fault`, its words.
-        :param section: which entry of the menu it belongs to; a value `tab` says which page of it.
         """
-        signed_in = sessions.current()
-        operator = signed_in.operator
-        about = {"me": operator, "csrf": signed_in.csrf, "place": _place(operator), "section": section}
-        about |= {"menu": entries(_MENU, section), "tabs": entries(_TABS.get(section, ()), values.get("tab", ""))}
-        return self._page(template, refused, {**about, **values})
-
-    def error(self, error: OporaError) -> Response:
-        """Render an error as a page."""
-        title, detail = problems.explained(error)
-        return self._page("error.html", error, {"title": title, "detail": detail})
-
-    def part(self, template: str, **values: object) -> Markup:
-        """Render a part of a page."""
-        return Markup(self._html(template, values).strip())  # noqa: S704 - templates escape every value
-
-    def _page(self, template: str, refused: OporaError | None, values: Mapping[str, object]) -> Response:
         fault = problems.detail(refused) if refused else ""
         response = HTMLResponse(self._html(template, {"fault": fault, **values}), refused.status if refused else 200)
         if isinstance(refused, RateLimited):
             response.headers["Retry-After"] = str(refused.retry_after)
         return response
 
+    def page(
+        self, template: str, refused: OporaError | None = None, *, section: str = "", **values: object
+    ) -> Response:
+        """Render a page for the operator in this request.
+
+        :param section: which entry of the menu it belongs to; a value `tab` says which page of it.
+        """
+        signed_in = sessions.current()
+        operator = signed_in.operator
+        about = {"me": operator, "csrf": signed_in.csrf, "place": _place(operator), "section": section}
+        about |= {"menu": entries(_MENU, section), "tabs": entries(_TABS.get(section, ()), values.get("tab", ""))}
+        return self.public(template, refused, **{**about, **values})
+
+    def error(self, error: OporaError) -> Response:
+        """Render an error as a page."""
+        title, detail = problems.explained(error)
+        return self.public("error.html", error, title=title, detail=detail)
+
+    def part(self, template: str, **values: object) -> Markup:
+        """Render a part of a page."""
+        return Markup(self._html(template, values).strip())  # noqa: S704 - templates escape every value
+
     def _html(self, template: str, values: Mapping[str, object]) -> str:
         locale = reader_locale()
         standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
-        standing |= {"t": texts(locale), "named": names(locale)}
+        standing |= {"t": texts("desk", locale), "named": names(locale)}
         standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
         standing |= {"clock": partial(clock, locale=locale), "day": partial(day, locale=locale)}
         return self._templates.render(template, locale, {**standing, **values})
@@ -194,15 +193,6 @@ def unless_known(response: Response, known: str) -> Response:
 def reader_locale() -> str:
     """Return the language of the request."""
     return problems.caller.get().locale
-
-
-def texts(locale: str) -> Callable[..., str]:
-    """Return the texts of the desk in a language."""
-
-    def find(key: str, **params: str | int | float) -> str:
-        return text(f"desk.{key}", locale, **params)
-
-    return find
 
 
 def names(locale: str) -> Callable[[str, str], str]:

@@ -12,6 +12,7 @@ Threats and defences:
 from asyncio import to_thread
 from collections.abc import Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,7 +23,7 @@ from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from components.language.texts import day, text
+from components.language.texts import day, texts
 from components.retrieve.cache import TenantLruCache
 from pipelines import problems
 from pipelines.ask.help_centre import Group, HelpArticle, HelpCentre
@@ -42,7 +43,6 @@ from ui.assets import Asset, sent
 
 _STYLE = "/widget/help.css"
 _ARTICLE = "/help/{site}/{article}"
-_SEE_OTHER = 303
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 VOTES_PER_MINUTE = 10
@@ -217,39 +217,30 @@ class _Pages:
     def vote(self, key: str, site: Site, *, helpful: bool) -> Response:
         """Count a vote and return to its article."""
         self._centre.vote(key, helpful=helpful)
-        return RedirectResponse(f"{path_of(site.key)}/{key}?thanks=true#helpful", _SEE_OTHER)
+        return RedirectResponse(f"{path_of(site.key)}/{key}?thanks=true#helpful", HTTPStatus.SEE_OTHER)
 
-    def _page(self, site: Site, template: str, **values: object) -> Response:
-        locale = site.config.locale
-        html = self._templates.get_template(template).render(
-            site=site,
-            home=path_of(site.key),
-            hidden=site.config.help_centre != "listed",
-            locale=locale,
-            t=_texts(locale),
-            day=partial(day, locale=locale),
-            key=article_key,
-            **{"words": "", **values},
-        )
-        headers = {} if site.config.help_centre == "listed" else {"X-Robots-Tag": "noindex"}
-        return HTMLResponse(html, headers=headers)
+    def _page(self, site: Site | None, template: str, status: int = 200, **values: object) -> Response:
+        locale = site.config.locale if site else problems.caller.get().locale
+        listed = status == HTTPStatus.OK and site is not None and site.config.help_centre == "listed"
+        standing: dict[str, object] = {
+            "site": site if site is not None and site.has_help_centre else None,
+            "home": path_of(site.key) if site else "",
+            "hidden": not listed,
+            "locale": locale,
+            "t": texts("help_centre", locale),
+            "day": partial(day, locale=locale),
+            "key": article_key,
+            "words": "",
+        }
+        html = self._templates.get_template(template).render({**standing, **values})
+        return HTMLResponse(html, status, {} if listed else {"X-Robots-Tag": "noindex"})
 
     def _refused(self, error: OporaError, site: Site | None) -> Response:
-        locale = site.config.locale if site else problems.caller.get().locale
         kind = {404: "missing", 429: "busy"}.get(error.status, "failed")
-        html = self._templates.get_template("error.html").render(
-            site=site if site is not None and site.has_help_centre else None,
-            home=path_of(site.key) if site else "",
-            hidden=True,
-            locale=locale,
-            t=_texts(locale),
-            kind=kind,
-            words="",
-        )
-        headers = {"X-Robots-Tag": "noindex"}
+        response = self._page(site, "error.html", error.status, kind=kind)
         if isinstance(error, RateLimited):
-            headers["Retry-After"] = str(error.retry_after)
-        return HTMLResponse(html, error.status, headers)
+            response.headers["Retry-After"] = str(error.retry_after)
+        return response
 
 
 def _reading_limits(site: Site, address: str) -> dict[str, int]:
@@ -258,13 +249,6 @@ def _reading_limits(site: Site, address: str) -> dict[str, int]:
         f"help pages of {address}": settings.visitor_sessions_per_minute,
         f"help pages of site {site.key}": settings.site_sessions_per_minute,
     }
-
-
-def _texts(locale: str) -> Callable[..., str]:
-    def find(name: str, **params: str | int) -> str:
-        return text(f"help_centre.{name}", locale, **params)
-
-    return find
 
 
 def _html(markdown: str) -> Markup:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
+from components.language.texts import texts
 from pipelines.ask import insight
 from pipelines.routes import OpenRouter
 from tenants.chats import sites
@@ -67,7 +68,7 @@ _PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "loc
 def _called() -> Callable[[str, str], str]:
     """Return the labels of a breakdown's parts."""
     locale = view.reader_locale()
-    t, name = view.texts(locale), view.names(locale)
+    t, name = texts("desk", locale), view.names(locale)
     known = {site.key: site.name for site in sites.own()}
     kinds = {"outcome": "outcome", "handoff_reason": "reason", "channel": "channel", "locale": "insight.language"}
 
