@@ -12,7 +12,6 @@ from pipelines.ask.chats import presence, suggestions
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
-from pipelines.ask.runner import Runner
 from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, described, last_number
 from tenants.chats import store, undo
@@ -96,7 +95,6 @@ def router(conversations: Conversations) -> OpenRouter:
     """Return the endpoints."""
     endpoints = OpenRouter("operate", limit=100_000, desk=True, tags=["desk"])
     _add_changes(endpoints)
-    _add_suggestions(endpoints, conversations.runner)
 
     @endpoints.get(_CHATS)
     def list_desk_chats(
@@ -141,6 +139,17 @@ def router(conversations: Conversations) -> OpenRouter:
         await asyncio.to_thread(store.get, chat_id)
         presence.typing(chat_id, "operator", body.name, active=body.active)
 
+    @endpoints.post(f"{_ONE}/suggestions")
+    async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
+        """Suggest a reply to the customer's last question: a note with the turn, hidden from customers."""
+        posted = await suggestions.suggest(conversations.runner, chat_id)
+        return await asyncio.to_thread(posted_part, posted)
+
+    @endpoints.post(f"{_ONE}/suggestions/{{message_id}}/discard", status_code=204)
+    def discard_suggestion(chat_id: str, message_id: str) -> None:
+        """Mark a suggestion as not useful."""
+        store.discard_suggestion(chat_id, message_id)
+
     async def chat_reader(
         chat_id: str,
         response: Response,
@@ -172,19 +181,6 @@ def router(conversations: Conversations) -> OpenRouter:
             yield event
 
     return endpoints
-
-
-def _add_suggestions(endpoints: OpenRouter, runner: Runner) -> None:
-    @endpoints.post(f"{_ONE}/suggestions")
-    async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
-        """Suggest a reply to the customer's last question: a note with the turn, hidden from customers."""
-        posted = await suggestions.suggest(runner, chat_id)
-        return await asyncio.to_thread(posted_part, posted)
-
-    @endpoints.post(f"{_ONE}/suggestions/{{message_id}}/discard", status_code=204)
-    def discard_suggestion(chat_id: str, message_id: str) -> None:
-        """Mark a suggestion as not useful."""
-        store.discard_suggestion(chat_id, message_id)
 
 
 def _add_changes(endpoints: OpenRouter) -> None:

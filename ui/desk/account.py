@@ -20,9 +20,9 @@ from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES
 from ui.desk.view import Desk, back_to, home, or_again
 
-_NO_TENANT = Tenant("-", "")
+NO_TENANT = Tenant("-", "")
 """Tenant id for counting sign-in attempts; no real tenant can have it."""
-_ATTEMPTS_OF_ADDRESS = 10
+ATTEMPTS_OF_ADDRESS = 10
 _HASHED_AT_ONCE = 4
 """Attempts per address, as a multiple of those per login: a whole office may share one address."""
 
@@ -212,10 +212,10 @@ def _sign_in_address(request: Request) -> str:
 async def _admit(limiter: RateLimiter, most: int, login: str, address: str, company: str) -> None:
     # Where only one tenant has operators, its name may be left out, and both spellings are one account.
     place = await asyncio.to_thread(operators.place_of, company)
-    with acting_as(_NO_TENANT):
+    with acting_as(NO_TENANT):
         await limiter.admit_each(
             {
                 f"sign-in as {operators.normal_login(login)} of {place}": most,
-                f"sign-ins from {address}": most * _ATTEMPTS_OF_ADDRESS,
+                f"sign-ins from {address}": most * ATTEMPTS_OF_ADDRESS,
             }
         )

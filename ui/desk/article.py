@@ -62,12 +62,7 @@ class DraftForm(BaseModel):
 def router(desk: Desk, service: Articles) -> OpenRouter:
     """Return the pages."""
     endpoints = OpenRouter("operate", limit=_FORM_BYTES, page=True, include_in_schema=False)
-    _add_writing(endpoints, desk, service)
-    _add_deciding(endpoints, desk, service)
-    return endpoints
 
-
-def _add_writing(endpoints: OpenRouter, desk: Desk, service: Articles) -> None:
     @endpoints.get(_ALL)
     def show_articles(page: Annotated[int, Query(ge=1, le=articles.MOST)] = 1) -> Response:
         listed = articles.page(limit=_PAGE + 1, offset=(page - 1) * _PAGE)
@@ -112,8 +107,6 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, service: Articles) -> None:
             return back_to(f"{_path(article)}?done=saved")
         return _begin_preview(desk, service, article.article_id)
 
-
-def _add_deciding(endpoints: OpenRouter, desk: Desk, service: Articles) -> None:
     @endpoints.get(f"{_ONE}/preview")
     def show_preview(article_id: str) -> Response:
         return _preview(desk, service, articles.get(article_id))
@@ -144,6 +137,8 @@ def _add_deciding(endpoints: OpenRouter, desk: Desk, service: Articles) -> None:
     def remove(article_id: str) -> Response:
         articles.remove(article_id)
         return back_to(_ALL)
+
+    return endpoints
 
 
 def _edit(

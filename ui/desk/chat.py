@@ -49,7 +49,6 @@ def router(desk: Desk, conversations: Conversations) -> OpenRouter:
     endpoints = OpenRouter("operate", limit=200_000, page=True, include_in_schema=False)
     _add_reading(endpoints, desk)
     _add_writing(endpoints, desk, conversations)
-    _add_suggesting(endpoints, desk, conversations)
     _add_moving(endpoints, desk, conversations)
     _add_replies(endpoints, desk)
     return endpoints
@@ -161,8 +160,6 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
     def write_article(chat_id: str) -> Response:
         return _or_conflict(desk, chat_id, lambda: back_to(f"/desk/articles/{from_chat.write(chat_id).article_id}"))
 
-
-def _add_suggesting(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
     @endpoints.post(f"{_ONE}/suggest")
     async def suggest(chat_id: str) -> Response:
         try:

@@ -1,7 +1,7 @@
 """View of a chat for its page: messages with their evidence, and the operator's available actions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from tenants.chats.transitions import Event, after
 from tenants.chats.visitors import ANONYMOUS, IDENTIFIED
 from tenants.desk import replies
 from tenants.desk.operators import Operator
+from tenants.desk.replies import CannedReply
 
 ACTS: Mapping[str, Event] = {
     "take": "taken",
@@ -60,14 +61,6 @@ class Bubble:
     suggestion: Suggestion | None
     fate: Fate
     superseded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FilledReply:
-    """Canned reply with the chat's values filled in."""
-
-    title: str
-    text: str
 
 
 def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
@@ -117,10 +110,10 @@ def possible(chat: Chat, me: str) -> frozenset[str]:
     return frozenset(acts)
 
 
-def canned(chat: Chat, me: Operator) -> tuple[FilledReply, ...]:
-    """Return the tenant's canned replies for a chat."""
+def canned(chat: Chat, me: Operator) -> tuple[CannedReply, ...]:
+    """Return the tenant's canned replies with the values of a chat."""
     known = {"operator": me.name, "ticket": chat.ticket_id or "", "organisation": registry.current().name}
-    return tuple(FilledReply(one.title, one.filled(known)) for one in replies.all())
+    return tuple(replace(one, text=one.filled(known)) for one in replies.all())
 
 
 def draft(chat: Chat) -> str:

@@ -62,12 +62,7 @@ class PropertiesForm(BaseModel):
 def router(desk: Desk, library: Library) -> OpenRouter:
     """Return the pages."""
     endpoints = OpenRouter("ingest", limit=50_000, page=True, include_in_schema=False)
-    _add_reading(endpoints, desk, library)
-    _add_changing(endpoints, desk, library)
-    return endpoints
 
-
-def _add_reading(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
     @endpoints.get(_LIST)
     def list_documents(
         q: Annotated[str, Query(max_length=200)] = "",
@@ -116,8 +111,6 @@ def _add_reading(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
         record = library.read(_readable(doc_id))
         return _document(desk, library, record, show, start=start, version=version, done=done)
 
-
-def _add_changing(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
     def again(refused: CallerError, doc_id: str, part: _Part, **typed: Any) -> Response:  # noqa: ANN401
         return _document(desk, library, library.read(_readable(doc_id)), part, refused, **typed)
 
@@ -168,6 +161,8 @@ def _add_changing(endpoints: OpenRouter, desk: Desk, library: Library) -> None:
         record = library.read(_readable(doc_id))
         edges.remove(_readable(from_doc), kind, _readable(to_doc))
         return _back(record, "ties", "untied")
+
+    return endpoints
 
 
 def _back(record: DocumentRecord, part: _Part, done: str) -> Response:

@@ -30,13 +30,7 @@ _Days: TypeAlias = Annotated[int, Query(ge=1, le=_MOST_DAYS)]
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
     endpoints = OpenRouter("ingest", limit=20_000, page=True, include_in_schema=False)
-    _add_stale(endpoints, desk)
-    _add_contradictions(endpoints, desk)
-    _add_rejected(endpoints, desk)
-    return endpoints
 
-
-def _add_stale(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_STALE)
     def show_stale(cited: _Days = 30, older: _Days = 365) -> Response:
         stale = freshness.stale(cited_within=timedelta(days=cited), older_than=timedelta(days=older))
@@ -50,8 +44,6 @@ def _add_stale(endpoints: OpenRouter, desk: Desk) -> None:
             most=_MOST_DAYS,
         )
 
-
-def _add_contradictions(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_CONTRADICTIONS)
     def show_contradictions() -> Response:
         return desk.page(
@@ -77,8 +69,6 @@ def _add_contradictions(endpoints: OpenRouter, desk: Desk) -> None:
         agreements.remove(one, other)
         return back_to(_CONTRADICTIONS)
 
-
-def _add_rejected(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(refused: OporaError | None = None, text: str = "", reason: str = "", doc_id: str = "") -> Response:
         return desk.page(
             "doubts/rejected.html",
@@ -110,3 +100,5 @@ def _add_rejected(endpoints: OpenRouter, desk: Desk) -> None:
     def remove_rejected(rejected_id: Annotated[str, Form(max_length=64)]) -> Response:
         rejected.remove(rejected_id)
         return back_to(_REJECTED)
+
+    return endpoints

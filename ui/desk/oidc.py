@@ -20,11 +20,12 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from secrets import token_urlsafe
 from threading import Lock
-from time import monotonic, time
+from time import time
 from typing import TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
 import jwt
+from cachetools import TTLCache
 
 from components.ingest.fetch import Fetcher, is_permitted
 from components.models.breaker import upstream
@@ -82,7 +83,7 @@ class SignIn:
     def __init__(self) -> None:
         self._fetcher = Fetcher(permitted=is_permitted, seconds=_SECONDS, largest=500_000)
         self._lock = Lock()
-        self._documents: dict[str, dict[str, tuple[float, _Document]]] = {}
+        self._documents: dict[str, TTLCache[str, _Document]] = {}
 
     def begin(self, provider: Provider, redirect_uri: str, next: str) -> tuple[str, Attempt]:
         """Return the address to redirect the browser to, and the attempt that it must return with."""
@@ -201,20 +202,17 @@ class SignIn:
     def _fetched(self, url: str, provider: Provider, *, fresh: bool = False) -> _Document:
         tenant_id = context.current().tenant_id
         with self._lock:
-            read_at, document = self._documents.get(tenant_id, {}).get(url, (float("-inf"), {}))
-        if not fresh and monotonic() - read_at < _FRESH_SECONDS:
-            return document
+            own = self._documents.setdefault(tenant_id, TTLCache(_DOCUMENTS_OF_TENANT, _FRESH_SECONDS))
+            known = own.get(url)
+        if known is not None and not fresh:
+            return known
         with _reaching(url):
             answer = self._fetcher.fetch(url, site=provider.issuer if url.startswith(provider.issuer) else url)
         if answer.status != 200:
             raise TryAgain("sso_unreachable")
         document = _document(answer.data)
         with self._lock:
-            own = self._documents.setdefault(tenant_id, {})
-            own.pop(url, None)
-            own[url] = monotonic(), document
-            if len(own) > _DOCUMENTS_OF_TENANT:
-                del own[next(iter(own))]
+            own[url] = document
         return document
 
 

@@ -21,14 +21,13 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, Forbidden, NotFound
 from tenants.desk import providers, sessions
 from tenants.desk.providers import Provider
+from ui.desk.account import ATTEMPTS_OF_ADDRESS, NO_TENANT
 from ui.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
 from ui.desk.view import SEE_OTHER, Desk, back_to, home
 
 COOKIE = "__Host-opora-sign-in"
 CALLBACK = "/desk/sso-callback"
 _CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
-_NOBODY = Tenant("-", "")
-_ATTEMPTS_OF_ADDRESS = 10
 _ASKED_AT_ONCE = 4
 """Concurrent requests to one tenant's provider."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
@@ -76,8 +75,8 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
     async def admit(request: Request) -> None:
         address = limited_as(request)
-        per_minute = desk.settings.sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
-        with acting_as(_NOBODY):
+        per_minute = desk.settings.sign_ins_per_minute * ATTEMPTS_OF_ADDRESS
+        with acting_as(NO_TENANT):
             await limiter.admit_each({f"single sign-ons from {address}": per_minute})
 
     def send_there(request: Request, tenant_id: str, next: str) -> Response:

@@ -32,13 +32,7 @@ _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
     endpoints = OpenRouter(pages.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
-    _add_list(endpoints, desk)
-    _add_one(endpoints, desk)
-    _add_invitation(endpoints, desk)
-    return endpoints
 
-
-def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     def listed(
         refused: OporaError | None = None, *, given: Mapping[str, str] | None = None, done: str = ""
     ) -> Response:
@@ -65,8 +59,6 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
         added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
         return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
 
-
-def _add_one(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_ONE)
     def show_tenant(id: Annotated[str, Query(max_length=255, pattern=_NO_NUL)] = "") -> Response:
         return _one(desk, id)
@@ -92,8 +84,6 @@ def _add_one(endpoints: OpenRouter, desk: Desk) -> None:
         removal.remove_confirmed(id, typed)
         return back_to(f"{_ALL}?done=removed")
 
-
-def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
     def invitation(
         secret: str, refused: OporaError | None = None, login: str = "", name: str = "", **_: object
     ) -> Response:
@@ -118,6 +108,8 @@ def _add_invitation(endpoints: OpenRouter, desk: Desk) -> None:
     def accept(request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = "") -> Response:
         admin = invitations.accept(secret, login=login, password=password, name=name)
         return pages.signed_in(back_to("/desk/welcome"), request, admin)
+
+    return endpoints
 
 
 def _one(

@@ -55,12 +55,7 @@ class QuestionForm(BaseModel):
 def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
     """Return the pages."""
     endpoints = OpenRouter("ingest", limit=100_000, page=True, include_in_schema=False)
-    _add_runs(endpoints, desk, evaluation)
-    _add_questions(endpoints, desk)
-    return endpoints
 
-
-def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None:
     @endpoints.get(_PATH)
     def show_runs(run: Annotated[str, Query(max_length=32)] = "") -> Response:
         return _runs(desk, evaluation, run)
@@ -83,8 +78,6 @@ def _add_runs(endpoints: OpenRouter, desk: Desk, evaluation: Evaluation) -> None
         policy.change(evaluation_hour=int(hour) if hour else None)
         return back_to(_PATH)
 
-
-def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_QUESTIONS)
     def show_questions(question: Annotated[str, Query(max_length=2_000)] = "") -> Response:
         return _questions(desk, QuestionForm(question=question))
@@ -113,6 +106,8 @@ def _add_questions(endpoints: OpenRouter, desk: Desk) -> None:
     def remove(question: Annotated[list[str], Form(max_length=MOST)]) -> Response:
         evaluation_questions.remove(question)
         return back_to(_QUESTIONS)
+
+    return endpoints
 
 
 def _runs(desk: Desk, evaluation: Evaluation, run_id: str, refused: OporaError | None = None) -> Response:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 720, 200
-_LEFT, _BOTTOM, _TOP = 40, 24, 10
+_LEFT, _TOP, _BASE = 40, 10, 176
+_ROOM = _BASE - _TOP
 _LABELS = 8
 _WIDEST = 90
 _NICE = (1, 2, 4, 6, 8, 10)
@@ -31,16 +32,23 @@ class Column:
     segments: tuple[Segment, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Size of a plot, and where its axes are."""
+
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = _LEFT
+    base: int = _BASE
+    top: int = _TOP
+
+
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Plot):
     """Plot of stacked columns, with its grid as (height, label)."""
 
     columns: tuple[Column, ...]
     grid: tuple[tuple[float, str], ...]
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = _LEFT
-    base: int = HEIGHT - _BOTTOM
 
 
 def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], highest: int = 0) -> Columns:
@@ -50,21 +58,20 @@ def stacked(parts: Mapping[str, Mapping[str, float]], styles: Sequence[str], hig
     """
     totals = {name: sum(counts.get(style, 0) for style in styles) for name, counts in parts.items()}
     highest = highest or _round_up(round(max(totals.values(), default=0)))
-    room, base = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
     step = _step(len(parts))
     every = -(-len(parts) // _LABELS) or 1
     columns = []
     for place, (name, counts) in enumerate(parts.items()):
-        y, segments = float(base), []
+        y, segments = float(_BASE), []
         for style in styles:
-            height = room * counts.get(style, 0) / highest
+            height = _ROOM * counts.get(style, 0) / highest
             y -= height
             if height:
                 segments.append(Segment(style, round(y, 1), round(height, 1)))
         x, width = _LEFT + step * place + step * 0.12, step * 0.76
         label = name if place % every == 0 else ""
         columns.append(Column(round(x, 1), round(width, 1), name, label, totals[name], tuple(segments)))
-    grid = tuple((round(base - room * share, 1), f"{highest * share:g}") for share in (0, 0.5, 1))
+    grid = tuple((round(_BASE - _ROOM * share, 1), f"{highest * share:g}") for share in (0, 0.5, 1))
     return Columns(tuple(columns), grid)
 
 
@@ -81,38 +88,33 @@ def _round_up(value: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Plot):
     """Line through shares on both axes, each 0..1, with their grids as (place, percent)."""
 
     line: str
     dots: tuple[tuple[float, float], ...]
     across: tuple[tuple[float, float], ...]
     up: tuple[tuple[float, float], ...]
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = _LEFT
-    base: int = HEIGHT - _BOTTOM
-    top: int = _TOP
 
 
 def curve(points: Sequence[tuple[float, float]]) -> Curve:
     """Build a curve through these points."""
-    width, room, base = WIDTH - _LEFT - 20, HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
-    dots = tuple((round(_LEFT + width * x, 1), round(base - room * y, 1)) for x, y in points)
+    width = WIDTH - _LEFT - 20
+    dots = tuple((round(_LEFT + width * x, 1), round(_BASE - _ROOM * y, 1)) for x, y in points)
     marks = (0, 0.25, 0.5, 0.75, 1)
     return Curve(
         " ".join(f"{x},{y}" for x, y in dots),
         dots,
         tuple((round(_LEFT + width * share, 1), share) for share in marks),
-        tuple((round(base - room * share, 1), share) for share in marks),
+        tuple((round(_BASE - _ROOM * share, 1), share) for share in marks),
     )
 
 
 def line(values: Sequence[float | None]) -> tuple[tuple[float, float], ...]:
     """Place a line of shares, each 0..1, above as many columns; missing values have no point."""
-    room, base, step = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM, _step(len(values))
+    step = _step(len(values))
     return tuple(
-        (round(_LEFT + step * (place + 0.5), 1), round(base - room * value, 1))
+        (round(_LEFT + step * (place + 0.5), 1), round(_BASE - _ROOM * value, 1))
         for place, value in enumerate(values)
         if value is not None
     )

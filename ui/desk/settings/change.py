@@ -1,6 +1,5 @@
 """History of changes, with undo."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form, Query
@@ -56,21 +55,12 @@ def router(desk: Desk) -> OpenRouter:
     return endpoints
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Return a changed field with its label and readable values."""
-
-    name: str
-    before: str
-    after: str
-
-
-def _differences(change: Change) -> tuple[Difference, ...]:
-    names = dict.fromkeys((*change.before, *change.after))
-    return tuple(
-        Difference(_named(change.area, name), _written(change.before.get(name)), _written(change.after.get(name)))
-        for name in names
-    )
+def _differences(change: Change) -> dict[str, tuple[str, str]]:
+    """Return the readable values of the changed fields, before and after, by label."""
+    return {
+        _named(change.area, name): (_written(change.before.get(name)), _written(change.after.get(name)))
+        for name in (*change.before, *change.after)
+    }
 
 
 def _named(area: str, name: str) -> str:

@@ -113,14 +113,14 @@ def _span(typed: str) -> str:
     return "-".join(map(clock, typed.split("-")))
 
 
-def _day(typed: str) -> str:
-    """Convert a day to ISO 8601; accepts Russian notation as well."""
-    found = _RUSSIAN_DAY.fullmatch(typed)
-    return f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}" if found else typed
-
-
 def _days(typed: str) -> list[str]:
-    return [_day(one) for one in forms.lines(typed)]
+    """Convert days to ISO 8601; accepts Russian notation as well."""
+
+    def iso(day: str) -> str:
+        found = _RUSSIAN_DAY.fullmatch(day)
+        return f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}" if found else day
+
+    return [iso(one) for one in forms.lines(typed)]
 
 
 _FORM = Form(

@@ -26,12 +26,7 @@ _NEW = Form(_NAME, _ORIGINS)
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
     endpoints = pages.router()
-    _add_list(endpoints, desk)
-    _add_site(endpoints, desk)
-    return endpoints
 
-
-def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_SITES)
     def show_sites(saved: pages.Saved = "") -> Response:
         return listed(saved=saved)
@@ -47,8 +42,6 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
         _, fields = _NEW.shown({}, form, refused, _faults)
         return pages.page(desk, "sites", "sites.html", refused, sites=sites.own(), fields=fields, saved=saved)
 
-
-def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_SITE)
     def show_site(request: Request, key: str, saved: pages.Saved = "") -> Response:
         sites.refresh()
@@ -111,6 +104,8 @@ def _add_site(endpoints: OpenRouter, desk: Desk) -> None:
             version=sites.version_of(site),
             address=public_url(request),
         )
+
+    return endpoints
 
 
 def _faults(refused: OporaError, names: Container[str]) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """Tokens of programs that work for the tenant: issue, replace, revoke. A token is shown once."""
 
-from collections.abc import Collection
+from collections.abc import Container, Mapping
 from datetime import timedelta
 from typing import get_args
 
@@ -14,15 +14,17 @@ from tenants.access.issued_tokens import IssuedToken
 from tenants.core.context import Scope
 from tenants.core.errors import Conflict, Invalid, OporaError
 from ui.desk.settings import forms, pages
-from ui.desk.settings.forms import Field, Fields, Typed
+from ui.desk.settings.forms import Field, Form, Typed
 from ui.desk.view import Desk, or_again
 
 _ALL = f"{pages.ROOT}/tokens"
 GRACES = (0, 1, 24, 24 * 7)
 """Choices for how many hours a replaced token stays valid."""
 _DAY_SECONDS = 86_400
-_DAYS = "90"
+_DAYS = 90
 _FAULTY_FIELDS = {"subject_invalid": "subject", "scope_unknown": "scopes", "ttl_invalid": "days"}
+
+_FORM = Form(Field("subject", required=True), Field("days", "number", required=True))
 
 
 def router(desk: Desk) -> OpenRouter:
@@ -34,19 +36,14 @@ def router(desk: Desk) -> OpenRouter:
         return page(saved=saved)
 
     @endpoints.post(_ALL)
+    @or_again(lambda refused, form: page(form, refused), Invalid)
     def issue_token(form: Typed) -> Response:
-        chosen = [scope for scope in get_args(Scope) if forms.flag(form, scope)]
-        try:
-            seconds = _seconds(forms.line(form, "days"))
-            issued = issued_tokens.issue(subject=forms.line(form, "subject"), scopes=chosen, ttl_seconds=seconds)
-        except Invalid as refused:
-            words = forms.fault_text(refused.code)
-            fields = forms.with_faults(_fields(form), {_FAULTY_FIELDS[refused.code]: words})
-            return page(refused, fields, chosen, scope_fault=words if refused.code == "scope_unknown" else "")
-        return page(issued=issued)
+        seconds = _seconds(forms.line(form, "days"))
+        subject = forms.line(form, "subject")
+        return page(issued=issued_tokens.issue(subject=subject, scopes=_scopes(form), ttl_seconds=seconds))
 
     @endpoints.post(f"{_ALL}/rotate")
-    @or_again(lambda refused, **_: page(refused), Conflict)
+    @or_again(lambda refused, **_: page(refused=refused), Conflict)
     def rotate_token(form: Typed) -> Response:
         hours = next((hours for hours in GRACES if str(hours) == forms.line(form, "hours")), GRACES[-1])
         return page(issued=issued_tokens.rotate(forms.line(form, "token_id"), grace=timedelta(hours=hours)))
@@ -57,15 +54,14 @@ def router(desk: Desk) -> OpenRouter:
         return pages.saved(_ALL, "revoked")
 
     def page(
+        form: FormData | None = None,
         refused: OporaError | None = None,
-        fields: Fields = (),
-        chosen: Collection[str] = (),
         *,
         issued: tuple[IssuedToken, str] | None = None,
-        scope_fault: str = "",
         saved: str = "",
     ) -> Response:
         known = issued_tokens.all()
+        unscoped = refused is not None and refused.code == "scope_unknown"
         return pages.page(
             desk,
             "tokens",
@@ -73,24 +69,25 @@ def router(desk: Desk) -> OpenRouter:
             refused,
             working=[one for one in known if one.state in ("valid", "ending")],
             over=[one for one in known if one.state in ("revoked", "expired")],
-            fields=fields or _fields(None),
+            fields=_FORM.shown({"days": _DAYS}, form, refused, _faults)[1],
             scopes=get_args(Scope),
-            chosen=chosen,
+            chosen=_scopes(form) if form is not None else (),
             issued=issued,
             graces=GRACES,
-            scope_fault=scope_fault,
-            fault=problems.detail(refused) if refused and not fields else "",
+            scope_fault=forms.fault_text("scope_unknown") if unscoped else "",
+            fault=problems.detail(refused) if refused and form is None else "",
             saved=saved,
         )
 
     return endpoints
 
 
-def _fields(form: FormData | None) -> Fields:
-    return (
-        Field("subject", value=forms.line(form, "subject") if form is not None else "", required=True),
-        Field("days", "number", value=forms.line(form, "days") if form is not None else _DAYS, required=True),
-    )
+def _scopes(form: FormData) -> list[Scope]:
+    return [scope for scope in get_args(Scope) if forms.flag(form, scope)]
+
+
+def _faults(refused: OporaError, _names: Container[str]) -> Mapping[str, str]:
+    return {_FAULTY_FIELDS[refused.code]: forms.fault_text(refused.code)}
 
 
 def _seconds(days: str) -> int:

@@ -25,12 +25,7 @@ _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}},
 def router(desk: Desk) -> OpenRouter:
     """Return the pages."""
     endpoints = pages.router()
-    _add_list(endpoints, desk)
-    _add_tool(endpoints, desk)
-    return endpoints
 
-
-def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_TOOLS)
     def show_tools(saved: pages.Saved = "") -> Response:
         return listed(saved=saved)
@@ -47,8 +42,6 @@ def _add_list(endpoints: OpenRouter, desk: Desk) -> None:
             desk, "tools", "tools.html", refused, tools=tools.all(), fields=fields, fault=fault, saved=saved
         )
 
-
-def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
     @endpoints.get(_TOOL)
     def show_tool(name: str, saved: pages.Saved = "") -> Response:
         return page(tools.get(name), saved=saved)
@@ -116,6 +109,8 @@ def _add_tool(endpoints: OpenRouter, desk: Desk) -> None:
             fault=fault,
             saved=saved,
         )
+
+    return endpoints
 
 
 def _faults(refused: OporaError, names: Container[str]) -> Mapping[str, str]:
