@@ -22,8 +22,7 @@ from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tests import desk
 from tests.desk import SAME_ORIGIN
-from tests.service.desk_cases import ENDLESS, PAGES, PASSWORD, PageCase
-from tests.service.desk_cases.documents import FOREIGN, SPARE
+from tests.service.desk_cases import ENDLESS, FOREIGN, PAGES, PASSWORD, SPARE, PageCase
 from tests.service.serving import ALL_SCOPES, Server, in_force, problem
 
 ROLES: Mapping[str, frozenset[str]] = {
