@@ -45,7 +45,7 @@ def routers(services: Services) -> Iterator[OpenRouter]:
     yield playground.router(runner, services.settings)
     if services.settings.metrics_token.get_secret_value():
         yield metrics.router(services.settings, lambda: runner.waiting)
-    yield session.router(runner, services.visitors)
+    yield session.router(services.limiter, services.visitors)
     for chats in (visitor, file, desk):
         yield chats.router(services.conversations)
     for written in (articles, gap):

@@ -8,11 +8,11 @@ from pydantic import BaseModel, Field
 from components.language.texts import text
 from pipelines.ask.chats.conversations import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
-from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import Staffing, staffing
 from pipelines.connections import limited_as
 from pipelines.routes import OpenRouter
 from settings import get_settings
+from tenants.access.quotas import RateLimiter
 from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
 from tenants.chats import sites
@@ -65,7 +65,7 @@ class SessionAnswer(BaseModel):
     site: SitePart
 
 
-def router(runner: Runner, visitors: Visitors) -> OpenRouter:
+def router(limiter: RateLimiter, visitors: Visitors) -> OpenRouter:
     """Return the endpoint."""
     endpoints = OpenRouter(None, limit=16_000, tags=["chats"])
 
@@ -80,8 +80,7 @@ def router(runner: Runner, visitors: Visitors) -> OpenRouter:
             f"sessions of site {site.key}": settings.site_sessions_per_minute,
         }
         with acting_as(Tenant(site.tenant_id, "")):
-            if runner.limiter is not None:
-                await runner.limiter.admit_each(limits)
+            await limiter.admit_each(limits)
             await registry.admitted()
             site = await sites.renewed(site)
             rules = await policy.load()
