@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 
 from settings import get_settings
 from tenants.access import revocations, tokens
@@ -22,6 +22,8 @@ from tenants.storage.mapping import record_of
 from tenants.storage.tables import TokenRow
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
+MAX_TOKENS = 1_000
+"""Tokens of a tenant that have not expired."""
 GRACE = timedelta(days=1)
 """Default grace period of a replaced token."""
 KEPT_EXPIRED = timedelta(days=30)
@@ -49,7 +51,7 @@ class IssuedToken:
 def issue(*, subject: str, scopes: Iterable[str], ttl_seconds: int) -> tuple[IssuedToken, str]:
     """Issue a token for the tenant in context and record it. The token itself cannot be read again.
 
-    Raises `Invalid`: `scope_unknown`, `subject_invalid`, `ttl_invalid`.
+    Raises `Invalid`: `scope_unknown`, `subject_invalid`, `ttl_invalid`, `tokens_too_many`.
     """
     return _issue(subject, frozenset(scopes), ttl_seconds)
 
@@ -103,7 +105,11 @@ def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: s
         issued_by=caller.subject,
         expires_at=now + timedelta(seconds=ttl_seconds),
     )
+    unexpired = select(func.count()).where(TokenRow.expires_at > now)
     with database.writing() as session:
+        session.lock_tenant()
+        if not instead_of and (session.scalar(unexpired) or 0) >= MAX_TOKENS:
+            raise Invalid("tokens_too_many", limit=MAX_TOKENS)
         session.add(row)
         noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at.isoformat()}
         changes.note(session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted)

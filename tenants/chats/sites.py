@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from settings import get_settings
 from tenants.accounts import changes, policy
@@ -35,6 +35,7 @@ SECRET_AGE = timedelta(days=30)
 """Time for which a secret signs visitor tokens. The previous one recognises returning visitors for the same time."""
 
 MAX_SECRETS = 3
+MAX_SITES = 100
 _MAX_NAME = 200
 _UNCHANGED: Mapping[str, object] = MappingProxyType({})
 
@@ -172,7 +173,8 @@ def add(
     :param identified: the tenant's own site signs identity tokens of its visitors.
     :param identity_required: refuse visitors without an identity token.
     :param key: a public key chosen by the caller; random if empty.
-    :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`, `site_invalid` with the field `name`.
+    :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`, `site_invalid` with the field `name`,
+        `sites_too_many`.
     """
     if key and not re.fullmatch(r"[A-Za-z0-9_-]{4,64}", key):
         raise Invalid("site_key_invalid")
@@ -188,6 +190,9 @@ def add(
     )
     try:
         with database.writing() as session:
+            session.lock_tenant()
+            if (session.scalar(select(func.count()).select_from(SiteRow)) or 0) >= MAX_SITES:
+                raise Invalid("sites_too_many", limit=MAX_SITES)
             session.add(row)
             changes.note(session, "site", "added", row.key, after=_settings_of(row))
     except Clash as clash:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from tenants.accounts.registry import changing_relations
-from tenants.core.errors import NotFound
+from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
 from tenants.storage.tables import DocumentRow, RejectedRow
@@ -19,6 +19,8 @@ from tenants.storage.tables import DocumentRow, RejectedRow
 MAX_TEXT_LENGTH = 300
 MAX_REASON_LENGTH = 1_000
 """Characters. An approach is named in a sentence; a longer text would cover every question."""
+MAX_REJECTED = 1_000
+"""Approaches that operators add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,18 @@ class Rejected:
 def put(approach: Rejected) -> Rejected:
     """Add an operator's rejected approach, or replace the reason and day of the same one.
 
-    Raises `NotFound` (`document_unknown`) if it belongs to a document that the tenant does not have.
+    Raises `NotFound` (`document_unknown`) if it belongs to a document that the tenant does not have, and `Invalid`
+    (`rejected_too_many`).
     """
     row = approach.row()
     row.declared = False
     with changing_relations() as session:
         if approach.doc_id is not None and session.find(DocumentRow, approach.doc_id) is None:
             raise NotFound("document_unknown", doc_id=approach.doc_id)
+        session.lock_tenant()
+        others = select(func.count()).where(RejectedRow.declared.is_(False), RejectedRow.rejected_id != row.rejected_id)
+        if (session.scalar(others) or 0) >= MAX_REJECTED:
+            raise Invalid("rejected_too_many", limit=MAX_REJECTED)
         session.merge(row)
     return record_of(Rejected, row)
 

@@ -10,16 +10,17 @@ import pytest
 from sqlalchemy import delete, text
 
 from settings import Settings
-from tenants.access import token_uses
+from tenants.access import issued_tokens, token_uses
 from tenants.access.revocations import token_id
 from tenants.accounts.registry import Registry
-from tenants.chats import webhooks
+from tenants.chats import sites, webhooks
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, TryAgain
 from tenants.desk import articles, replies
 from tenants.desk.articles import Draft
-from tenants.knowledge import edges, gaps, tools
+from tenants.knowledge import edges, gaps, rejected, tools
 from tenants.knowledge.edges import Edge
+from tenants.knowledge.rejected import Rejected
 from tenants.knowledge.tools import Tool
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
@@ -58,6 +59,12 @@ def tool(name: str) -> Tool:
         ((tools, "MAX_TOOLS"), lambda number: tools.put(tool(f"t{number}"))),
         ((articles, "MOST"), lambda number: articles.add(Draft(f"Title {number}", "Text."))),
         ((replies, "MOST"), lambda number: replies.add(f"Title {number}", "Text.")),
+        ((sites, "MAX_SITES"), lambda number: sites.add(f"Site {number}", ["https://shop.example"])),
+        ((rejected, "MAX_REJECTED"), lambda number: rejected.put(Rejected(f"Approach {number}"))),
+        (
+            (issued_tokens, "MAX_TOKENS"),
+            lambda number: issued_tokens.issue(subject=f"bot-{number}", scopes=["ask"], ttl_seconds=600),
+        ),
     ],
 )
 def test_a_limit_holds_however_many_add_at_once(
