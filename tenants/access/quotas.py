@@ -191,24 +191,25 @@ class _LocalUsage:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._usage: dict[tuple[str, str], _Usage] = {}
+        # Hashed, because a name may hold a path of 64 kB that a client made up.
+        self._usage: dict[str, _Usage] = {}
         self._calls = 0
 
     def count(self, caller: Tenant, per_minute: int, per_day: int) -> float | None:
         """Count a call. If it exceeds a limit, do not count it and return the seconds until the next allowed call."""
         now = self._clock()
         self._sweep(now)
-        usage = self._usage.setdefault((caller.tenant_id, caller.subject), _Usage())
+        usage = self._usage.setdefault(caller.key("limits"), _Usage())
         wait = self.wait(caller, per_minute, per_day)
         if wait is None:
             usage.minute.append(now)
-            usage.day_calls += 1
+            usage.day_calls += bool(per_day)
         return wait
 
     def wait(self, caller: Tenant, per_minute: int, per_day: int) -> float | None:
         """Return the seconds until a call may pass; None: now."""
         now = self._clock()
-        usage = self._usage.get((caller.tenant_id, caller.subject))
+        usage = self._usage.get(caller.key("limits"))
         if usage is None:
             return None
         _roll_over(usage, now)
@@ -220,12 +221,20 @@ class _LocalUsage:
         return max(waits, default=None)
 
     def _sweep(self, now: float) -> None:
-        """Delete expired entries from time to time, so that memory is bounded by the people of a day."""
+        """Delete expired entries from time to time, so that memory is bounded by the people of a day.
+
+        A visitor can make up names without end, of which only those of a minute stay.
+        """
         self._calls += 1
         if self._calls % _SWEEP_EVERY == 0:
-            over = [key for key, usage in self._usage.items() if now - usage.day_began >= _DAY]
+            over = [key for key, usage in self._usage.items() if _is_over(usage, now)]
             for key in over:
                 del self._usage[key]
+
+
+def _is_over(usage: _Usage, now: float) -> bool:
+    _roll_over(usage, now)
+    return not usage.minute and not usage.day_calls
 
 
 def _roll_over(usage: _Usage, now: float) -> None:

@@ -1,5 +1,6 @@
 """Limits of one visitor, and of all visitors of an address."""
 
+import tracemalloc
 from functools import partial
 from uuid import uuid4
 
@@ -11,7 +12,9 @@ import app
 from evaluation.benchmarks.attacks import SHOP
 from pipelines.gate import Shares
 from settings import Settings
+from tenants.access.quotas import RateLimiter
 from tenants.access.tokens import issue
+from tenants.core.context import Tenant, acting_as
 from tests.attack.attacking import VICTIM
 from tests.attack.visiting import add_site, visitor_of
 from tests.service.serving import ALL_SCOPES, Server, in_force, problem
@@ -54,6 +57,30 @@ def test_a_visitor_reads_a_chat_so_often_a_minute(server: Server, installation: 
         chat = begin(visitor)
         answers = [visitor.get(f"{chat}{part}") for _ in range(most + 1)]
     assert [one.status_code for one in answers] == [200] * most + [429]
+
+
+async def test_chats_that_visitors_make_up_take_no_memory(installation: Settings) -> None:
+    now = 0.0
+    limiter = RateLimiter(installation, lambda: now)
+    tracemalloc.start()
+    with acting_as(Tenant(VICTIM, "visitor")):
+        for number in range(200):
+            now += 1
+            for part in range(10):
+                await limiter.admit_each({f"messages of visitor in chat {number}-{part}-{'a' * 10_000}": 20})
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 2_000_000, "20 MB were sent, of which the last minute stays"
+
+
+def test_nobody_uses_up_what_others_may_write(server: Server, installation: Settings) -> None:
+    add_site(installation, VICTIM, "site_used_up")
+    message = {"text": "E20?", "client_id": "one"}
+    with visitor_of(server, "site_used_up") as visitor, visitor_of(server, "site_used_up") as other:
+        path = f"{begin(visitor)}/messages"
+        for _ in range(installation.chat_messages_per_minute + 1):
+            assert not other.post(path, json=message).is_success
+        assert visitor.post(path, json=message).status_code == 202
 
 
 def test_new_visitors_of_one_address_share_a_limit(server: Server, installation: Settings) -> None:

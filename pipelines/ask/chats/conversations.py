@@ -195,7 +195,9 @@ class Conversations:
         """Count a message, or a file, of the caller in a chat. Raises `RateLimited`."""
         if self.runner.limiter is not None:
             per_minute = get_settings().chat_messages_per_minute
-            await self.runner.limiter.admit_each({f"messages of chat {chat_id}": per_minute})
+            # By caller: nobody can use up what others may write in their chats.
+            subject = context.current().subject
+            await self.runner.limiter.admit_each({f"messages of {subject} in chat {chat_id}": per_minute})
 
     @contextmanager
     def following(self, chat_id: str) -> Iterator["asyncio.Queue[LiveTurn]"]:
