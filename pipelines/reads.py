@@ -39,7 +39,7 @@ class Reads:
         self._turns: WeakValueDictionary[str, _Turns] = WeakValueDictionary()
 
     def read_of(self, tenant_id: str, *, by_visitor: bool = False) -> "Read":
-        """Return a read of a tenant that has not begun. Its visitors have turns of their own."""
+        """Return a read of a tenant that has not begun. Visitors have separate turns."""
         turns = self._turns.setdefault(f"{tenant_id} visitors" if by_visitor else tenant_id, _Turns())
         return Read(turns, waits=not by_visitor)
 

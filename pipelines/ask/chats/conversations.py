@@ -195,7 +195,7 @@ class Conversations:
         """Count a message, or a file, of the caller in a chat. Raises `RateLimited`."""
         if self.runner.limiter is not None:
             per_minute = get_settings().chat_messages_per_minute
-            # By caller: nobody can use up what others may write in their chats.
+            # By caller, so that a visitor cannot use up the limit of another one.
             subject = context.current().subject
             await self.runner.limiter.admit_each({f"messages of {subject} in chat {chat_id}": per_minute})
 
