@@ -12,7 +12,7 @@ A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds the dif
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -97,6 +97,18 @@ def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool =
         and (one["receiver"] not in taken or _takes_several(merged["components"], one["receiver"]))
     ] + added
     return with_overlay(merged, overlay[RERANKER]) if rerank and RERANKER in overlay else merged
+
+
+def components_of_type(node: object, kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the description of every component of this class below a node of a pipeline file."""
+    if isinstance(node, dict):
+        if str(node.get("type", "")).rpartition(".")[2] == kind:
+            yield node
+        for part in node.values():
+            yield from components_of_type(part, kind)
+    elif isinstance(node, list):
+        for part in node:
+            yield from components_of_type(part, kind)
 
 
 def reason(error: Exception) -> str:

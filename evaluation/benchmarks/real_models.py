@@ -40,12 +40,13 @@ from evaluation.datasets.catalogue import READERS, chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.answer_key import grade, grade_turn
 from evaluation.metrics.shown import passages, unentailed
-from evaluation.simulator.adapted import adapt, components_of_type, edited
+from evaluation.simulator.adapted import adapt, edited
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask, begin
+from pipelines.definition import components_of_type
 from settings import get_settings
 from tenants.core.context import acting_as
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from haystack import component, default_from_dict, default_to_dict
+from haystack import component, default_to_dict
 
 
 @component
@@ -30,11 +30,6 @@ class SemanticSimilarityEvaluator:
     def to_dict(self) -> dict[str, Any]:
         """Serialise the evaluator for Haystack."""
         return default_to_dict(self, embedder=self.embedder)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "SemanticSimilarityEvaluator":
-        """Restore the evaluator, for Haystack."""
-        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """Prepare the embedder."""

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from evaluation.simulator.embedding import DIMENSIONS
+from pipelines.definition import components_of_type
 from settings import ROOT
 
 _TIERS = {"fast": "simulated", "strong": "simulated-strong", "fallback": "simulated-fallback"}
@@ -98,15 +99,3 @@ def _seconds(value: object) -> float:
 
 def _nested(kind: str, **parameters: object) -> dict[str, object]:
     return {"type": kind, "init_parameters": parameters}
-
-
-def components_of_type(node: object, kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the description of every component of this class below `node`."""
-    if isinstance(node, dict):
-        if str(node.get("type", "")).rpartition(".")[2] == kind:
-            yield node
-        for inner in node.values():
-            yield from components_of_type(inner, kind)
-    elif isinstance(node, list):
-        for inner in node:
-            yield from components_of_type(inner, kind)

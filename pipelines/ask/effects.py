@@ -116,8 +116,6 @@ class EndedTurn:
         )
 
 
-Effect: TypeAlias = Callable[[EndedTurn], EndedTurn]
-
 Settle: TypeAlias = Callable[[EndedTurn], EndedTurn | None]
 """Callback that stores a turn's result in its chat. It returns None if the chat has moved on: discard the turn."""
 
@@ -146,18 +144,18 @@ class Effects:
                 self.record(ended)
                 raise
             ended, client = (settled, client) if settled is not None else (ended, "abandoned")
-        for effect in self._applicable(client, in_chat=settle is not None):
-            ended = effect(ended)
+        if client == "awaited":
+            if settle is None:
+                ended = _hand_over(ended)
+                _remember(ended)
+            self.record(ended, gaps=True)
+            self._trace(ended)
+        elif client == "abandoned":
+            # The answer has no reader, so it has no effects. The caller that gave up has recorded the turn.
+            self.record(ended)
         return ended.answer
 
-    def _applicable(self, client: ClientState, *, in_chat: bool) -> tuple[Effect, ...]:
-        if client == "awaited":
-            own: tuple[Effect, ...] = () if in_chat else (_hand_over, _remember)
-            return (*own, self._record_with_gaps, self._trace)
-        # The answer has no reader, so it has no effects. The caller that gave up has recorded the turn.
-        return (self.record,) if client == "abandoned" else ()
-
-    def record(self, ended: EndedTurn, *, gaps: bool = False) -> EndedTurn:
+    def record(self, ended: EndedTurn, *, gaps: bool = False) -> None:
         """Record the turn in the audit. Raises `TryAgain` with the code `not_recorded` when nothing can be written."""
         turn = ended.turn
         measures.observe(
@@ -182,14 +180,10 @@ class Effects:
             raise
         except Exception as error:
             log.critical("turn %s is not recorded: %s", turn.turn_id, trail(error))
-        return ended
 
-    def _record_with_gaps(self, ended: EndedTurn) -> EndedTurn:
-        return self.record(ended, gaps=True)
-
-    def _trace(self, ended: EndedTurn) -> EndedTurn:
+    def _trace(self, ended: EndedTurn) -> None:
         if self.sender is None:
-            return ended
+            return
         try:
             trace = Trace.of(
                 ended.request,
@@ -201,19 +195,17 @@ class Effects:
             self.sender.take(trace)
         except Exception as error:
             log.error("turn %s is not traced: %s", ended.turn.turn_id, trail(error))
-        return ended
 
 
-def _remember(ended: EndedTurn) -> EndedTurn:
+def _remember(ended: EndedTurn) -> None:
     request, turn = ended.request, ended.turn
     if request.session_id is None or request.anonymous or turn.outcome is None:
-        return ended
+        return
     question = mask(turn.standalone_question or turn.question)
     try:
         conversations.remember(request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ()))
     except Exception as error:
         log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
-    return ended
 
 
 def _hand_over(ended: EndedTurn) -> EndedTurn:

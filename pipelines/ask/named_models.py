@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from components.nested import from_description
 from pipelines import definition
 from pipelines.ask import profiles
+from pipelines.definition import components_of_type
 from pipelines.ingest.usecase import current_path
 from settings import get_settings
 from tenants.core.errors import NotFound
@@ -16,7 +17,6 @@ Kind: TypeAlias = Literal["chat", "embedder", "ranker"]
 Description: TypeAlias = Mapping[str, Any]
 
 _MODELS = "components.models.chat.ChatModels"
-_RERANKER = "components.retrieve.model_reranker.ModelReranker"
 STOCK = "stock"
 """The role of a generator that a component of Haystack calls."""
 _TIERS = ("fast", "strong", "fallback")
@@ -78,7 +78,7 @@ def profile(name: str) -> Profile:
 
 def _chat_models(steps: Description, file: str) -> Iterator[NamedModel]:
     seen: list[tuple[str, Description]] = []
-    for found in _described(steps, _MODELS):
+    for found in components_of_type(steps, "ChatModels"):
         for role in _TIERS:
             generator = found["init_parameters"].get(role)
             if generator is not None and (role, generator) not in seen:
@@ -106,7 +106,7 @@ def _stock_generators(node: object) -> Iterator[Description]:
 
 
 def _rankers(steps: Description, file: str) -> Iterator[NamedModel]:
-    for found in _described(steps, _RERANKER):
+    for found in components_of_type(steps, "ModelReranker"):
         yield _named("ranker", "ranker", found["init_parameters"]["ranker"], file, found)
 
 
@@ -136,15 +136,3 @@ def public_address(url: str) -> str:
     """Return an address without what may be secret in it: user, password, query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def _described(node: object, kind: str) -> Iterator[Description]:
-    """Yield all descriptions of a class below a node of a pipeline file."""
-    if isinstance(node, dict):
-        if node.get("type") == kind:
-            yield node
-        for part in node.values():
-            yield from _described(part, kind)
-    elif isinstance(node, list):
-        for part in node:
-            yield from _described(part, kind)

@@ -138,7 +138,8 @@ class Ask:
             handoff=OFFERED,
         )
         ended = (settle(ended) if settle is not None else None) or ended
-        return self.effects.record(ended).answer
+        self.effects.record(ended)
+        return ended.answer
 
     def judge(self, turn_id: str, thumb: Thumb, reason: feedback.Reason | None = None, comment: str = "") -> Feedback:
         """Store the caller's verdict on an answer, without personal data.

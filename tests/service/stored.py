@@ -9,7 +9,8 @@ from secrets import token_urlsafe
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from jwt.algorithms import RSAAlgorithm
 
-from evaluation.simulator.adapted import adapt, components_of_type, edited
+from evaluation.simulator.adapted import adapt, edited
+from pipelines.definition import components_of_type
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.changes import SettingChangeRow
