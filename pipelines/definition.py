@@ -60,11 +60,15 @@ def load(path: Path) -> Definition:
     definition = (
         read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path), rerank=settings.rerank)
     )
-    if _STORES in str(definition):
-        # Stock retrievers never import the type of the store that they are given.
-        import_module(_STORES)
+    import_stores(definition)
     elsewhere = settings.ollama_url
     return _with_ollama(definition, elsewhere) if elsewhere else definition
+
+
+def import_stores(definition: Mapping[str, Any]) -> None:
+    """Import our document stores if the pipeline names one: stock retrievers never import the type of their store."""
+    if _STORES in str(definition):
+        import_module(_STORES)
 
 
 def source(path: Path) -> str:

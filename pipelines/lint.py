@@ -105,6 +105,7 @@ def _faults(content: Mapping[str, object]) -> list[Finding]:
     components = content.get("components") or {}
     if not isinstance(components, dict):
         return [*findings, Finding("not_a_mapping", "components", str(components))]
+    definition.import_stores(components)
     for name, spec in components.items():
         findings += list(_shape_faults(f"components.{name}", spec)) or _build_faults(name, spec)
     if any(finding.where.startswith("components.") for finding in findings):

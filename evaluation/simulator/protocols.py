@@ -3,7 +3,7 @@
 import base64
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -156,6 +156,25 @@ def texts(value: object) -> list[str]:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [str(item) for item in value]
     return [str(value or "")]
+
+
+Vectors: TypeAlias = Sequence[Sequence[float]]
+VectorFormat: TypeAlias = Callable[[Mapping[str, object], Vectors, int, float], Mapping[str, object]]
+"""Format of embeddings, of the request, the vectors, the tokens and the seconds."""
+
+
+def ollama_vectors(body: Mapping[str, object], vectors: Vectors, tokens: int, seconds: float) -> Mapping[str, object]:
+    """Format the reply of `/api/embed`."""
+    spent = {"total_duration": round(seconds * _SECOND), "load_duration": 0, "prompt_eval_count": tokens}
+    return {"model": body.get("model", ""), "embeddings": vectors, **spent}
+
+
+def openai_vectors(body: Mapping[str, object], vectors: Vectors, tokens: int, _: float) -> Mapping[str, object]:
+    """Format the reply of `/v1/embeddings`."""
+    shape = packed if body.get("encoding_format") == "base64" else list
+    data = [{"object": "embedding", "index": at, "embedding": shape(vector)} for at, vector in enumerate(vectors)]
+    used = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": body.get("model", ""), "data": data, "usage": used}
 
 
 def packed(vector: Sequence[float]) -> str:

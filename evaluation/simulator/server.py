@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import NoReturn
 
@@ -14,7 +15,7 @@ from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.embedding import DIMENSIONS, embed
 from evaluation.simulator.failing import faulty_reply, tool_reply
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
-from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat
+from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat, VectorFormat
 from evaluation.simulator.reading import Prompt, read
 from evaluation.simulator.wire import Reply
 
@@ -76,8 +77,8 @@ class Simulator:
         self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
             ("POST", "/api/chat"): self._ollama_chat,
             ("POST", "/v1/chat/completions"): self._openai_chat,
-            ("POST", "/api/embed"): self._embed,
-            ("POST", "/v1/embeddings"): self._embed,
+            ("POST", "/api/embed"): partial(self._embed, protocols.ollama_vectors),
+            ("POST", "/v1/embeddings"): partial(self._embed, protocols.openai_vectors),
             ("POST", "/tool"): self._tool,
             ("POST", "/simulator"): self._set,
         }
@@ -238,8 +239,7 @@ class Simulator:
             await reply.abort()
         return True
 
-    async def _embed(self, body: _Body, reply: Reply) -> None:
-        """Answer with the vectors of texts, in a form that has the keys of both protocols."""
+    async def _embed(self, formatted: VectorFormat, body: _Body, reply: Reply) -> None:
         texts = protocols.texts(body.get("input"))
         call = self._record_call("embed", str(body.get("model", "")), texts[0] if texts else "")
         call.prompt_tokens = sum(map(_count, texts))
@@ -260,19 +260,7 @@ class Simulator:
         call.outcome = "ok"
         longer = (0.0,) * (self.knobs.dimensions_of(call.model) - DIMENSIONS)
         vectors = [embed(text) + longer for text in texts]
-        shape = protocols.packed if body.get("encoding_format") == "base64" else list
-        numbered = enumerate(map(shape, vectors))
-        await reply.json(
-            {
-                "object": "list",
-                "model": call.model,
-                "embeddings": vectors,
-                "data": [{"object": "embedding", "index": at, "embedding": vector} for at, vector in numbered],
-                "total_duration": round((call.ended - call.started) * 1e9),
-                "prompt_eval_count": call.prompt_tokens,
-                "usage": {"prompt_tokens": call.prompt_tokens, "total_tokens": call.prompt_tokens},
-            }
-        )
+        await reply.json(formatted(body, vectors, call.prompt_tokens, call.ended - call.started))
 
     async def _tool(self, body: _Body, reply: Reply) -> None:
         """Answer as an HTTP tool: repeat the arguments, and add an answer."""
