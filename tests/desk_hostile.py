@@ -203,7 +203,7 @@ def _articles(settings: Settings) -> tuple[str, str]:
     moment = datetime.now(UTC).isoformat()
     preview = {"version": 1, "state": "done", "begun_at": moment, "at": moment, "total": 2, "questions": asked}
     articles.put_preview(article.article_id, desk.as_json(preview))
-    gaps.dismiss(gap_ids[-1])
+    gaps.decide([gap_ids[-1]], "dismissed")[0]
     return gap_ids[0], article.article_id
 
 

@@ -1,6 +1,5 @@
 """Restore of an installation from a backup, all or nothing."""
 
-import logging
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -23,8 +22,6 @@ from tenants.privacy import erasures, persons, removal
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database, files, sealed
 from tenants.storage.tables import GenerationRow
-
-log = logging.getLogger("opora.backup")
 
 _MARK = "restoring"
 _RECORDS = "opora.db"

@@ -1,6 +1,5 @@
 """Backup of an installation while it serves."""
 
-import logging
 import shutil
 import sqlite3
 from collections import Counter
@@ -25,8 +24,6 @@ from tenants.storage.sealed import seal
 from tenants.storage.sessions import tell_server
 from tenants.storage.tables import JobRow
 from tenants.work.jobs import OPEN
-
-log = logging.getLogger("opora.backup")
 
 FILES = ("keys", "spool")
 """Folders of the data folder in the backup, beside those of the store of files."""

@@ -173,23 +173,11 @@ def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:
         )
 
 
-def close(gap_id: str) -> Gap:
-    """Mark the gap as filled. It reopens when the question is asked again without an answer. Raises `NotFound`."""
-    return decide([gap_id], "closed")[0]
-
-
-def dismiss(gap_id: str) -> Gap:
-    """Mark the gap as nothing to write about. It stays so, however often it is asked. Raises `NotFound`."""
-    return decide([gap_id], "dismissed")[0]
-
-
-def reopen(gap_id: str) -> Gap:
-    """Undo `close` and `dismiss`. Raises `NotFound`."""
-    return decide([gap_id], "open")[0]
-
-
 def decide(gap_ids: Sequence[str], status: Status) -> tuple[Gap, ...]:
-    """Close, dismiss or reopen gaps, all or none. Raises `NotFound` with the code `gap_unknown`."""
+    """Close, dismiss or reopen gaps, all or none. Raises `NotFound` with the code `gap_unknown`.
+
+    A closed gap reopens when the question is asked again without an answer; a dismissed one stays dismissed.
+    """
     with database.writing() as session:
         rows = [session.existing(GapRow, gap_id) for gap_id in gap_ids]
         for row in rows:

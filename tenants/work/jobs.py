@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from time import time_ns
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from sqlalchemy import func, select
 
@@ -27,7 +27,6 @@ from tenants.work import claims, queue
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 JobKind: TypeAlias = Literal["upload", "site", "watch", "rebuild", "rollback"]
-STATES: tuple[JobState, ...] = get_args(JobState)
 FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 
 RETENTION = timedelta(days=7)

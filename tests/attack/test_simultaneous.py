@@ -97,7 +97,7 @@ def remove_gap(session: TenantSession) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [(add_edge, lambda: edges.put(EDGE)), (remove_gap, lambda: gaps.dismiss("gap"))],
+    [(add_edge, lambda: edges.put(EDGE)), (remove_gap, lambda: gaps.decide(["gap"], "dismissed"))],
 )
 def test_who_changes_the_same_second_is_asked_to_try_again(
     first: Callable[[TenantSession], None], second: Callable[[], object]

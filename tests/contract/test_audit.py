@@ -176,7 +176,7 @@ def test_a_gap_is_counted_closed_and_opens_again(records: Settings) -> None:
     (gap,) = gaps.all()
     assert (gap.count, gap.reopened, gap.doc_ids) == (2, 0, ("near.md", "far.md"))
     assert (gap.first_at, gap.last_at) == (AT, AT + timedelta(hours=1))
-    closed = gaps.close(gap.gap_id)
+    closed = gaps.decide([gap.gap_id], "closed")[0]
     assert gaps.all() == ()
     assert [gap.gap_id for gap in gaps.all("closed")] == [gap.gap_id]
     assert closed.closed_at is not None
@@ -185,10 +185,10 @@ def test_a_gap_is_counted_closed_and_opens_again(records: Settings) -> None:
     ask("t3", closed.closed_at + timedelta(hours=1))
     (again,) = gaps.all()
     assert (again.count, again.reopened, again.closed_at) == (4, 1, None)
-    gaps.close(gap.gap_id)
-    assert gaps.reopen(gap.gap_id).status == "open"
+    gaps.decide([gap.gap_id], "closed")
+    assert gaps.decide([gap.gap_id], "open")[0].status == "open"
     with acting_as(Tenant("globex", "bob")), pytest.raises(NotFound):
-        gaps.close(gap.gap_id)
+        gaps.decide([gap.gap_id], "closed")
 
 
 def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2024-10-01") -> DocumentRecord:

@@ -196,13 +196,13 @@ def gap_close(gap_id: GapId) -> None:
 @gap_group.tenant_command("dismiss")
 def gap_dismiss(gap_id: GapId) -> None:
     """Dismiss a gap that needs no article."""
-    typer.echo(message("gap.dismissed", question=gaps.dismiss(gap_id).question))
+    typer.echo(message("gap.dismissed", question=gaps.decide([gap_id], "dismissed")[0].question))
 
 
 @gap_group.tenant_command("reopen")
 def gap_reopen(gap_id: GapId) -> None:
     """Undo `close` and `dismiss`."""
-    typer.echo(message("gap.reopened", question=gaps.reopen(gap_id).question))
+    typer.echo(message("gap.reopened", question=gaps.decide([gap_id], "open")[0].question))
 
 
 def selected(

@@ -69,7 +69,7 @@ def test_an_article_is_written_previewed_published_and_taken_back(gap: str, file
     with acting_as(ANNA):
         assert documents.get(shown["doc_id"]) is not None
         assert gaps.get(gap).status == "closed"
-        gaps.reopen(gap)
+        gaps.decide([gap], "open")
     assert f"Closed: {QUESTION}" in CliRunner().invoke(cli.app, ["gap", "close", gap, "--tenant", "shop"]).stdout
     assert opora("remove", article_id).exit_code == 2
     assert opora("withdraw", article_id).exit_code == 0

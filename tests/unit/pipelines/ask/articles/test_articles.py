@@ -120,7 +120,7 @@ def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask
 
 def test_a_dismissed_gap_is_counted_and_stays_dismissed(written: Articles, shop: Ask) -> None:
     gap = gap_of("Чем кормить попугая?")
-    assert gaps.dismiss(gap.gap_id).decided_by == "anna"
+    assert gaps.decide([gap.gap_id], "dismissed")[0].decided_by == "anna"
     shop.answer(AskRequest(question=gap.question))
     shop.recorder.collect()
     again = gap_of(gap.question)
