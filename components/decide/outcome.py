@@ -59,12 +59,12 @@ class OutcomeComposer:
     `AnswerGuard`.
 
     :param articles_from: least probability that a section answers, so that it is offered to read.
-    :param near_from: the same of the first article, below which the reply says that the articles may hold no answer,
-        and a question of doubtful topic is off topic, where articles were compared by meaning. Of 499 everyday
-        questions that the demo shops answer, 85 of 100 reach it, and 2 of 28 about banks, travel and such.
+    :param near_from: the same of the first article, below which the reply doubts that the articles hold an answer, and
+        a question of doubtful topic is off topic, where articles were compared by meaning. Of 499 everyday questions
+        that the demo shops answer, 85 in 100 reach it, and 2 of 28 messages that are off topic or small talk.
     :param likely_from: the same, from which on the reply says that the first article probably answers, and the question
-        is no gap in the knowledge base. Below it, more articles are offered. Of the same questions 35 of 100 reach it,
-        the right article first for 95 of them, and 2 of 73 that no article answers.
+        is no gap in the knowledge base. Below it, more articles are offered. Of the same questions, 35 in 100 reach it,
+        and the right article is first for 95 in 100 of these. So do 2 of 73 questions that no article answers.
     :param clarify_from: least adequacy to clarify instead of refusing.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
