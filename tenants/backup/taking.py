@@ -12,7 +12,6 @@ from tempfile import mkdtemp
 from sqlalchemy import Connection, create_engine, select, text
 
 from settings import Settings
-from tenants.audit.spool import BALLAST
 from tenants.backup import envelope, rows
 from tenants.backup.envelope import Part
 from tenants.backup.manifest import NAME, Manifest
@@ -151,8 +150,6 @@ def _opened(path: Path) -> Iterator[Connection]:
 def _copy_spool(spool: Path, stage: Path) -> None:
     stage.mkdir()
     for segment in sorted(spool.glob("*")) if spool.is_dir() else ():
-        if segment.suffix == BALLAST:
-            continue
         try:
             # Not linked: its process keeps writing to it.
             shutil.copyfile(segment, stage / segment.name)

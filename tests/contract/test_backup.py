@@ -346,7 +346,7 @@ class TestRefusals:
         ):
             path = tmp_path / uuid4().hex
             body = json.dumps({**manifest, "checksums": checksums}).encode()
-            envelope.write(path, KEY, [(name, [content])], lambda _, body=body: ("manifest.json", [body]), tmp_path)  # type: ignore[misc]
+            envelope.write(path, KEY, [(name, [content])], lambda _, body=body: ("manifest.json", [body]))  # type: ignore[misc]
             other = settings.model_copy(update={"data_dir": tmp_path / f"{path.name}-there"})
             with pytest.raises(CallerError, match=code):
                 backup.restore(path, other)
@@ -361,7 +361,7 @@ class TestRefusals:
             revision=database.HEAD, started_at=datetime.now(UTC), rows={}, checksums={}, sealed=sealed.seal("x")
         ).model_copy(update={"opora": "9.9.9", **newer})
         encoded = body.model_dump_json().encode()
-        envelope.write(tmp_path / "b", KEY, [], lambda _: ("manifest.json", [encoded]), tmp_path)
+        envelope.write(tmp_path / "b", KEY, [], lambda _: ("manifest.json", [encoded]))
         there = settings.model_copy(update={"data_dir": tmp_path / "other"})
         with pytest.raises(CallerError, match="backup_newer") as refused:
             backup.restore(tmp_path / "b", there)
