@@ -4,7 +4,8 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from components.language.words import stems, words
+from components.language.normalise import fold
+from components.language.words import Word, stems, words
 from components.language.yaml_files import read_yaml
 
 _FILE = Path(__file__).with_name("synonyms.yaml")
@@ -34,15 +35,22 @@ def with_known_synonyms(question: str, groups: Sequence[Sequence[str]], known_st
             continue
         for term in group:
             if term != synonym and any(stem not in known_stems for stem in stems(term)):
-                question = _replaced(question, stems(term), synonym)
+                question = _replaced(question, term, synonym)
     return question
 
 
-def _replaced(question: str, term: Sequence[str], synonym: str) -> str:
-    """Return the question with each run of words that has these stems replaced."""
-    content = [word for word in words(question) if not word.stop]
-    for start in range(len(content) - len(term), -1, -1):
-        run = content[start : start + len(term)]
-        if [word.stem for word in run] == list(term):
+def _replaced(question: str, term: str, synonym: str) -> str:
+    """Return the question with each run of words that are the term's, inflected or not, replaced."""
+    sought = [_key(word) for word in words(term)]
+    # Other stop words may stand between: "take it back".
+    asked = [word for word in words(question) if not word.stop or _key(word) in sought]
+    for start in range(len(asked) - len(sought), -1, -1):
+        run = asked[start : start + len(sought)]
+        if [_key(word) for word in run] == sought:
             question = question[: run[0].start] + synonym + question[run[-1].end :]
     return question
+
+
+def _key(word: Word) -> str:
+    """Return what two forms of a word share. Stop words of a phrase count too: "how much" is not "too much"."""
+    return fold(word.text) if word.stop else word.stem
