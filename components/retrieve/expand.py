@@ -178,7 +178,9 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
         body = passage.text[start:].strip("\n")
         start += len(passage.text[start:]) - len(passage.text[start:].lstrip("\n"))
         if passage.heading != heading and heading is not None and passage.heading:
-            text += f"\n\n{heading_line(passage.heading)}\n\n"
+            line = heading_line(passage.heading)
+            spans.append((len(text) + 2, len(text) + 2 + len(line)))
+            text += f"\n\n{line}\n\n"
         elif text:
             text += "\n" if skipped else "\n\n"
         heading = passage.heading

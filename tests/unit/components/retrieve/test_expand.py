@@ -91,6 +91,7 @@ def test_short_document_is_taken_whole_if_its_pipeline_wants_that(index: Index) 
     first, second = index("## Цена\n\n" + "Цена зависит от тарифа. " * 40 + "\n\n## Срок\n\n" + "Срок — год. " * 60)
     (whole,) = SectionExpander(document_chunks=2).run([second])["documents"]
     assert (whole.content or "").startswith("Цена")
+    assert "# Срок\n" in formatted(1, to_passage(whole), "ru")
     assert SectionExpander(document_chunks=1).run([second])["documents"][0].content == second.content
     assert first.content != second.content
 
