@@ -39,8 +39,12 @@ def test_an_excerpt_holds_all_that_is_quoted() -> None:
 
 @pytest.mark.parametrize(
     ("claim", "excerpt"),
-    [("Браслет прикладывают к замку", "1. Приложите браслет."), ("No key is needed.", SOURCE.text)],
-    ids=["retold", "another language"],
+    [
+        ("Браслет прикладывают к замку", "1. Приложите браслет."),
+        ("No key is needed.", SOURCE.text),
+        ("брас", SOURCE.text),
+    ],
+    ids=["retold", "another language", "part of a word"],
 )
 def test_a_claim_without_a_quotation_shows_the_nearest_sentence(claim: str, excerpt: str) -> None:
     (citation,) = with_claims(Draft("", (), ()), [Claim(claim, (1,))], {1: SOURCE}).citations
