@@ -11,8 +11,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validated(kind: type[Model], given: Mapping[str, object], code: str) -> Model:
-    """Return the model of these values. Raises `Invalid` with this code and the field, and without the values."""
+    """Return the model of these values. Raises `Invalid` with this code and the field."""
     try:
         return kind.model_validate(given)
     except ValidationError as refused:
-        raise Invalid(code, field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from None
+        raise Invalid(code, field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from refused

@@ -109,7 +109,7 @@ def view(job: Job) -> JobView:
     report: dict[str, Any] = dict(job.report or {})  # empty, or that of a rebuild, before and without an ingestion
     errors = report.get("errors", [])
     refused = tuple(_refused(error, locale) for error in errors)
-    touched = {one.where for one in refused} | {error["source"] for error in errors}
+    touched = {one.where for one in refused} | {error.get("source") for error in errors}
     ended = job.state == "done" and job.kind == "upload"
     loaded = tuple(name for name in job.files if name not in touched) if ended else ()
     flagged = {one["doc_id"]: document_view.flag_texts(one["flags"], locale) for one in report.get("flagged", [])}
@@ -136,8 +136,8 @@ def _why_not(refused: OporaError) -> str:
 
 
 def _refused(error: Mapping[str, Any], locale: str) -> Refused:
-    where = error["doc_id"] or error["source"] or ""
-    return Refused(where, error["line"] or 0, _reason(error["code"], error["params"], locale))
+    where = error.get("doc_id") or error.get("source") or ""
+    return Refused(where, error.get("line") or 0, _reason(error["code"], error["params"], locale))
 
 
 def _reason(code: str, params: Mapping[str, Any], locale: str) -> str:

@@ -212,7 +212,7 @@ def test_mistakes_are_reported_in_one_line(shop: Path) -> None:
 
 def test_a_small_run_explains_its_missing_advice(shop: Path) -> None:
     assert evaluate(str(shop / "cases.jsonl"), "--tenant", "shop").exit_code == 0
-    assert "No threshold: 0 graded answers" in evaluate("calibrate", "latest").stdout
+    assert "No threshold found: with 0 graded answers" in evaluate("calibrate", "latest").stdout
     assert json.loads(evaluate("calibrate", "latest", "--json").stdout)["advice"] == {"cases": []}
     assert evaluate("figures", "latest").stdout.startswith("| set | figure |")
 
@@ -261,7 +261,7 @@ def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path) -> None:
     assert drain["turn"]["citations"][0]["doc_id"] == "drain.md"
     assert "прочистите" in drain["turn"]["sources"][0]["page_content"]
     few = evaluate("calibrate", "--graded", str(shown))
-    assert "No threshold: 1 graded answers" in few.stdout
+    assert "No threshold found: with 1 graded answers" in few.stdout
     read = [json.dumps({"confidence": 0.5 + n / 100, "right": n >= 10}) for n in range(40)]
     (shop / "read.jsonl").write_text("\n".join(read), encoding="utf-8")
     result = evaluate("calibrate", "--graded", str(shop / "read.jsonl"), "--tenant", "shop", "--right", "0.9")

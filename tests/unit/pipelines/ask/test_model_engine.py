@@ -34,7 +34,7 @@ _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 PROFILE = (YAML.parent / "profiles" / "ollama.yaml").read_text(encoding="utf-8")
 E20 = Turn("t", "Стиральная машина показывает ошибку E20, что делать?")
 PASSWORD = Turn("t", "Сколько действует ссылка для сброса пароля?")
-ABSENT = Turn("t", "Какой рецепт борща?")
+ABSENT = Turn("t", "Где купить рыбацкие сапоги?")
 
 
 @pytest.fixture(scope="module", params=["ollama", "openai"])
