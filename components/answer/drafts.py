@@ -103,8 +103,8 @@ def _citation(number: int, passage: Passage, quotes: Sequence[str]) -> Citation:
     The excerpt is the whole passage if no sentence shares a word with them. It stops before a sentence that may not be
     quoted.
     """
-    whole = (re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", passage.text) for quote in quotes if quote)
-    places = [found.span() for found in whole if found]
+    found = (re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", passage.text) for quote in quotes if quote)
+    places = [match.span() for match in found if match]
     places = places or [place for quote in quotes if (place := _nearest(passage, quote)) is not None]
     start, end = (min(a for a, _ in places), max(b for _, b in places)) if places else (0, len(passage.text))
     spans = sentence_spans(passage.text)

@@ -42,7 +42,7 @@ def with_known_synonyms(question: str, groups: Sequence[Sequence[str]], known_st
 def _replaced(question: str, term: str, synonym: str) -> str:
     """Return the question with each run of words that are the term's, inflected or not, replaced."""
     sought = [_key(word) for word in words(term)]
-    # Other stop words may stand between: "take it back".
+    # Skip other stop words in between: "take it back".
     asked = [word for word in words(question) if not word.stop or _key(word) in sought]
     for start in range(len(asked) - len(sought), -1, -1):
         run = asked[start : start + len(sought)]
