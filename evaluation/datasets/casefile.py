@@ -23,7 +23,7 @@ class CaseRow(BaseModel):
     expected_outcome: Outcome | None = Field(None, description="How the turn has to end, such as `answered`.")
     expected_reason: Reason | None = Field(None, description="The typed reason that a refusal has to give.")
     answerable: bool | None = Field(
-        None, description="Whether the knowledge base holds the answer; follows from `expected_outcome` where left out."
+        None, description="Whether the knowledge base holds the answer. Without it, `expected_outcome` tells."
     )
     expected_intents: tuple[Intent, ...] = Field((), description="The intents of which one has to be recognised.")
     gold_doc_ids: tuple[str, ...] = Field((), description="The documents that answer it, all of them.")

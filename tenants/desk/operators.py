@@ -197,7 +197,7 @@ def set_password(login: str, password: str, *, installation: bool = False) -> No
     """Set the password of an operator of the tenant in context, or of an admin of the installation, which ends all of
     their sessions. Raises `NotFound`, and `Invalid` as `add`."""
     login = normal_login(login)
-    with database.across_tenants() if installation else database.reading() as session:
+    with _writing(installation=installation) as session:
         _existing(session, login)
     check_new(login, password)
     hashed = _hash(password)
