@@ -1,6 +1,5 @@
 """Background work of an installation: its tasks and their schedule."""
 
-import logging
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event
@@ -19,14 +18,11 @@ from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.audit import pruning
 from tenants.chats import files, outbox
-from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import trail
+from tenants.core.context import working_for
 from tenants.privacy import chat_people, retention
 from tenants.storage import bus, database
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import Periodic, Queue, TenantTask
-
-log = logging.getLogger("opora.background")
 
 
 class Background:
@@ -78,14 +74,11 @@ def tidy(closing: Event, now: datetime | None = None) -> None:
     for tenant in Registry().list():
         if closing.is_set():
             return
-        try:
-            with acting_as(Tenant(tenant.tenant_id, "jobs")):
-                files.prune(now)
-                chat_people.prune(now)
-                for job_id in uploads.abandoned():
-                    uploads.remove(job_id)
-        except Exception as error:
-            log.error("tidying of %r: %s", tenant.tenant_id, trail(error))
+        with working_for(tenant.tenant_id, "jobs"):
+            files.prune(now)
+            chat_people.prune(now)
+            for job_id in uploads.abandoned():
+                uploads.remove(job_id)
 
 
 def _delivery_seconds(settings: Settings) -> int:

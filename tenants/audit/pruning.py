@@ -8,7 +8,7 @@ from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import store
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import working_for
 
 log = logging.getLogger("opora.audit")
 
@@ -23,11 +23,6 @@ def prune(settings: Settings, closing: Event) -> None:
         if closing.is_set():
             return
         before = now - timedelta(days=policy.of(tenant).audit_days or settings.audit_days)
-        try:
-            with acting_as(Tenant(tenant.tenant_id, store.SUBJECT)):
-                dropped = store.prune(before, settings)
-        except Exception as error:
-            log.error("tenant=%r: nothing pruned: %s", tenant.tenant_id, type(error).__name__)
-            continue
-        if dropped:
-            log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)
+        with working_for(tenant.tenant_id, store.SUBJECT):
+            if dropped := store.prune(before, settings):
+                log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)

@@ -4,6 +4,7 @@ Threat: a request that names its own tenant. Nothing under `tenants/` takes a te
 reached through `current()` alone, and asking without a tenant raises.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +12,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
-from tenants.core.errors import Forbidden, NoTenant
+from tenants.core.errors import Forbidden, NoTenant, trail
+
+log = logging.getLogger("opora.background")
 
 Scope: TypeAlias = Literal["ask", "ingest", "operate", "admin", "visit"]
 SCOPES: frozenset[str] = frozenset(get_args(Scope))
@@ -79,3 +82,13 @@ def acting_as(tenant: Tenant) -> Iterator[Tenant]:
         yield tenant
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def working_for(tenant_id: str, subject: str) -> Iterator[None]:
+    """Run a block of background work for a tenant. A failure is logged, because the work for the others goes on."""
+    try:
+        with acting_as(Tenant(tenant_id, subject)):
+            yield
+    except Exception as error:
+        log.error("%s of %r: %s", subject, tenant_id, trail(error))

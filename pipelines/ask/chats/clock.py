@@ -9,8 +9,7 @@ from pipelines.ask.staffing import sentence
 from tenants.accounts import policy
 from tenants.chats import sites, store
 from tenants.chats.records import Chat
-from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import trail
+from tenants.core.context import working_for
 
 log = logging.getLogger("opora.chats")
 
@@ -24,11 +23,8 @@ def sweep(closing: Event, now: datetime | None = None) -> None:
     for tenant_id in store.tenants_due(now):
         if closing.is_set():
             return
-        try:
-            with acting_as(Tenant(tenant_id, "clock")):
-                _sweep_tenant(now)
-        except Exception as error:
-            log.error("chats of %r: %s", tenant_id, trail(error))
+        with working_for(tenant_id, "clock"):
+            _sweep_tenant(now)
 
 
 def _still_open(chat: Chat) -> str:

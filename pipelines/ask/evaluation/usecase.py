@@ -29,7 +29,7 @@ from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
 from tenants.core import context
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as, working_for
 from tenants.core.errors import Busy, Invalid, TimedOut, TryAgain, trail
 from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
@@ -112,12 +112,9 @@ class Evaluation:
             due = last_due(policy.of(tenant), now)
             if tenant.suspended_at is not None or due is None or now - due > LATE:
                 continue
-            try:
-                with acting_as(Tenant(tenant.tenant_id, _SUBJECT)):
-                    if not _has_run(due) and evaluation_questions.list_questions():
-                        self._submit(due)
-            except Exception as error:
-                log.error("evaluation of %r: %s", tenant.tenant_id, trail(error))
+            with working_for(tenant.tenant_id, _SUBJECT):
+                if not _has_run(due) and evaluation_questions.list_questions():
+                    self._submit(due)
 
     def _submit(self, due: datetime | None) -> bool:
         """Queue a run of the tenant in context, unless one is queued or at work here.
