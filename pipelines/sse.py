@@ -8,14 +8,15 @@ import json
 from collections.abc import Iterable, Mapping
 
 from fastapi.sse import ServerSentEvent
+from pydantic_core import to_jsonable_python
 
 EVENT_HEADERS: Mapping[str, str] = {"Cache-Control": "no-cache, no-transform"}
 _MOST_DIGITS = 18
 
 
 def json_event(name: str | None, data: object, event_id: object = None) -> ServerSentEvent:
-    """Return an event with JSON data; a reader resumes after `event_id`."""
-    text = json.dumps(data, ensure_ascii=False)
+    """Return an event with data as JSON, models and dataclasses included; a reader resumes after `event_id`."""
+    text = json.dumps(to_jsonable_python(data), ensure_ascii=False)
     return ServerSentEvent(raw_data=text, event=name, id=None if event_id is None else str(event_id))
 
 

@@ -6,11 +6,12 @@ Publishing makes a document of the knowledge base, which customers see; the reco
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Literal, TypeAlias
 
+from pydantic import BaseModel
 from sqlalchemy import ScalarSelect, func, select, update
 
 from tenants.core import context
@@ -86,8 +87,7 @@ class Article:
         return _state(self.version, self.published_version)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedArticle:
+class ListedArticle(BaseModel, from_attributes=True, frozen=True):
     """An article without its texts."""
 
     article_id: str
@@ -104,7 +104,7 @@ class ListedArticle:
         return _state(self.version, self.published_version)
 
 
-_LISTED = tuple(field.name for field in fields(ListedArticle))
+_LISTED = tuple(ListedArticle.model_fields)
 
 
 def _state(version: int, published: int | None) -> State:
@@ -123,7 +123,7 @@ def page(*, limit: int = 50, offset: int = 0) -> tuple[ListedArticle, ...]:
     order = ArticleRow.updated_at.desc(), ArticleRow.article_id
     with database.reading() as session:
         rows = session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
-    return tuple(ListedArticle(*row) for row in rows)
+    return tuple(map(ListedArticle.model_validate, rows))
 
 
 def find(article_ids: Iterable[str]) -> Mapping[str, Article]:

@@ -1,6 +1,5 @@
 """`/articles` over HTTP. The gate has checked the token and set the tenant."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Query
@@ -11,7 +10,6 @@ from pipelines.ask.articles.contract import (
     ArticlePart,
     ArticleRequest,
     ArticlesAnswer,
-    ListedPart,
     Publication,
     article_part,
 )
@@ -35,7 +33,7 @@ def router(service: Articles) -> OpenRouter:
     ) -> ArticlesAnswer:
         """List the articles written in the desk."""
         listed = articles.page(limit=limit, offset=offset)
-        return ArticlesAnswer(articles=tuple(ListedPart(**asdict(one)) for one in listed))
+        return ArticlesAnswer(articles=listed)
 
     @endpoints.post(_ALL, status_code=201)
     def add_article(body: ArticleRequest) -> ArticlePart:

@@ -9,7 +9,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
 
 from pipelines.ask.chats import presence, suggestions
-from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
+from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
 from pipelines.routes import OpenRouter, opens
@@ -228,9 +228,9 @@ def _add_changes(endpoints: OpenRouter) -> None:
 def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
     """Return a chat in the form that operators see."""
     messages = store.messages(chat.chat_id, after=after, notes=True)
-    return DeskThreadAnswer(chat=desk_chat_part(chat), messages=tuple(map(desk_message_part, messages)))
+    return DeskThreadAnswer(chat=desk_chat_part(chat), messages=messages)
 
 
 def posted_part(posted: Posted) -> DeskPostedAnswer:
     """Return a message that was just stored."""
-    return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=desk_message_part(posted.message))
+    return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=posted.message)

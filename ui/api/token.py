@@ -1,6 +1,6 @@
 """`/tokens`: the tenant's tokens and revocations. The gate has checked token and tenant."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
@@ -9,7 +9,7 @@ from pipelines.routes import OpenRouter
 from settings import get_settings
 from tenants.access import issued_tokens, revocations
 from tenants.access.issued_tokens import GRACE, IssuedToken
-from tenants.access.revocations import Kind, Revocation
+from tenants.access.revocations import Revocation
 from tenants.access.tokens import MAX_TOKEN_BYTES, MAX_TTL_SECONDS, identify
 from tenants.core import context
 from tenants.core.context import Scope
@@ -63,18 +63,10 @@ class RevocationRequest(BaseModel, extra="forbid"):
         return self
 
 
-class RevocationPart(BaseModel, from_attributes=True):
-    """Revocation of tokens of this kind and value issued up to a moment."""
-
-    kind: Kind
-    value: str
-    until: datetime
-
-
 class RevocationsAnswer(BaseModel):
     """All revocations, newest first."""
 
-    revocations: tuple[RevocationPart, ...]
+    revocations: tuple[Revocation, ...]
 
 
 @router.get(_TOKENS)
@@ -100,13 +92,13 @@ def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
 @router.get(_PATH)
 def list_revocations() -> RevocationsAnswer:
     """List the revocations."""
-    return RevocationsAnswer(revocations=tuple(map(RevocationPart.model_validate, revocations.all())))
+    return RevocationsAnswer(revocations=revocations.all())
 
 
 @router.post(_PATH)
-def revoke(body: RevocationRequest) -> RevocationPart:
+def revoke(body: RevocationRequest) -> Revocation:
     """Revoke tokens issued so far; every replica applies it within seconds."""
-    return RevocationPart.model_validate(revoked(body))
+    return revoked(body)
 
 
 def revoked(request: RevocationRequest) -> Revocation:

@@ -9,14 +9,14 @@ import typer
 
 from components.language.texts import terminal_locale, text
 from pipelines.ask.articles import from_chat
-from pipelines.ask.articles.contract import ListedPart, article_part
+from pipelines.ask.articles.contract import article_part
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ingest.usecase import Ingest
 from tenants.audit import search
 from tenants.core.errors import Invalid
 from tenants.desk import articles
-from tenants.desk.articles import Article, doc_id_of
+from tenants.desk.articles import Article, ListedArticle, doc_id_of
 from tenants.knowledge import gaps
 from ui.cli.terminal import CommandGroup, Json, print_json, print_result, print_table, progress_bar, texts
 
@@ -31,7 +31,7 @@ Questions = Annotated[list[str] | None, typer.Option("--question", help=message(
 Gaps = Annotated[list[str] | None, typer.Option("--gap", help=message("help.gap"))]
 
 
-def _print_articles(listed: list[ListedPart]) -> None:
+def _print_articles(listed: tuple[ListedArticle, ...]) -> None:
     headers = (_records(f"column.{name}") for name in ("article_id", "title", "version", "published", "at"))
     rows = (
         (one.article_id, one.title, one.version, one.published_version, f"{one.updated_at:%F %T}") for one in listed
@@ -44,9 +44,9 @@ def _print_saved(saved: Article) -> None:
 
 
 @group.tenant_command("list", show=_print_articles)
-def article_list() -> list[ListedPart]:
+def article_list() -> tuple[ListedArticle, ...]:
     """Print the articles, most recently changed first."""
-    return [ListedPart.model_validate(one) for one in articles.page(limit=articles.MOST)]
+    return articles.page(limit=articles.MOST)
 
 
 @group.tenant_command("show")

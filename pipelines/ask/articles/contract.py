@@ -9,7 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from components.turn import Trust
 from pipelines.ask.articles.preview import Preview, stored
 from pipelines.ask.articles.usecase import drafted
-from tenants.desk.articles import MAX_QUESTION_LENGTH, MAX_QUESTIONS, MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, Article, Draft
+from tenants.desk.articles import (
+    MAX_QUESTION_LENGTH,
+    MAX_QUESTIONS,
+    MAX_TEXT_LENGTH,
+    MAX_TITLE_LENGTH,
+    Article,
+    Draft,
+    ListedArticle,
+)
 from tenants.knowledge.gaps import MOST
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -48,21 +56,7 @@ class Publication(_Request):
     version: _Version
 
 
-class ListedPart(BaseModel):
-    """An article without its texts."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    article_id: str
-    title: str
-    version: int
-    updated_at: datetime
-    updated_by: str
-    published_version: int | None
-    published_at: datetime | None
-
-
-class ArticlePart(ListedPart):
+class ArticlePart(ListedArticle):
     """An article. `doc_id` is the document that it is published as; `preview` what it would change, as last asked;
     `chat_id` the chat that it was written from."""
 
@@ -81,7 +75,7 @@ class ArticlePart(ListedPart):
 class ArticlesAnswer(BaseModel):
     """Articles, those changed last first."""
 
-    articles: tuple[ListedPart, ...]
+    articles: tuple[ListedArticle, ...]
 
 
 def article_part(article: Article) -> ArticlePart:

@@ -1,7 +1,7 @@
 """Chats and their messages as callers see them: customers less of them than operators."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -64,7 +64,7 @@ class DeskChatPart(ChatPart):
     resolved_at: datetime | None
 
 
-class MessagePart(BaseModel):
+class MessagePart(BaseModel, from_attributes=True):
     """A message. `body` holds the whole turn of a `bot` (`turn`), a `file`, or what has happened (`event`)."""
 
     message_id: str
@@ -103,16 +103,9 @@ def desk_chat_part(chat: Chat) -> DeskChatPart:
     return DeskChatPart.model_validate(_chat_fields(chat))
 
 
-def message_part(message: Message) -> MessagePart:
+def message_part(message: Message) -> Message:
     """Return a message for a customer."""
-    part = desk_message_part(message)
-    part.body = {name: value for name, value in part.body.items() if name not in _FOR_OPERATORS}
-    return part
-
-
-def desk_message_part(message: Message) -> MessagePart:
-    """Return a message for operators."""
-    return MessagePart.model_validate(message, from_attributes=True)
+    return replace(message, body={name: value for name, value in message.body.items() if name not in _FOR_OPERATORS})
 
 
 def thread_answer(chat: Chat, messages: Iterable[Message]) -> ThreadAnswer:

@@ -1,14 +1,14 @@
 """Event streams for operators: of all chats of their tenant, and of the open chat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from time import monotonic
 
 from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part, desk_message_part
+from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part
 from pipelines.ask.chats.events import POLL_SECONDS, SILENCE_SECONDS
 from pipelines.ask.chats.presence import Attendances, Presence
 from pipelines.sse import json_event
@@ -37,7 +37,7 @@ async def desk_events() -> AsyncIterator[ServerSentEvent]:
             for chat_id in changed - {""}:
                 chat = await asyncio.to_thread(_desk_chat, chat_id)
                 if chat is not None:
-                    yield json_event("state", chat.model_dump(mode="json"))
+                    yield json_event("state", chat)
 
 
 class DeskChatEvents:
@@ -57,22 +57,21 @@ class DeskChatEvents:
         with fanout.watching(self._chat_id) as watcher:
             try:
                 chat, messages = await asyncio.to_thread(self._load)
-                shown = [_message(one) for one in messages]
-                yield json_event("snapshot", {"chat": await _chat(chat), "messages": shown}, self._seq)
+                yield json_event("snapshot", {"chat": await _part(chat), "messages": messages}, self._seq)
                 self._presence.arrive()
                 polled_at = monotonic()
                 while not shutdown.requested():
                     changed, announcements = await watcher.wait(SILENCE_SECONDS)
                     for signal in self._presence.take(announcements):
-                        yield json_event(signal.kind, asdict(signal))
+                        yield json_event(signal.kind, signal)
                     if changed or monotonic() - polled_at >= POLL_SECONDS:
                         polled_at = monotonic()
                         before = chat
                         chat, messages = await asyncio.to_thread(self._load)
                         for one in messages:
-                            yield json_event("message", _message(one), one.seq)
+                            yield json_event("message", one, one.seq)
                         if chat != before:
-                            yield json_event("state", await _chat(chat))
+                            yield json_event("state", await _part(chat))
             finally:
                 self._presence.leave()
 
@@ -84,8 +83,8 @@ class DeskChatEvents:
         return chat, messages
 
 
-async def _chat(chat: Chat) -> object:
-    return (await asyncio.to_thread(desk_chat_part, chat)).model_dump(mode="json")
+async def _part(chat: Chat) -> DeskChatPart:
+    return await asyncio.to_thread(desk_chat_part, chat)
 
 
 def _desk_chat(chat_id: str) -> DeskChatPart | None:
@@ -93,7 +92,3 @@ def _desk_chat(chat_id: str) -> DeskChatPart | None:
         return desk_chat_part(store.get(chat_id))
     except NotFound:
         return None
-
-
-def _message(message: Message) -> Mapping[str, object]:
-    return desk_message_part(message).model_dump(mode="json")

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.contract import ChatPart, MessagePart, chat_part, message_part
+from pipelines.ask.chats.contract import chat_part, message_part
 from pipelines.ask.chats.conversations import Conversations, LiveTurn
 from pipelines.ask.chats.presence import Presence, for_customers
 from pipelines.ask.events import LAST, Event, EventName
@@ -87,7 +87,8 @@ class ChatEvents:
         self._chat = chat
         if messages:
             self._seq = messages[-1].seq
-        return json_event("snapshot", {"chat": _chat(chat), "messages": [_message(one) for one in messages]}, self._seq)
+        shown = {"chat": chat_part(chat), "messages": tuple(map(message_part, messages))}
+        return json_event("snapshot", shown, self._seq)
 
     async def _on_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
         changed, announcements = news
@@ -112,14 +113,14 @@ class ChatEvents:
                 for event in self._retract():
                     yield event
             self._seq = one.seq
-            yield json_event("message", _message(one), one.seq)
+            yield json_event("message", message_part(one), one.seq)
         if chat.state != "bot":
             for event in self._retract():
                 yield event
             self._conversations.drop(self._chat_id)
         if self._chat is None or _differ(self._chat, chat):
             self._chat = chat
-            yield json_event("state", await asyncio.to_thread(_chat, chat))
+            yield json_event("state", await asyncio.to_thread(chat_part, chat))
 
     async def _on_turn_event(self, item: _TurnEvent) -> AsyncIterator[ServerSentEvent]:
         live, event = item.live, item.event
@@ -166,13 +167,3 @@ def _turn_id(live: LiveTurn) -> str:
 def _differ(before: Chat, after: Chat) -> bool:
     """Return whether a chat has changed in what its last message does not say."""
     return replace(before, last_seq=after.last_seq, updated_at=after.updated_at) != after
-
-
-def _chat(chat: Chat) -> dict[str, object]:
-    part: ChatPart = chat_part(chat)
-    return part.model_dump(mode="json")
-
-
-def _message(message: Message) -> dict[str, object]:
-    part: MessagePart = message_part(message)
-    return part.model_dump(mode="json")
