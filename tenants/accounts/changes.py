@@ -15,7 +15,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from tenants.core import context
 from tenants.core.errors import Conflict
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TENANT_ID, Base, TenantKeyed
 
@@ -87,9 +87,7 @@ def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
     query = select(SettingChangeRow)
     if area is not None:
         query = query.where(SettingChangeRow.area == area)
-    newest = query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit)
-    with database.reading() as session:
-        return tuple(record_of(Change, row) for row in session.scalars(newest))
+    return records(Change, query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit))
 
 
 def get(change_id: str) -> Change:

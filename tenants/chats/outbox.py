@@ -18,7 +18,7 @@ from sqlalchemy.event import listen
 from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import bus, database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 
 EventName: TypeAlias = Literal[
@@ -177,15 +177,9 @@ def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Del
     query = select(OutboxRow)
     if state is not None:
         query = query.where(OutboxRow.state == state)
-    with database.reading() as session:
-        return tuple(
-            record_of(Delivery, row)
-            for row in session.scalars(query.order_by(OutboxRow.created_at.desc()).limit(limit))
-        )
+    return records(Delivery, query.order_by(OutboxRow.created_at.desc()).limit(limit))
 
 
 def of_chats(chat_ids: Sequence[str]) -> tuple[Delivery, ...]:
     """Return the deliveries of these chats of the tenant in context."""
-    query = select(OutboxRow)
-    with database.reading() as session:
-        return tuple(record_of(Delivery, row) for row in session.scalars(query.where(OutboxRow.chat_id.in_(chat_ids))))
+    return records(Delivery, select(OutboxRow).where(OutboxRow.chat_id.in_(chat_ids)))

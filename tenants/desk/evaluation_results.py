@@ -12,7 +12,7 @@ from tenants.accounts import policy
 from tenants.chats import mail, outbox
 from tenants.desk.tables import EvaluationResultRow, OperatorRow
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JsonObject
 
@@ -99,8 +99,7 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
 
 def latest() -> tuple[EvaluationResult, ...]:
     """Return the runs of the tenant, newest first."""
-    with database.reading() as session:
-        return tuple(record_of(EvaluationResult, row) for row in session.scalars(_own(EvaluationResultRow)))
+    return records(EvaluationResult, _own(EvaluationResultRow))
 
 
 def get(run_id: str) -> tuple[EvaluationResult, JsonObject]:

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from tenants.desk.tables import EvaluationRunRow
 from tenants.storage import database
-from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.mapping import columns_of, records
 from tenants.storage.tables import JsonObject
 
 MOST = 100
@@ -39,5 +39,4 @@ def add(run: EvaluationRun) -> None:
 def newest() -> tuple[EvaluationRun, ...]:
     """The tenant's runs, the newest first."""
     query = select(EvaluationRunRow).order_by(EvaluationRunRow.created_at.desc(), EvaluationRunRow.run_id.desc())
-    with database.reading() as session:
-        return tuple(record_of(EvaluationRun, row) for row in session.scalars(query))
+    return records(EvaluationRun, query)

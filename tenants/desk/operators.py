@@ -28,7 +28,7 @@ from tenants.core.context import Scope, Tenant
 from tenants.core.errors import Busy, Clash, Invalid, NotFound, Unauthenticated
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 
 T = TypeVar("T")
@@ -103,9 +103,7 @@ def check_new(login: str, password: str) -> None:
 
 def all() -> tuple[Operator, ...]:
     """Return the operators of the tenant in context, by login."""
-    query = select(OperatorRow)
-    with database.reading() as session:
-        return tuple(record_of(Operator, row) for row in session.scalars(query.order_by(OperatorRow.login)))
+    return records(Operator, select(OperatorRow).order_by(OperatorRow.login))
 
 
 def installation_admins() -> tuple[Operator, ...]:

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from tenants.core.errors import Invalid
 from tenants.desk.tables import CannedReplyRow
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 
 VARIABLES = ("operator", "ticket", "organisation")
 MOST = 200
@@ -34,9 +34,7 @@ class CannedReply:
 
 def all() -> tuple[CannedReply, ...]:
     """Return the tenant's canned replies by title."""
-    query = select(CannedReplyRow)
-    with database.reading() as session:
-        return tuple(record_of(CannedReply, row) for row in session.scalars(query.order_by(CannedReplyRow.title)))
+    return records(CannedReply, select(CannedReplyRow).order_by(CannedReplyRow.title))
 
 
 def add(title: str, text: str) -> CannedReply:

@@ -12,8 +12,7 @@ from sqlalchemy import select
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid
-from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import records
 from tenants.storage.tables import AgreementRow
 
 
@@ -56,7 +55,4 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
 
 def all() -> tuple[Agreement, ...]:
     """Return all pairs of the tenant, newest first."""
-    query = select(AgreementRow)
-    with database.reading() as session:
-        rows = session.scalars(query.order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))
-        return tuple(record_of(Agreement, row) for row in rows)
+    return records(Agreement, select(AgreementRow).order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))

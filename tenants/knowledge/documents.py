@@ -17,7 +17,7 @@ from tenants.core.json import Json
 from tenants.knowledge import relations, trial, versions
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
-from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.mapping import columns_of, record_of, records
 from tenants.storage.tables import DocumentRow, DocumentVersionRow, DocumentVoteRow, TenantRow
 
 
@@ -96,9 +96,7 @@ def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
 
 def all() -> tuple[DocumentRecord, ...]:
     """Return all documents of the tenant by id."""
-    query = select(DocumentRow)
-    with database.reading() as session:
-        return tuple(record_of(DocumentRecord, row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
+    return records(DocumentRecord, select(DocumentRow).order_by(DocumentRow.doc_id))
 
 
 def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) -> None:

@@ -11,8 +11,7 @@ from sqlalchemy import ColumnElement, or_, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
-from tenants.storage import database
-from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.mapping import columns_of, record_of, records
 from tenants.storage.tables import DocumentRow, EdgeRow
 
 SUPERSEDES = "supersedes"
@@ -77,7 +76,5 @@ def check(edge: Edge) -> None:
 
 
 def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
-    query = select(EdgeRow).where(*conditions)
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
-    with database.reading() as session:
-        return tuple(record_of(Edge, row) for row in session.scalars(query.order_by(*order)))
+    return records(Edge, select(EdgeRow).where(*conditions).order_by(*order))

@@ -20,7 +20,7 @@ from tenants.core import context
 from tenants.core.batches import batches
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import GapAskingRow, GapRow
 
@@ -121,8 +121,7 @@ def all(status: Status | None = "open", *, limit: int = MOST) -> tuple[Gap, ...]
     if status is not None:
         query = query.where(GapRow.status == status)
     order = GapRow.count.desc(), GapRow.last_at.desc(), GapRow.gap_id
-    with database.reading() as session:
-        return tuple(record_of(Gap, row) for row in session.scalars(query.order_by(*order).limit(limit)))
+    return records(Gap, query.order_by(*order).limit(limit))
 
 
 def counts() -> Mapping[Status, int]:
@@ -141,11 +140,7 @@ def get(gap_id: str) -> Gap:
 
 def of_article(article_id: str) -> tuple[Gap, ...]:
     """The gaps that an article is written for, those asked most first."""
-    own = GapRow.article_id == article_id
-    with database.reading() as session:
-        return tuple(
-            record_of(Gap, row) for row in session.scalars(select(GapRow).where(own).order_by(GapRow.count.desc()))
-        )
+    return records(Gap, select(GapRow).where(GapRow.article_id == article_id).order_by(GapRow.count.desc()))
 
 
 def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:

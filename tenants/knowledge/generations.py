@@ -16,7 +16,7 @@ from tenants.core.errors import InternalFault
 from tenants.core.names import shared_name
 from tenants.knowledge import lexicon
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.tables import DocumentRow, GenerationRow
 
 State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
@@ -44,9 +44,7 @@ class Generation:
 
 def all() -> tuple[Generation, ...]:
     """Return all generations whose chunks may still be stored, by number."""
-    rows = select(GenerationRow)
-    with database.reading() as session:
-        return tuple(record_of(Generation, row) for row in session.scalars(rows.order_by(GenerationRow.number)))
+    return records(Generation, select(GenerationRow).order_by(GenerationRow.number))
 
 
 def find(number: int) -> Generation | None:

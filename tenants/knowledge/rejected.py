@@ -12,8 +12,7 @@ from sqlalchemy import func, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
-from tenants.storage import database
-from tenants.storage.mapping import columns_of, record_of
+from tenants.storage.mapping import columns_of, record_of, records
 from tenants.storage.tables import DocumentRow, RejectedRow
 
 MAX_TEXT_LENGTH = 300
@@ -78,7 +77,4 @@ def remove(rejected_id: str) -> None:
 
 def all() -> tuple[Rejected, ...]:
     """Return all rejected approaches of the tenant, newest first."""
-    query = select(RejectedRow)
-    with database.reading() as session:
-        rows = session.scalars(query.order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))
-        return tuple(record_of(Rejected, row) for row in rows)
+    return records(Rejected, select(RejectedRow).order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))

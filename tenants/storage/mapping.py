@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sqlalchemy import Select
+
+from tenants.storage import database
 from tenants.storage.tables import Base
 
 if TYPE_CHECKING:
@@ -22,6 +25,12 @@ def record_of(kind: type[Record], row: Base, **other: object) -> Record:
     """
     values = {name: getattr(row, name) for name in _names(kind) if name not in other}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}, **other)
+
+
+def records(kind: type[Record], query: Select[Any]) -> tuple[Record, ...]:
+    """Return the rows of the tenant in context that a query selects as dataclasses."""
+    with database.reading() as session:
+        return tuple(record_of(kind, row) for row in session.scalars(query))
 
 
 def columns_of(record: "DataclassInstance") -> dict[str, object]:
