@@ -1,6 +1,5 @@
 """Requests and responses of `/edges` and `/rejected`, over HTTP and as JSON on the command line."""
 
-from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -68,8 +67,3 @@ class RejectedAnswer(BaseModel):
     """Rejected approaches, newest first."""
 
     rejected: tuple[RejectedPart, ...]
-
-
-def rejected_answer(approaches: Iterable[Rejected]) -> RejectedAnswer:
-    """Approaches as callers see them."""
-    return RejectedAnswer(rejected=tuple(map(RejectedPart.model_validate, approaches)))

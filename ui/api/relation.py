@@ -17,7 +17,6 @@ from pipelines.ingest.relation_contract import (
     RejectedAnswer,
     RejectedPart,
     RejectedRequest,
-    rejected_answer,
 )
 from pipelines.routes import OpenRouter, opens
 from tenants.knowledge import agreements, edges, rejected
@@ -74,7 +73,7 @@ def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
 @router.get(_REJECTED)
 def list_rejected() -> RejectedAnswer:
     """List all rejected approaches."""
-    return rejected_answer(rejected.all())
+    return RejectedAnswer(rejected=rejected.all())
 
 
 @router.put(_REJECTED)
@@ -87,7 +86,7 @@ def put_rejected(body: RejectedRequest) -> RejectedPart:
 def remove_rejected(rejected_id: str) -> RejectedAnswer:
     """Withdraw a rejection. Returns the remaining ones."""
     rejected.remove(rejected_id)
-    return rejected_answer(rejected.all())
+    return RejectedAnswer(rejected=rejected.all())
 
 
 @router.get("/contradictions")

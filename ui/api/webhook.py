@@ -71,7 +71,7 @@ router = OpenRouter("admin", limit=10_000, tags=["webhooks"])
 @router.get(_ALL)
 def list_webhooks() -> WebhooksAnswer:
     """List all receivers, without secrets."""
-    return WebhooksAnswer(webhooks=tuple(map(WebhookPart.model_validate, webhooks.own())))
+    return WebhooksAnswer(webhooks=webhooks.own())
 
 
 @router.post(_ALL, status_code=201)
@@ -104,7 +104,7 @@ def list_deliveries(
     state: DeliveryState | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> DeliveriesAnswer:
     """List the newest deliveries and their results."""
-    return DeliveriesAnswer(deliveries=tuple(map(DeliveryPart.model_validate, outbox.latest(state=state, limit=limit))))
+    return DeliveriesAnswer(deliveries=outbox.latest(state=state, limit=limit))
 
 
 @router.post(_DELIVERY, status_code=202)

@@ -12,7 +12,6 @@ from pipelines.ingest.relation_contract import (
     EdgesAnswer,
     RejectedAnswer,
     RejectedRequest,
-    rejected_answer,
 )
 from tenants.core.errors import Invalid
 from tenants.knowledge import agreements, edges, rejected
@@ -73,7 +72,7 @@ def edge_remove(from_doc: From, kind: Kind, to_doc: To) -> None:
 @rejected_group.tenant_command("list", show=_print_rejected)
 def rejected_list() -> RejectedAnswer:
     """List all rejected approaches."""
-    return rejected_answer(rejected.all())
+    return RejectedAnswer(rejected=rejected.all())
 
 
 @rejected_group.tenant_command("add")
