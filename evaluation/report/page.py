@@ -19,7 +19,6 @@ from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, Advice, advise, scores
 from evaluation.report import plots
 from evaluation.report.answers import answers_to_read
-from evaluation.report.plots import BarGroup
 from evaluation.report.tables import advice_cells, figure_name, localised, outcome_name, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
@@ -151,28 +150,28 @@ class _Writer:
     def _cell(self, name: str, figure: Figure, reference: Figure | None = None) -> dict[str, object]:
         """Return a figure in words."""
         value, low, high = (_read(name, part, self.locale) for part in (figure.value, figure.low, figure.high))
-        bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, reference)
         return {
             "name": figure_name(name, self.locale),
             "value": value,
             "interval": "" if figure.low == figure.high else f"{low} – {high}",
             "n": figure.n,
             "reference": _read(name, reference.value, self.locale) if reference else "",
-            "bar": Markup(bar),  # noqa: S704 - numbers alone
+            "bar": (figure, reference) if "_ms_" not in name and 0 <= figure.value <= 1 else (),
         }
 
-    def _outcomes(self, report: SetReport) -> Markup:
-        counts = [
+    def _outcomes(self, report: SetReport) -> list[tuple[str, str, int]]:
+        return [
             (_STYLES.get(name, "fixed"), outcome_name(name, self.locale), count)
             for name, count in sorted(report.outcomes.items(), key=lambda item: (_rank(item[0]), -item[1]))
         ]
-        return Markup(plots.stacked_bar(counts)) if counts else Markup("")  # noqa: S704 - names are escaped
 
     def _plots(self, report: SetReport, set_run: SetRun) -> list[dict[str, object]]:
-        drawn = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
+        points = [*self._claims_plots(report), *self._trust_plots(report, set_run)]
+        drawn = [self._plot(key, svg=Markup(svg)) for key, svg in points]  # noqa: S704 - drawn by us, its texts escaped
+        drawn += self._category_plots(set_run)
         if spent := steps(set_run.records):
-            drawn.append(("latency", plots.time_bars(spent, self.message("ms"))))
-        return [self._plot(key, svg) for key, svg in drawn]
+            drawn.append(self._plot("latency", steps=spent))
+        return drawn
 
     def _claims_plots(self, report: SetReport) -> Iterator[tuple[str, str]]:
         if report.claims:
@@ -195,16 +194,20 @@ class _Writer:
         axes = _message("table", self.locale, "over_refusal"), _message("table", self.locale, "false_answers")
         yield "refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, threshold, *axes)
 
-    def _category_plots(self, set_run: SetRun) -> Iterator[tuple[str, str]]:
+    def _category_plots(self, set_run: SetRun) -> Iterator[dict[str, object]]:
         by_case = marks(set_run, self.sets_by_name)
         for key, figures in (("kinds", ("answer_precision",)), ("hits", _HITS), ("routing", ("routed",))):
             rows = [
-                BarGroup(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
+                {
+                    "name": name,
+                    "shares": [sum(mark[figure][0] for mark in group) / len(group) for figure in figures],
+                    "said": f"n = {len(group)}",
+                }
                 for name, group in self._categories(set_run, by_case, figures[0])
             ]
             if rows:
                 legend = self._depths() if len(figures) > 1 else (self.message("right"),)
-                yield key, plots.grouped_bars(rows, legend)
+                yield self._plot(key, rows=rows, legend=legend)
 
     def _depths(self) -> tuple[str, ...]:
         return tuple(self.message("depth_1") if n == 1 else self.message("depth_n", n=n) for n in DEPTHS)
@@ -222,11 +225,11 @@ class _Writer:
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
-    def _plot(self, key: str, svg: str) -> dict[str, object]:
+    def _plot(self, key: str, **content: object) -> dict[str, object]:
+        """Return a plot: `svg`, or for a chart of bars its `rows` and `legend`, or its `steps`."""
         hint = f"evaluation.page.{key}_hint"
         caption = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
-        drawn = Markup(svg)  # noqa: S704 - drawn by us, its texts escaped
-        return {"title": self.message(key), "hint": caption, "svg": drawn}
+        return {"title": self.message(key), "hint": caption, **content}
 
     def _worst(self, record: Record) -> dict[str, object]:
         wanted = "\n".join(filter(None, (missed(record), record.case.gold_answer)))

@@ -1,12 +1,10 @@
-"""Plots as inline SVG, coloured by the page's style sheet: no external resources; light and dark mode work."""
+"""Plots of points as inline SVG, coloured by the page's style sheet, without external resources."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from evaluation.metrics.calibration import Bin
 from evaluation.metrics.claims import ClaimPoint
-from evaluation.metrics.intervals import Figure
 from evaluation.metrics.thresholds import CurvePoint
 
 _SIZE = 340
@@ -22,15 +20,6 @@ _ROW_STYLE = (
     "text{font:12px sans-serif;fill:#444}.curve{fill:none;stroke:#2463b0;stroke-width:1.5}"
     ".grid{stroke:#ddd}rect{fill:#fff}"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class BarGroup:
-    """A row of a bar chart: its name, the bars' values on the chart's scale, and the label behind them."""
-
-    name: str
-    values: tuple[float, ...]
-    label: str
 
 
 def reliability_diagram(bins: Sequence[Bin], across: str, up: str) -> str:
@@ -76,83 +65,6 @@ def _worth_seeing(curve: Sequence[CurvePoint]) -> list[tuple[float, float]]:
     return [
         (min(1.0, point.over_refusal / _WORTH_SEEING), min(1.0, point.false_answers / _WORTH_SEEING)) for point in curve
     ]
-
-
-def interval_bar(figure: Figure, reference: Figure | None) -> str:
-    """Draw a share on a line from 0 to 1: its band, its value, and the baseline's tick."""
-    low, high = max(0.0, figure.low), min(1.0, figure.high)
-    width = max(high - low, 0.006)
-    parts = ['<line class="rail" x1="0" y1="9" x2="100" y2="9"/>']
-    parts.append(f'<rect class="band" x="{100 * low:.2f}" y="5" width="{100 * width:.2f}" height="8"/>')
-    if reference is not None:
-        parts.append(
-            f'<line class="tick" x1="{100 * reference.value:.2f}" y1="2" x2="{100 * reference.value:.2f}" y2="16"/>'
-        )
-    parts.append(f'<line class="value" x1="{100 * figure.value:.2f}" y1="3" x2="{100 * figure.value:.2f}" y2="15"/>')
-    return (
-        '<svg class="interval" viewBox="-1 0 102 18" preserveAspectRatio="none" aria-hidden="true">'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def grouped_bars(rows: Sequence[BarGroup], legend: Sequence[str]) -> str:
-    """Plot shares of 0..1, several bars a row, the first on top."""
-    bars_in_group = len(legend)
-    parts = ['<div class="bars">']
-    if bars_in_group > 1:
-        keys = "".join(f'<span><i class="c{at}"></i>{escape(name)}</span>' for at, name in enumerate(legend))
-        parts.append(f'<p class="legend">{keys}</p>')
-    for row in rows:
-        height = 10 * len(row.values) + 2
-        bars = "".join(
-            f'<rect class="c{at}" x="0" y="{10 * at + 1}" width="{max(0.3, 100 * value):.2f}" height="8">'
-            f"<title>{escape(legend[at])}: {value:.3f}</title></rect>"
-            for at, value in enumerate(row.values)
-        )
-        parts.append(
-            f'<div class="row"><span class="name">{escape(row.name)}</span>'
-            f'<svg viewBox="0 0 100 {height}" style="height:{height}px" preserveAspectRatio="none">'
-            f'<rect class="rail" width="100" height="{height}"/>{bars}</svg>'
-            f'<span class="said">{escape(row.label)}</span></div>'
-        )
-    return "".join(parts) + "</div>"
-
-
-def time_bars(steps: Mapping[str, tuple[float, float]], unit: str) -> str:
-    """Plot milliseconds by step: a bar to the median, a line to the 95th percentile."""
-    longest = max((high for _, high in steps.values()), default=1.0) or 1.0
-    parts = ['<div class="bars">']
-    for name, (middle, high) in steps.items():
-        bar = f'<rect class="c0" x="0" y="4" width="{100 * middle / longest:.2f}" height="10"/>'
-        line = (
-            f'<line class="whisker" x1="{100 * middle / longest:.2f}" y1="9" x2="{100 * high / longest:.2f}" y2="9"/>'
-        )
-        parts.append(
-            f'<div class="row"><span class="name">{escape(name)}</span>'
-            f'<svg viewBox="0 0 100 18" style="height:18px" preserveAspectRatio="none">{bar}{line}</svg>'
-            f'<span class="said">{middle:.1f} – {high:.1f} {escape(unit)}</span></div>'
-        )
-    return "".join(parts) + "</div>"
-
-
-def stacked_bar(counts: Sequence[tuple[str, str, int]]) -> str:
-    """Plot parts of a whole in one bar, as (style, name, count), with the counts below."""
-    total = sum(count for *_, count in counts) or 1
-    at, parts = 0.0, []
-    for style, name, count in counts:
-        width = 100 * count / total
-        parts.append(
-            f'<rect class="{style}" x="{at:.2f}" y="0" width="{width:.2f}" height="20"><title>{escape(name)}: {count}'
-            "</title></rect>"
-        )
-        at += width
-    keys = "".join(
-        f'<span><i class="{style}"></i>{escape(name)} <b>{count}</b></span>' for style, name, count in counts
-    )
-    return (
-        f'<svg class="stack" viewBox="0 0 100 20" preserveAspectRatio="none">{"".join(parts)}</svg>'
-        f'<p class="legend">{keys}</p>'
-    )
 
 
 def time_series(unit: str, at: Sequence[float], curves: Mapping[str, Sequence[float]]) -> str:
