@@ -17,7 +17,6 @@ from evaluation.metrics.marks import DEPTHS, GROUPS
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, Advice, advise, scores
-from evaluation.report import plots
 from evaluation.report.answers import answers_to_read
 from evaluation.report.tables import advice_cells, figure_name, localised, outcome_name, threshold_now
 from evaluation.runs import Run, SetRun
@@ -166,33 +165,34 @@ class _Writer:
         ]
 
     def _plots(self, report: SetReport, set_run: SetRun) -> list[dict[str, object]]:
-        points = [*self._claims_plots(report), *self._trust_plots(report, set_run)]
-        drawn = [self._plot(key, svg=Markup(svg)) for key, svg in points]  # noqa: S704 - drawn by us, its texts escaped
-        drawn += self._category_plots(set_run)
+        drawn = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
         if spent := steps(set_run.records):
-            drawn.append(self._plot("latency", steps=spent))
+            drawn.append(self._plot("latency", "time_bars", spent, self.message("ms")))
         return drawn
 
-    def _claims_plots(self, report: SetReport) -> Iterator[tuple[str, str]]:
+    def _claims_plots(self, report: SetReport) -> Iterator[dict[str, object]]:
         if report.claims:
             axes = (self.message("claimed"), self.message("answer_precision"), self.message("false_answer_rate"))
-            yield "claims", plots.claims_diagram(report.claims, report.figures["claimed"].value, *axes)
+            claimed = report.figures["claimed"].value
+            now = next((point for point in reversed(report.claims) if point.claimed <= claimed + 1e-9), None)
+            yield self._plot("claims", "claims", report.claims, now, *axes)
 
-    def _trust_plots(self, report: SetReport, set_run: SetRun) -> Iterator[tuple[str, str]]:
+    def _trust_plots(self, report: SetReport, set_run: SetRun) -> Iterator[dict[str, object]]:
         answerable, unanswerable = scores(set_run.records)
         if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
             return
         axes = self.message("said"), self.message("true")
         labels = [True] * len(answerable) + [False] * len(unanswerable)
         bins = reliability([*answerable, *unanswerable], labels)
-        yield "reliability", plots.reliability_diagram(bins, *axes)
+        yield self._plot("reliability", "reliability", bins, *axes)
         sure = confidences(set_run.records)
         if len(sure) >= MIN_FOR_CALIBRATION and any(right for _, right in sure):
             bins = reliability([value for value, _ in sure], [right for _, right in sure])
-            yield "confidence", plots.reliability_diagram(bins, *axes)
+            yield self._plot("confidence", "reliability", bins, *axes)
         threshold = float(threshold_now(self.run).replace("?", "nan"))
         axes = _message("table", self.locale, "over_refusal"), _message("table", self.locale, "false_answers")
-        yield "refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, threshold, *axes)
+        now = next((point for point in report.curve if point.threshold >= threshold), None)
+        yield self._plot("refusal_curve", "refusals", report.curve, report.reference_curve, now, threshold, *axes)
 
     def _category_plots(self, set_run: SetRun) -> Iterator[dict[str, object]]:
         by_case = marks(set_run, self.sets_by_name)
@@ -207,7 +207,7 @@ class _Writer:
             ]
             if rows:
                 legend = self._depths() if len(figures) > 1 else (self.message("right"),)
-                yield self._plot(key, rows=rows, legend=legend)
+                yield self._plot(key, "grouped_bars", rows, legend)
 
     def _depths(self) -> tuple[str, ...]:
         return tuple(self.message("depth_1") if n == 1 else self.message("depth_n", n=n) for n in DEPTHS)
@@ -225,11 +225,14 @@ class _Writer:
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
-    def _plot(self, key: str, **content: object) -> dict[str, object]:
-        """Return a plot: `svg`, or for a chart of bars its `rows` and `legend`, or its `steps`."""
+    def _plot(self, key: str, chart: str, *arguments: object) -> dict[str, object]:
+        """Return a plot with its texts.
+
+        :param chart: the macro of `charts.html` that draws it.
+        """
         hint = f"evaluation.page.{key}_hint"
         caption = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
-        return {"title": self.message(key), "hint": caption, **content}
+        return {"title": self.message(key), "hint": caption, "chart": chart, "arguments": arguments}
 
     def _worst(self, record: Record) -> dict[str, object]:
         wanted = "\n".join(filter(None, (missed(record), record.case.gold_answer)))
