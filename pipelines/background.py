@@ -16,7 +16,7 @@ from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants import index
 from tenants.accounts.registry import Registry
-from tenants.audit import pruning
+from tenants.audit import store
 from tenants.chats import files, outbox
 from tenants.core.context import working_for
 from tenants.privacy import chat_people, retention
@@ -42,7 +42,7 @@ class Background:
             Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
             Periodic("mending", Mender(library).run, every=600, at_start=True, wake=index.damage_noticed),
             Periodic("tidying", tidy, every=3_600, at_start=True),
-            Periodic("audit-pruning", partial(pruning.prune, settings), hour=1, at_start=True),
+            Periodic("audit-pruning", partial(store.prune_all, settings), hour=1, at_start=True),
         ]
         if settings.check_hour != NEVER:
             periodic.append(Periodic("nightly-check", NightlyCheck(library).check_all, hour=settings.check_hour))

@@ -1,8 +1,9 @@
 """Answering with a language model: cited sentences from the evidence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,17 +11,18 @@ from typing import Any, Literal
 
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
+from pydantic import ValidationError
 
 from components.answer import token_sink
-from components.answer.agreement import most_agreed
 from components.answer.drafts import to_answer, with_claims
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import fitting, formatted, rejected_lines, related_lines
-from components.answer.streaming import DraftStream
 from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.faults import degraded
+from components.language.identifiers import codes, numbers
 from components.language.marks import ITEM
 from components.language.texts import day
+from components.language.words import stems
 from components.models.calls import tier_of
 from components.models.chat import ChatModels
 from components.models.chat_call import OnText
@@ -51,6 +53,7 @@ _MARK = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 _BULLET = re.compile(rf"\A\s*({ITEM})\s+")
 _MAX_TOPICS = 3
 MOST_SAMPLES = 5
+_SENTENCE = re.compile(r'\{\s*"text"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*"cites"\s*:\s*\[[^\]]*\]\s*\}')
 
 
 class SentenceForm(Form):
@@ -196,7 +199,7 @@ class GenerativeAnswerer(Nested):
             degraded("agreement", failure)
         if len(drafts) == 1:
             return drafts[0]
-        draft, agreed = most_agreed(drafts)
+        draft, agreed = _most_agreed(drafts)
         return replace(draft, agreement=agreed)
 
     def _on_text(self, question: str, passages: Sequence[Passage], locale: str) -> OnText:
@@ -212,7 +215,7 @@ class GenerativeAnswerer(Nested):
                 draft_of(AnswerForm(covers="partially", sentences=written, missing=(), options=()), passages)
             )
 
-        return DraftStream(shown).feed
+        return _DraftStream(shown).feed
 
 
 def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
@@ -239,3 +242,52 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
         listed = bool(bullet) or body.startswith(("```", "~~~", "|"))
     draft = Draft("", (), (), missing=missing if form.covers == "partially" else ())
     return with_claims(draft, claims, numbered)
+
+
+class _DraftStream:
+    """Reads a reply in JSON as it arrives and emits each complete sentence as provisional text.
+
+    :param draft_of: makes the draft of the sentences so far, each a JSON object, as it may be shown.
+    """
+
+    def __init__(self, draft_of: Callable[[list[str]], Draft]) -> None:
+        self._draft_of = draft_of
+        self._reply = ""
+        self._count = 0
+        self._emitted = ""
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece of the reply."""
+        self._reply += piece
+        sentences = _SENTENCE.findall(self._reply) if "}" in piece else []
+        if len(sentences) <= self._count:
+            return
+        self._count = len(sentences)
+        with suppress(ValidationError):
+            text = self._draft_of(sentences).text
+            if text.startswith(self._emitted):
+                token_sink.emit(text[len(self._emitted) :], provisional=True)
+                self._emitted = text
+
+
+def _most_agreed(drafts: Sequence[Draft]) -> tuple[Draft, float]:
+    """Return the draft that agrees most with the others, and its mean agreement (0..1); of equals, the first."""
+    means = [
+        sum(_agreement(draft, other) for other in drafts if other is not draft) / (len(drafts) - 1) for draft in drafts
+    ]
+    best = max(range(len(drafts)), key=means.__getitem__)
+    return drafts[best], means[best]
+
+
+def _agreement(draft: Draft, other: Draft) -> float:
+    """Return the share (0..1) of the shorter draft's words that the longer one contains.
+
+    0 if each names numbers or codes that the other lacks, or if only one of them answers; 1 if neither does.
+    """
+    text, other_text = (" ".join(claim.text for claim in one.claims) for one in (draft, other))
+    facts, other_facts = ({*numbers(one), *codes(one)} for one in (text, other_text))
+    if not (facts <= other_facts or other_facts <= facts):
+        return 0.0
+    words, other_words = set(stems(text)), set(stems(other_text))
+    fewest = min(len(words), len(other_words))
+    return len(words & other_words) / fewest if fewest else float(not (draft.claims or other.claims))

@@ -6,6 +6,7 @@ alone. `python -m evaluation.training.fit_judge` fits them on graded questions o
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ import numpy.typing as npt
 
 from components.judge.analysis import analyse
 from components.language.captions import innermost
-from components.language.premises import assumed, denied
 from components.language.words import all_words, stems
 from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
@@ -49,6 +49,14 @@ _NAMES_CODE = 2.0
 
 _DENIED = 2.0
 """Log-odds against a passage whose heading assumes what the query denies, set by hand: such questions are rare."""
+
+_NOT = re.compile(
+    r"\b(?:not|never|no longer|cannot|(?:can|don|doesn|didn|won|haven|hasn|isn|wasn)['’]?t|without|не|без|нет)"
+    r"(?![\w'’])\W+((?:[\w-]+\W+)?[\w-]+)",
+    re.IGNORECASE,
+)
+"""A negation with the two words after it, which it denies."""
+_CLAUSE = re.compile(r"\b(?:if|that|если|котор\w+)\b(.*)", re.IGNORECASE)
 
 _K1, _B = 1.2, 0.75
 _FUNCTION = 3.0
@@ -80,8 +88,8 @@ def judge(query: Query, passages: Sequence[Passage], by_meaning: bool = True) ->
     has_vectors = by_meaning and all(COSINE in passage.scores for passage in passages)
     signals = measure(_weights(query), passages)
     odds = log_odds(signals, "vectors" if has_vectors else "words")
-    denials = denied(query.search)
-    odds -= [_DENIED * bool(denials & assumed(innermost(passage.heading))) for passage in passages]
+    denials = _denied(query.search)
+    odds -= [_DENIED * bool(denials & _assumed(innermost(passage.heading))) for passage in passages]
     strict = 0 < len(query.codes) <= STRICT_CODES
     scores = []
     for passage, row, odd in zip(passages, signals.tolist(), odds.tolist(), strict=True):
@@ -169,3 +177,16 @@ def _read(above: str, text: str) -> Counter[str]:
 def _head(above: str) -> frozenset[str]:
     """Return the content stems of a title and the innermost heading."""
     return frozenset(stems(above))
+
+
+@lru_cache(maxsize=3_000)
+def _denied(text: str) -> frozenset[str]:
+    """Return the stems that a text denies: "remember" of "I can't remember it"."""
+    return frozenset(stem for match in _NOT.finditer(text) for stem in stems(match[1]))
+
+
+@lru_cache(maxsize=3_000)
+def _assumed(heading: str) -> frozenset[str]:
+    """Return the stems of a heading's condition, if it has one: "remember" of "a password that you remember"."""
+    clause = _CLAUSE.search(heading)
+    return frozenset(stems(clause[1])) - _denied(heading) if clause else frozenset()

@@ -1,21 +1,25 @@
 """Writing to the audit: adding turns, erasing content, pruning. Each is one transaction per tenant."""
 
+import logging
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from secrets import token_hex
+from threading import Event
 from typing import Literal
 
 from sqlalchemy import ColumnElement, and_, delete, func, select
 
 from settings import Settings
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
 from tenants.core import context
 from tenants.core.batches import batches
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import Tenant, acting_as, working_for
 from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import RecordedMiss
@@ -23,6 +27,8 @@ from tenants.storage import database
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import Base, ErasureRow, GapAskingRow
+
+log = logging.getLogger("opora.audit")
 
 _LINK = ("sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
 SUBJECT = "audit"
@@ -119,6 +125,21 @@ def prune(before: datetime, settings: Settings) -> int:
     while some := _prune_some(last, before, settings):
         dropped += some
     return dropped
+
+
+def prune_all(settings: Settings, closing: Event) -> None:
+    """Drop the outdated turns of all tenants. A tenant whose turns cannot be dropped does not keep the others'.
+
+    :param closing: set when the process stops.
+    """
+    now = datetime.now(UTC)
+    for tenant in Registry(settings).list():
+        if closing.is_set():
+            return
+        before = now - timedelta(days=policy.of(tenant).audit_days or settings.audit_days)
+        with working_for(tenant.tenant_id, SUBJECT):
+            if dropped := prune(before, settings):
+                log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)
 
 
 def _prune_some(last: int, before: datetime, settings: Settings) -> int:

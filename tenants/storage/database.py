@@ -32,9 +32,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from settings import Settings, get_settings
 from tenants.core import context
 from tenants.core.errors import CallerError, Clash, InternalFault, Locked, TryAgain
-from tenants.storage.bounded_connection import BoundedConnection, patient
+from tenants.storage.connections import BoundedConnection, SharingPool, patient
 from tenants.storage.faults import is_clash, is_corrupt, is_corrupt_file
-from tenants.storage.pool import SharingPool
 from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
 
 if TYPE_CHECKING:

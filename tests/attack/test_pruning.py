@@ -10,7 +10,7 @@ from sqlalchemy import event, func, select
 
 from settings import Settings
 from tenants.accounts.registry import Registry
-from tenants.audit import pruning, search, store
+from tenants.audit import search, store
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
@@ -63,6 +63,6 @@ def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(
         return real(settings)
 
     monkeypatch.setattr(store, "_appending", failing)
-    pruning.prune(outdated, Event())
+    store.prune_all(outdated, Event())
     assert links_of(ATTACKER, outdated) == TURNS
     assert links_of(VICTIM, outdated) == 1, "what is left says what was pruned"

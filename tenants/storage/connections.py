@@ -1,4 +1,4 @@
-"""PostgreSQL connection with a timeout for a server that is connected but silent.
+"""Connections to PostgreSQL: given up when the server is silent, and shared when it grants too few.
 
 A stopped process, a lost network behind a proxy: the server's own timeout of statements does not help then, the
 network's timers see every packet acknowledged, and libpq waits for as long as it takes.
@@ -6,16 +6,24 @@ network's timers see every packet acknowledged, and libpq waits for as long as i
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
+from time import monotonic
 from typing import TypeVar
 
 import psycopg
 from psycopg.abc import PQGen
-from psycopg.errors import _WaitTimeout
+from psycopg.errors import ConnectionTimeout, _WaitTimeout
 from psycopg.rows import TupleRow
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+from sqlalchemy.util.queue import Empty
 
 T = TypeVar("T")
 
 _LOOK_SECONDS = 0.1
+_PAUSE_SECONDS = 0.05
+"""Pause after the first attempt; it grows with each further one."""
+_ATTEMPTS = 5
+"""Attempts while no connection is in use: a server that is starting or down refuses all of them."""
 
 
 class BoundedConnection(psycopg.Connection[TupleRow]):
@@ -49,3 +57,24 @@ def patient(connection: object) -> Iterator[None]:
         yield
     finally:
         connection.seconds = seconds
+
+
+class SharingPool(QueuePool):
+    """Wait for a connection in use when the server refuses a further one."""
+
+    def _do_get(self) -> ConnectionPoolEntry:
+        ends_at = monotonic() + self._timeout
+        for attempt in count(1):
+            try:
+                return super()._do_get()
+            except ConnectionTimeout:
+                raise
+            except psycopg.OperationalError:
+                # Several threads that connect at once may all be refused, because the server counts each of them.
+                if monotonic() >= ends_at or (attempt >= _ATTEMPTS and not self.checkedout()):
+                    raise
+            try:
+                return self._pool.get(block=True, timeout=_PAUSE_SECONDS * attempt)
+            except Empty:
+                continue
+        raise AssertionError
