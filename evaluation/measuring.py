@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -17,17 +19,25 @@ from evaluation.datasets.answer_keys import over_corpus, over_own_passages, read
 from evaluation.datasets.casefile import read_cases
 from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA, MissingData
+from evaluation.metrics.claims import points_at_shares
+from evaluation.metrics.results import SetReport, reported
 from evaluation.report.answers import write_answers
 from evaluation.run import Evaluation, Plan, finished, measure, measure_tenant
 from evaluation.runs import Run, Runs, SetRun
 from evaluation.stored import Html, Junit, show_run
-from evaluation.summaries import keep
+from evaluation.workspace import SUBJECT
 from pipelines.ask import profiles
 from pipelines.lint import lint_file
 from settings import get_settings
+from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, Invalid
+from tenants.desk import evaluations
+from tenants.desk.evaluations import EvaluationRun
+from tenants.storage.tables import JsonObject
 from tenants.work import claims
 from ui.cli.terminal import DEFAULT_TENANT, Json, LocaleOption, TenantOption, acting_for, progress_bar, shown_by
+
+_SUMMARY_SCHEMA = "evaluation.summary.v1"
 
 Data = Annotated[Path | None, typer.Option(help=message("help.data"))]
 Pipeline = Annotated[Path | None, typer.Option(help=message("help.pipeline"), exists=True, dir_okay=False)]
@@ -114,7 +124,7 @@ def _kept(runs: Runs, names: str, measured: Sequence[SetRun | Skipped], plan: Pl
     run = finished(names, measured, plan)
     runs.save(run)
     if tenant:
-        keep(run, tenant)
+        _keep_summary(run, tenant)
     return run
 
 
@@ -168,3 +178,41 @@ def _check_data_is_free() -> None:
     """Raise `Busy` with the code `data_in_service` while a service runs: the baseline reads the whole index."""
     if (running := claims.service_place(get_settings())) is not None:
         raise Busy("data_in_service", address=running.browsed_at)
+
+
+def _keep_summary(run: Run, tenant_id: str) -> None:
+    """Store a run's summary with the tenant that was asked."""
+    with acting_as(Tenant(tenant_id, SUBJECT)):
+        evaluations.add(EvaluationRun(run.run_id, run.created_at, _summary(run)))
+
+
+def _summary(run: Run) -> JsonObject:
+    """Summarise a run: figures with intervals, targets, the curve of an answer key; no questions or answers."""
+    reports = reported(run)
+    return {
+        "schema": _SUMMARY_SCHEMA,
+        "pipeline": run.state.pipeline,
+        "code": run.state.code,
+        "sets": [_set_summary(report) for report in reports],
+        "targets": [
+            {
+                "set": judged.target.set,
+                "figure": judged.target.figure,
+                "demand": judged.target.demand,
+                "value": judged.value,
+                "met": judged.met,
+            }
+            for report in reports
+            for judged in report.targets()
+        ],
+    }
+
+
+def _set_summary(report: SetReport) -> JsonObject:
+    return {
+        "name": report.name,
+        "n": report.n,
+        "figures": {name: asdict(one) for name, one in report.figures.items() if isfinite(one.value)},
+        "outcomes": dict(report.outcomes),
+        "claims": [asdict(point) for point in dict.fromkeys(points_at_shares(report.claims))],
+    }

@@ -1,16 +1,22 @@
-"""`opora feedback`: people's verdicts on answers, and evaluation cases built from them."""
+"""`opora feedback`: people's verdicts on answers, and evaluation cases built from them.
+
+Cases have the form that `docs/develop/evaluation.md` documents. A case for a thumb down has a question and no
+expectation: a person has to fill in the right answer. A case whose thumbs are all up expects the same outcome on the
+same documents.
+"""
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from pipelines.ask.feedback_cases import cases
+from components.language.texts import LOCALES
 from tenants.audit import search
-from tenants.core.errors import Invalid
+from tenants.core.errors import Invalid, NotFound
 from tenants.desk import feedback
-from tenants.desk.feedback import THUMBS, Thumb
+from tenants.desk.feedback import THUMBS, Feedback, Thumb
 from ui.cli.records import Last
 from ui.cli.terminal import CommandGroup, Json, print_json, print_table
 
@@ -48,7 +54,7 @@ def feedback_list(thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json 
 @group.tenant_command("cases")
 def feedback_cases(thumb: ThumbOption = None) -> None:
     """Print an evaluation case for each rated turn, one per line."""
-    for case in cases(feedback.latest(_thumb(thumb))):
+    for case in _cases(feedback.latest(_thumb(thumb))):
         typer.echo(json.dumps(case, ensure_ascii=False))
 
 
@@ -56,3 +62,44 @@ def _thumb(name: str | None) -> Thumb | None:
     if name is not None and name not in THUMBS:
         raise Invalid("thumb_unknown", thumb=name)
     return THUMBS[name] if name else None
+
+
+def _cases(judged: Iterable[Feedback]) -> Iterator[dict[str, object]]:
+    """Yield one case per turn, in the given order. For the tenant in context."""
+    by_turn: dict[str, list[Feedback]] = {}
+    for verdict in judged:
+        by_turn.setdefault(verdict.turn_id, []).append(verdict)
+    for turn_id, verdicts in by_turn.items():
+        try:
+            content = search.get(turn_id).content
+        except NotFound:
+            continue
+        # A turn and its verdicts can be pruned or erased between the two reads.
+        if content is not None:
+            yield _case(turn_id, verdicts, content)
+
+
+def _case(turn_id: str, verdicts: Iterable[Feedback], content: Mapping[str, object]) -> dict[str, object]:
+    request, answer, history = _object(content["request"]), _object(content["answer"]), content["history"]
+    thumbs = sorted({verdict.thumb for verdict in verdicts})
+    reasons = sorted({verdict.reason for verdict in verdicts if verdict.reason})
+    case: dict[str, object] = {"id": turn_id, "question": request["question"]}
+    if answer.get("locale") in LOCALES:
+        case["locale"] = answer["locale"]
+    if isinstance(history, list) and history:
+        case["history"] = [exchange[0] for exchange in history]
+    if thumbs == ["up"]:
+        case["expected_outcome"] = answer["outcome"]
+        if cited := _cited(answer["citations"]):
+            case["gold_doc_ids"] = cited
+    return case | {"tags": ["feedback", *thumbs, *reasons]}
+
+
+def _cited(citations: object) -> list[str]:
+    """Return the distinct documents that the answer cites."""
+    listed = map(_object, citations) if isinstance(citations, list) else ()
+    return list(dict.fromkeys(str(citation["doc_id"]) for citation in listed if citation["cited"]))
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -3,17 +3,22 @@
 A turn hands over its trace and continues. No turn waits for the collector:
 traces go to a bounded queue that drops the oldest, and sending pauses while the collector fails. Building
 spans competes with questions for the interpreter, so it yields to them. Dropped traces are counted and logged.
+
+Scores of turns and people's verdicts are annotations of the first span, so that Phoenix can filter, plot and compare by
+them.
 """
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from threading import Event, Thread
 
 import httpx
 
-from pipelines.ask.tracing.export import Refused, SpanExport, Spans, Unavailable, failure_of
-from pipelines.ask.tracing.scores import annotations, thumb
+from components.turn import SHOWN
+from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.tracing.export import Refused, SpanExport, Spans, Unavailable, failure_of, span_id
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
@@ -146,9 +151,9 @@ class _Destination:
         done = [item for item in batch if isinstance(item, Trace)]
         self._export.send([_spans(trace) for trace in done])
         if self._phoenix is not None:
-            scores = [annotation for trace in done for annotation in annotations(trace.answer)]
+            scores = [annotation for trace in done for annotation in _annotations(trace.answer)]
             # Phoenix does not define which of two verdicts of one person in a request it keeps.
-            thumbs = {(item.turn_id, item.person): thumb(item) for item in batch if isinstance(item, Feedback)}
+            thumbs = {(item.turn_id, item.person): _thumb(item) for item in batch if isinstance(item, Feedback)}
             _post(self._phoenix, [*scores, *thumbs.values()])
 
 
@@ -164,3 +169,42 @@ def _post(phoenix: httpx.Client, scores: Sequence[dict[str, object]]) -> None:
         raise Unavailable(type(error).__name__) from error
     if not answer.is_success:
         raise failure_of(answer.status_code)
+
+
+def _annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:
+    """Annotations for Phoenix's `POST /v1/span_annotations`; sending them twice stores them once."""
+    yield _annotation(answer, "outcome", label=answer.outcome, explanation=answer.refusal_reason)
+    yield _annotation(answer, "relevance", score=answer.scores.relevance)
+    if answer.outcome not in SHOWN:
+        return
+    yield _annotation(answer, "confidence", score=answer.scores.confidence)
+    yield _annotation(answer, "quality", score=answer.scores.quality / 100)
+    factuality = answer.scores.factuality
+    if factuality.status == "checked":
+        yield _annotation(answer, "factuality", score=factuality.value / 100)
+
+
+def _thumb(verdict: Feedback) -> dict[str, object]:
+    """Return the annotation of a verdict, one per person and turn; a later verdict replaces it. It identifies no person
+    and contains no text, so there is no personal data to erase.
+    """
+    author = sha256(f"{verdict.turn_id}\x00{verdict.person}".encode()).hexdigest()[:16]
+    # An empty explanation replaces an earlier one.
+    result = {"label": verdict.thumb, "score": float(verdict.thumb == "up"), "explanation": verdict.reason or ""}
+    return {
+        "span_id": span_id(traces.trace_id(verdict.turn_id), 0),
+        "name": "thumb",
+        "annotator_kind": "HUMAN",
+        "identifier": author,
+        "result": result,
+    }
+
+
+def _annotation(answer: TurnAnswer, name: str, **result: str | float | None) -> dict[str, object]:
+    return {
+        "span_id": span_id(answer.trace_id, 0),
+        "name": name,
+        "annotator_kind": "CODE",
+        "identifier": "opora",
+        "result": {part: value for part, value in result.items() if value is not None},
+    }
