@@ -1,8 +1,9 @@
 """Two replicas and two workers on one PostgreSQL, Redis and Qdrant, killed in turn under load.
 
 Counted are answers that the audit lacks or holds differently; questions with two answers; streams that did not end at
-the other replica; calls beyond a limit shared by both replicas; jobs that were lost or ran twice. A killed process
-starts again with an empty data folder, which must not matter.
+the other replica; messages of a chat that were lost, stored twice or answered twice or never; calls beyond a limit
+shared by both replicas; jobs that were lost or ran twice. A killed process starts again with an empty data folder,
+which must not matter.
 
 `python -m evaluation.benchmarks.replicas`, with the servers of `OPORA_TEST_POSTGRES_URL`, `OPORA_TEST_REDIS_URL` and
 `OPORA_TEST_QDRANT_URL`, or with those of this machine; without a Qdrant server, a fake of one.
@@ -14,7 +15,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
@@ -32,6 +33,7 @@ from evaluation.benchmarks.streams import read_events
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search
+from tenants.chats import store
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import documents
 from tenants.work import jobs
@@ -76,6 +78,7 @@ class Counts:
     moved: int = 0
     refused_by_limit: int = 0
     jobs: int = 0
+    messages: int = 0
     undelivered: int = 0
     lost: int = 0
     otherwise: int = 0
@@ -85,12 +88,13 @@ class Counts:
     over_limit: int = 0
     jobs_not_done: int = 0
     documents_wrong: int = 0
+    messages_wrong: int = 0
     chain_faults: int = 0
 
 
 FAULTS = (
     *("lost", "otherwise", "doubled", "unanswered", "broken_streams"),
-    *("over_limit", "jobs_not_done", "documents_wrong", "chain_faults"),
+    *("over_limit", "jobs_not_done", "documents_wrong", "messages_wrong", "chain_faults"),
 )
 
 
@@ -146,6 +150,8 @@ class _Run:
     doubled: Counter[str] = field(default_factory=Counter)
     allowed: list[float] = field(default_factory=list)
     jobs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    chat_id: str = ""
+    messages: list[str] = field(default_factory=list)
     lock: Lock = field(default_factory=Lock)
 
     def turns(self) -> Iterator[int]:
@@ -271,6 +277,26 @@ def _load(run: _Run, client: httpx.Client) -> None:
         time.sleep(0.5)
 
 
+def _chat(run: _Run, client: httpx.Client) -> None:
+    """Write to a chat and wait for the answer, at the replicas in turn."""
+    if reply := _accepted(run, client, "/chats", 0, json={}):
+        run.chat_id = reply.json()["chat_id"]
+    for turn in run.turns():
+        text = f"Что означает код E10? Сообщение {turn}."
+        message = {"text": text, "client_id": f"m{turn}"}
+        if _accepted(run, client, f"/chats/{run.chat_id}/messages", turn, json=message):
+            run.messages.append(text)
+        until = time.monotonic() + _PATIENCE_SECONDS
+        for at in count(turn + 1):
+            with suppress(httpx.TransportError):
+                shown = client.get(f"{run.installation.url(at)}/chats/{run.chat_id}")
+                if shown.is_success and shown.json()["messages"][-1]["author"] == "bot":
+                    break
+            if time.monotonic() >= until:
+                return
+            time.sleep(0.2)
+
+
 @contextmanager
 def serving(stores: Stores, folder: Path) -> Iterator[Installation]:
     """Run two replicas, two workers and their tenants until the block ends. Requires the settings of `sharing`."""
@@ -314,7 +340,7 @@ def run(installation: Installation, *, seconds: float, askers: int, kills: int) 
 def _press_all(run: _Run, seconds: float, askers: int, kills: int) -> None:
     token, limited = run.installation.token, run.installation.limited
     tasks: list[tuple[Callable[..., None], str, tuple[int, ...]]] = [(_ask, token, (at,)) for at in range(askers)]
-    tasks += [(_press, limited, ()), (_load, token, ())]
+    tasks += [(_press, limited, ()), (_load, token, ()), (_chat, token, ())]
 
     def work(task: Callable[..., None], token: str, arguments: tuple[int, ...]) -> None:
         with _client(token) as client:
@@ -359,6 +385,9 @@ def _count(run: _Run) -> None:
                 counts.otherwise += 1
         counts.doubled = sum(times > 0 for times in run.doubled.values())
         counts.chain_faults = len(search.verify().faults)
+        expected_chat = [part for text in run.messages for part in (text, "bot")]
+        chat = [one.text if one.author == "customer" else one.author for one in store.messages(run.chat_id)]
+        counts.messages, counts.messages_wrong = len(run.messages), int(chat != expected_chat)
         done = {job.job_id: job for job in jobs.latest(limit=1_000_000)}
         counts.jobs_not_done = sum(done[job_id].state != "done" for job_id in run.jobs)
         uploaded = {name for names in run.jobs.values() for name in names}

@@ -42,8 +42,10 @@ def finish(
     :param more: further parts of the JSON.
     """
     exceeded = [name for name, bound in bounds.items() if float(figures[name]) > bound]
-    rows = [(name, value, bounds.get(name, "")) for name, value in figures.items()]
-    print_table(title, ("figure", "value", "at most"), rows, exceeded)
+    # Not by its colour alone, which is lost in a file.
+    marks = dict.fromkeys(exceeded, "MISSED")
+    rows = [(name, value, bounds.get(name, ""), marks.get(name, "")) for name, value in figures.items()]
+    print_table(title, ("figure", "value", "at most", ""), rows, exceeded)
     end({"schema": schema, "figures": figures, "bounds": bounds, "exceeded": exceeded, **more}, bool(exceeded))
 
 
