@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from queue import Empty, SimpleQueue
 from secrets import token_hex
-from threading import Event as Signal
-from threading import Thread
 from time import monotonic
 
 from pipelines.ask.contract import AskRequest
@@ -20,6 +18,7 @@ from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
 from settings import Settings
 from tenants.core.errors import TryAgain, trail
+from tenants.core.repeating import Repeating
 from tenants.storage import bus
 from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream
@@ -57,12 +56,10 @@ class StreamLog:
     def __init__(self, settings: Settings) -> None:
         self.name = token_hex(8)
         self._settings = settings
-        self._written_at = float("-inf")
         self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
         self._lost: set[str] = set()
-        self._closing = Signal()
-        self._thread = Thread(target=self._write_until_closed, name="streams", daemon=True)
-        self._thread.start()
+        self._writing = Repeating("streams", self._write, _PACE_SECONDS)
+        self._writing.start()
 
     def begin(self, turn_id: str, request: AskRequest, owner: tuple[str, str]) -> LoggedStream:
         """Share a new stream.
@@ -72,34 +69,28 @@ class StreamLog:
         tenant_id, key = owner
         stream = LoggedStream(tenant_id, turn_id, key, self.name, request_hash(request))
         self._queue.put(stream)
+        self._writing.wake()
         return stream
 
     def add(self, stream: LoggedStream, event: Event) -> None:
         """Share the next event. Called in the order of the events."""
         self._queue.put((stream, LoggedEvent(event.number, event.name, event.data)))
+        self._writing.wake()
 
     def close(self) -> None:
         """Write what is left, and let others take over the streams of this process."""
-        self._closing.set()
-        self._thread.join(_CLOSE_SECONDS)
-
-    def _write_until_closed(self) -> None:
-        while not self._closing.wait(_PACE_SECONDS):
-            self._write()
-        self._write()
+        self._writing.close(_CLOSE_SECONDS)
         stream_log.close(self.name, self._settings)
 
-    def _write(self) -> None:
+    def _write(self) -> float:
         batch = self._next()
-        if not (batch.streams or batch.events) and monotonic() - self._written_at < _LOOK_SECONDS:
-            return
-        self._written_at = monotonic()
         turns = {stream.turn_id for stream in (*batch.streams, *(stream for stream, _ in batch.events))}
         try:
             turns &= stream_log.append(batch.streams, batch.events, self.name, self._settings)
         except Exception as error:
             log.warning("%d events of streams are not shared: %s", len(batch.events), trail(error))
         self._lost |= turns - {stream.turn_id for stream, event in batch.events if event.name in LAST}
+        return _LOOK_SECONDS
 
     def _next(self) -> _Batch:
         """Return the new entries since the last write, except those of lost streams."""

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Event, Thread
 from time import monotonic
 
 from sqlalchemy.exc import DataError, IntegrityError
@@ -16,6 +15,7 @@ from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
 from tenants.core.batches import batches
 from tenants.core.errors import Busy, Clash, Locked, TryAgain
+from tenants.core.repeating import Repeating
 from tenants.storage import database
 from tenants.work import claims
 
@@ -50,17 +50,14 @@ class Recorder:
         self.spool = Spool(self._settings.data_dir / "spool")
         self._shared = SharedSpool(self._settings)
         self._pending: list[Path] = []
-        self._wake = Event()
-        self._stop = Event()
-        self._thread: Thread | None = None
+        self._carrying = Repeating("audit", self._carry, PACE)
         self._failures = 0
         self._locked_until: dict[str, float] = {}
         self._swept_at = float("-inf")
 
     def start(self) -> None:
         """Start the thread, which also stores the records left by earlier processes."""
-        self._thread = Thread(target=self._run, name="audit", daemon=True)
-        self._thread.start()
+        self._carrying.start()
 
     def record(self, entry: Entry) -> None:
         """Record one turn. Once this returns, a crash of the process cannot lose it.
@@ -78,8 +75,8 @@ class Recorder:
             except Exception as refused:
                 log.critical("turn %s is not recorded: %s", entry.turn_id, type(refused).__name__)
                 raise TryAgain("not_recorded") from refused
-        if not self._wake.is_set():
-            self._wake.set()
+        if not self._failures:
+            self._carrying.wake()
 
     def collect(self) -> None:
         """Store the records left by earlier processes now. Only call it without a running thread.
@@ -92,34 +89,19 @@ class Recorder:
 
     def close(self) -> None:
         """Stop after one more attempt; records that the database refuses stay in the spool for the next start."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(_PATIENCE)
-            if self._thread.is_alive():
-                log.error("the database hangs, records stay in the spool")
-                return
+        if not self._carrying.close(_PATIENCE):
+            log.error("the database hangs, records stay in the spool")
+            return
         self._store_pending()
         self.spool.cut()
 
-    def _run(self) -> None:
-        self._maintain()
-        while not self._stop.is_set():
-            self._wake.wait(_REST_SECONDS if self._locked_until else _SWEEP_SECONDS)
-            self._stop.wait(min(PACE * 2**self._failures, _MAX_PAUSE))
-            self._wake.clear()
-            if not self._store_pending():
-                self._wake.set()
-            self._maintain()
-
-    def _maintain(self) -> None:
-        """Periodically look for abandoned segments."""
-        now = monotonic()
-        if now - self._swept_at >= _SWEEP_SECONDS:
-            self._swept_at = now
+    def _carry(self) -> float:
+        if monotonic() - self._swept_at >= _SWEEP_SECONDS:
+            self._swept_at = monotonic()
             self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
-            if self._pending:
-                self._wake.set()
+        if not self._store_pending():
+            return min(PACE * 2**self._failures, _MAX_PAUSE)
+        return _REST_SECONDS if self._locked_until else _SWEEP_SECONDS
 
     def _store_pending(self) -> bool:
         now = monotonic()
@@ -163,7 +145,7 @@ class Recorder:
                     )
         except Busy:
             # The other one may just have ended.
-            self._wake.set()
+            self._carrying.wake()
 
     def _store_segment(self, path: Path) -> None:
         if not path.exists():

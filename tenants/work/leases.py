@@ -7,13 +7,14 @@ open, so a connection pooler may share sessions.
 import logging
 from contextlib import suppress
 from secrets import token_hex
-from threading import Event, RLock, Thread
+from threading import RLock
 
 from sqlalchemy import ColumnElement, Double, cast, delete, extract, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from settings import Settings
-from tenants.core.errors import TryAgain
+from tenants.core.errors import OporaError, TryAgain
+from tenants.core.repeating import Repeating
 from tenants.storage import database
 from tenants.storage.shared_tables import LeaseRow
 
@@ -39,9 +40,9 @@ class LeaseClaims:
         self._holder = token_hex(8)
         self._held: set[str] = set()
         self._lock = RLock()
-        self._closed = Event()
         self.take(lasting)
-        Thread(target=self._renew_until_closed, name="leases", daemon=True).start()
+        self._renewing = Repeating("leases", self._renew)
+        self._renewing.start()
 
     def take(self, name: str) -> bool:
         """Claim a name. False if it is taken."""
@@ -89,22 +90,20 @@ class LeaseClaims:
 
     def close(self) -> None:
         """Give all claims back."""
-        self._closed.set()
         for name in tuple(self._held):
             self.release(name)
+        self._renewing.close(LEASE_SECONDS)
 
-    def _renew_until_closed(self) -> None:
-        while not self._closed.wait(_RENEW_SECONDS):
-            with suppress(TryAgain):
-                self._renew()
-
-    def _renew(self) -> None:
+    def _renew(self) -> float:
         renewal = update(LeaseRow).where(LeaseRow.holder == self._holder).values(until=_END).returning(LeaseRow.name)
-        with self._lock, database.single_statement(self._settings) as connection:
-            renewed = set(connection.scalars(renewal))
-            if lost := self._held - renewed:
-                log.warning("%d claims were lost to other processes", len(lost))
-                self._held -= lost
+        with suppress(OporaError), self._lock:
+            if self._held:
+                with database.single_statement(self._settings) as connection:
+                    renewed = set(connection.scalars(renewal))
+                if lost := self._held - renewed:
+                    log.warning("%d claims were lost to other processes", len(lost))
+                    self._held -= lost
+        return _RENEW_SECONDS
 
     def _exists(self, name: str, *conditions: ColumnElement[bool]) -> bool:
         query = select(LeaseRow.name).where(LeaseRow.name == name, LeaseRow.until > _NOW, *conditions)

@@ -100,7 +100,7 @@ def test_a_lease_is_renewed_and_ends_with_its_process(
     Event().wait(1.5)
     assert ours.holds(name)
     assert not theirs.take(name)
-    ours._closed.set()  # as if its process were stopped
+    ours._renewing.close(patience=30)  # as if its process were stopped
     wait_until(lambda: theirs.take(name))
     assert not ours.holds(name)
     ours.release(name)

@@ -12,7 +12,6 @@ import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from threading import Event, Thread
 
 import httpx
 
@@ -24,6 +23,7 @@ from pipelines.ask.tracing.trace import Trace
 from settings import Settings
 from tenants.core import fairness
 from tenants.core.errors import trail
+from tenants.core.repeating import Repeating
 from tenants.desk.feedback import Feedback
 from tenants.insight import traces
 
@@ -56,56 +56,45 @@ class Sender:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._destination = _Destination(settings)
         self._waiting: deque[Trace | Feedback] = deque(maxlen=WAITING)
         self._batch: list[Trace | Feedback] = []
         self._attempts = 0
         self._dropped = 0
         self._in_trouble = False
-        self._wake = Event()
-        self._stop = Event()
-        self._thread: Thread | None = None
+        self._is_resting = False
+        self._sending = Repeating("traces", self._send_waiting, PACE)
 
     def start(self) -> None:
         """Begin to send."""
-        self._thread = Thread(target=self._run, name="traces", daemon=True)
-        self._thread.start()
+        self._sending.start()
 
     def take(self, item: Trace | Feedback) -> None:
         """Queue a trace or a verdict. Takes a microsecond and never raises."""
         if len(self._waiting) == WAITING:
             self._dropped += 1
         self._waiting.append(item)
-        if not self._wake.is_set():
-            self._wake.set()
+        if not self._is_resting:
+            self._sending.wake()
 
     def close(self) -> None:
         """Stop after one more attempt to send what is queued, without waiting for a hanging collector."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(_PARTING)
+        if self._sending.close(_PARTING):
+            self._destination.close()
         if unsent := self._dropped + len(self._batch) + len(self._waiting):
             log.warning("%d traces were not sent", unsent)
 
-    def _run(self) -> None:
-        with _Destination(self._settings) as destination:
-            pause, stopping = PACE, False
-            while not stopping:
-                self._wake.wait()
-                stopping = self._stop.wait(pause)
-                self._wake.clear()
-                pause = PACE if self._send_all(destination) else PAUSE
-                if self._batch or self._waiting:
-                    self._wake.set()
+    def _send_waiting(self) -> float:
+        self._is_resting = not self._send_all()
+        return PAUSE
 
-    def _send_all(self, destination: "_Destination") -> bool:
+    def _send_all(self) -> bool:
         """Return whether the whole queue was sent. A batch that can be retried is kept."""
         while self._batch or self._waiting:
             self._batch = self._batch or [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             self._attempts += 1
             try:
-                destination.send(self._batch)
+                self._destination.send(self._batch)
             except Unavailable as error:
                 if not self._in_trouble:
                     log.warning("traces wait, their collector is unavailable: %s", error)
@@ -138,10 +127,8 @@ class _Destination:
         headers = {"Authorization": f"Bearer {key}"} if key and is_phoenix else {}
         self._export = SpanExport(settings.traces_to, headers, TIMEOUT)
 
-    def __enter__(self) -> "_Destination":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Disconnect."""
         self._export.close()
         if self._phoenix is not None:
             self._phoenix.close()

@@ -302,8 +302,7 @@ def test_a_hanging_database_does_not_delay_shutdown(
     carrier.close()
     assert "records stay in the spool" in caplog.text
     free.set()
-    assert carrier._thread is not None
-    carrier._thread.join()
+    assert carrier._carrying.close(patience=30)
     monkeypatch.setattr(store, "append", works)
     Recorder(installation).collect()
     assert recorded() == ["t1"]

@@ -25,7 +25,7 @@ from tests.turns import turn
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "PACE", 0.0)
-    monkeypatch.setattr(sending, "PAUSE", 0.0)
+    monkeypatch.setattr(sending, "PAUSE", 0.01)
     # Less than the exporter's pause before a retry.
     monkeypatch.setattr(sending, "TIMEOUT", 0.7)
 

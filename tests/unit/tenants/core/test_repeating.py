@@ -1,0 +1,39 @@
+"""A repeated step is done at the start, when woken, after its pause, and once more at the end."""
+
+from queue import Queue
+from threading import Event
+
+from tenants.core.repeating import Repeating
+
+SECONDS = 30.0
+
+
+def test_a_step_is_repeated_when_woken_and_at_the_end() -> None:
+    steps = Queue[int]()
+
+    def step() -> float:
+        steps.put(1)
+        return 1_000.0
+
+    repeating = Repeating("test", step)
+    repeating.start()
+    steps.get(timeout=SECONDS)
+    repeating.wake()
+    steps.get(timeout=SECONDS)
+    assert steps.empty()
+    assert repeating.close(SECONDS)
+    assert steps.qsize() == 1
+
+
+def test_a_hanging_step_does_not_hold_up_the_end() -> None:
+    free = Event()
+
+    def step() -> float:
+        free.wait()
+        return 0.0
+
+    repeating = Repeating("test", step)
+    repeating.start()
+    assert not repeating.close(0.001)
+    free.set()
+    assert repeating.close(SECONDS)
