@@ -17,7 +17,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Clash, Forbidden, Invalid, NotFound
 from tenants.core.names import check_tenant_id, collection_name, physical_name
 from tenants.storage import database
-from tenants.storage.cache import TenantCache, own_key
+from tenants.storage.cache import Key, TenantCache, own_key
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TenantRow
@@ -131,8 +131,13 @@ class Registry:
 
     def list(self) -> tuple[TenantRecord, ...]:
         """Return all tenants by id."""
-        with database.across_tenants(self._settings) as session:
-            return tuple(_record(row) for row in session.scalars(select(TenantRow).order_by(TenantRow.tenant_id)))
+
+        def load() -> Mapping[Key, TenantRecord]:
+            with database.across_tenants(self._settings) as session:
+                rows = session.scalars(select(TenantRow).order_by(TenantRow.tenant_id))
+                return {(self._settings.database, row.tenant_id): _record(row) for row in rows}
+
+        return tuple(_CACHE.load_all(load).values())
 
 
 def current(settings: Settings | None = None) -> TenantRecord:

@@ -1,12 +1,12 @@
 """Runs over a tenant's own evaluation questions: their progress, their figures, and what became worse."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, func, select, update
 
 from tenants.accounts import policy
 from tenants.chats import mail, outbox
@@ -122,15 +122,17 @@ def acknowledge() -> None:
         session.execute(update(EvaluationResultRow).where(*_UNSEEN).values(seen_at=datetime.now(UTC)))
 
 
-def last_night() -> datetime | None:
-    """Return when the newest nightly run began that is done or could not be afforded."""
-    ended = _own(EvaluationResultRow.created_at).where(
+def last_nights(since: datetime) -> Mapping[str, datetime]:
+    """Return when the newest nightly run of each tenant began, of those since then that are done or could not be
+    afforded."""
+    ended = select(EvaluationResultRow.tenant_id, func.max(EvaluationResultRow.created_at)).where(
         EvaluationResultRow.nightly,
+        EvaluationResultRow.created_at >= since,
         EvaluationResultRow.state != "running",
         EvaluationResultRow.reason.not_in(("interrupted", "shutdown")),
     )
-    with database.reading() as session:
-        return session.scalars(ended.limit(1)).first()
+    with database.across_tenants() as session:
+        return dict(session.execute(ended.group_by(EvaluationResultRow.tenant_id)).tuples().all())
 
 
 def _administrators(session: TenantSession) -> Sequence[str]:

@@ -28,7 +28,7 @@ from tenants.accounts import registry
 from tenants.accounts.registry import Placement, TenantRecord
 from tenants.core.errors import IndexDamaged, InternalFault
 from tenants.core.names import collection_name, collection_of
-from tenants.index.edge import EdgeFolder
+from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.index.protocol import Collection, EmptyCollection, Engine
 from tenants.index.remote import IndexListener, RemoteFolder
 from tenants.index.trial import TrialCollection
@@ -40,9 +40,12 @@ IN_FLIGHT = timedelta(minutes=2)
 hear of the switch."""
 
 _Key: TypeAlias = tuple[str, str]
-MAX_OPEN = 500
-"""Collections that stay open without a question that uses them: each holds memory and, embedded, files."""
-_OPEN: LRUCache[_Key, Collection] = LRUCache(MAX_OPEN)
+MAX_OPEN = 10_000
+_EDGE_SHARE = 20
+"""Collections that stay open without a question that uses them; 500 embedded ones, which hold files and memory."""
+_OPEN: LRUCache[_Key, Collection] = LRUCache(
+    MAX_OPEN, lambda opened: _EDGE_SHARE if isinstance(opened, EdgeCollection) else 1
+)
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}

@@ -14,7 +14,7 @@ Each cache is bounded: the values that were not used for the longest time are dr
 import json
 from asyncio import to_thread
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -145,6 +145,17 @@ class TenantCache(Generic[T]):
         except (TryAgain, TimeoutError):
             self._rests[key] = monotonic() + REST_SECONDS
             return entry.value
+
+    def load_all(self, load: Callable[[], Mapping[Key, T]]) -> Mapping[Key, T]:
+        """Return the result of `load`, and cache its values, so that work on all tenants costs one query."""
+        with self._lock:
+            now, expiries = monotonic(), Counter(self._expiries)
+        values = load()
+        with self._lock:
+            for key, value in values.items():
+                if self._expired(key) == expiries[key[1]] + expiries[None]:
+                    self._entries[key] = _Entry(now, value)
+        return values
 
     def expire(self, key: Key) -> None:
         """Make the next reader load the value again. Call it after committing a write."""

@@ -108,12 +108,15 @@ class Evaluation:
     def start_due(self, now: datetime | None = None) -> None:
         """Begin the runs of all tenants whose hour has come and that have not had theirs this night."""
         now = now or datetime.now(UTC)
-        for tenant in Registry().list():
-            due = last_due(policy.of(tenant), now)
-            if tenant.suspended_at is not None or due is None or now - due > LATE:
+        tenants = [tenant for tenant in Registry().list() if tenant.suspended_at is None]
+        dues = {tenant.tenant_id: last_due(policy.of(tenant), now) for tenant in tenants}
+        tonight = {tenant_id: due for tenant_id, due in dues.items() if due is not None and now - due <= LATE}
+        ran = evaluation_results.last_nights(min(tonight.values())) if tonight else {}
+        for tenant_id, due in tonight.items():
+            if tenant_id in ran and ran[tenant_id] >= due:
                 continue
-            with working_for(tenant.tenant_id, _SUBJECT):
-                if not _has_run(due) and evaluation_questions.list_questions():
+            with working_for(tenant_id, _SUBJECT):
+                if evaluation_questions.list_questions():
                     self._submit(due)
 
     def _submit(self, due: datetime | None) -> bool:
@@ -146,7 +149,7 @@ class Evaluation:
         name = f"~evaluation-{Tenant(context.current().tenant_id, '').key()}"
         try:
             with claims.holding(name, patience=0):
-                if due is not None and _has_run(due):
+                if due is not None and context.current().tenant_id in evaluation_results.last_nights(due):
                     raise Busy("evaluation_running")  # another replica was faster
                 return self._run_alone(due is not None, on_progress)
         except Busy as taken:
@@ -258,12 +261,6 @@ def _check_can_run() -> None:
         raise Busy("evaluation_running")
     if budget_is_used():
         raise Invalid("evaluation_budget_spent")
-
-
-def _has_run(due: datetime) -> bool:
-    """Return whether the run that was due then has been made."""
-    last = evaluation_results.last_night()
-    return last is not None and last >= due
 
 
 def _loss(losses: tuple[Loss, ...]) -> JsonObject | None:

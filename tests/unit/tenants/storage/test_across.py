@@ -9,7 +9,7 @@ from settings import ROOT
 
 ACROSS = {
     # The tenant is not known yet: a login, a site's key, a link or a session's secret leads to it.
-    "accounts/registry.py": {"add", "load", "list"},
+    "accounts/registry.py": {"add", "load"},
     "chats/sites.py": {"_owner", "_origins"},
     "desk/invitations.py": {"check"},
     "desk/sessions.py": {"_find"},
@@ -19,6 +19,7 @@ ACROSS = {
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim"},
     "chats/store.py": {"tenants_due"},
+    "desk/evaluation_results.py": {"last_nights"},
     "work/jobs.py": {"tenants_waiting"},
     "work/leases.py": {"take", "want", "release", "_exists"},
     # Retention.
