@@ -29,6 +29,7 @@ from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.core import context, fairness
 from tenants.core.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
+from tenants.storage import bus
 from tenants.work import idempotency, stream_log
 from tenants.work.seats import Seats, may_take_more
 from tenants.work.stream_log import LoggedStream
@@ -166,7 +167,7 @@ class Runner:
             return self.streams.resume(event_id)
         except NotFound:
             turn_id, _, number = event_id.rpartition(":")
-            if not stream_sharing.is_shared() or not is_event_number(number):
+            if not bus.is_shared() or not is_event_number(number):
                 raise
             logged = await asyncio.to_thread(stream_log.find, turn_id)
             if logged is None or logged.request_hash != stream_sharing.request_hash(request):
@@ -196,7 +197,7 @@ class Runner:
 
     def _share(self, stream: Stream, request: AskRequest) -> None:
         """Let the other replicas have a new stream."""
-        if stream_sharing.is_shared():
+        if bus.is_shared():
             shared, owner = self._stream_log(), (context.current().tenant_id, stream.owner)
             logged = shared.begin(stream.turn_id, request, owner)
             stream.on_event = partial(shared.add, logged)

@@ -19,7 +19,6 @@ from pipelines.ask.streams import Stream
 from settings import Settings
 from tenants.core.errors import TryAgain, trail
 from tenants.core.repeating import Repeating
-from tenants.storage import bus
 from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream
 
@@ -141,11 +140,6 @@ def take_back(stream: Stream, seen: int) -> None:
         stream.publish("stage", {"node": "resumed", "iteration": 0})
     for what in ("answer", "sources"):
         stream.publish("retract", {"what": what})
-
-
-def is_shared() -> bool:
-    """Return whether there may be other replicas."""
-    return bus.is_shared()
 
 
 async def _bring(stream: Stream) -> bool:

@@ -25,8 +25,7 @@ class Repeating:
 
     def wake(self) -> None:
         """Repeat the step soon. Takes a microsecond."""
-        if not self._woken.is_set():
-            self._woken.set()
+        self._woken.set()
 
     def close(self, patience: float) -> bool:
         """Do the last step. Returns False if that has not ended within the patience."""

@@ -48,6 +48,8 @@ _OPEN: LRUCache[_Key, Collection] = LRUCache(
 )
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
+_PLACES: WeakKeyDictionary[Collection, Placement] = WeakKeyDictionary()
+"""Where a collection was opened: a look at every tenant's index costs no query."""
 _ENGINES: dict[str, Engine] = {}
 _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[Collection, TrialCollection]] = WeakKeyDictionary()
 _LOCKS: WeakValueDictionary[_Key, AbstractContextManager[bool]] = WeakValueDictionary()
@@ -204,7 +206,8 @@ def damage() -> str | None:
     tenant = registry.current(settings)
     placement = tenant.placement
     key = _key(settings, placement)
-    if key in _OPEN and (not _engine(settings).exists(_located(tenant, placement)) or _is_emptied(collection)):
+    located = _PLACES.get(collection) or _located(tenant, placement)
+    if key in _OPEN and (not _engine(settings).exists(located) or _is_emptied(collection)):
         _note(key, "missing")
     return _DAMAGED.get(key)
 
@@ -441,4 +444,6 @@ def _open_existing(engine: Engine, tenant: TenantRecord, placement: Placement) -
         return None
     generation = generations.find(placement.generation)
     encoder, dimensions = (generation.encoder, generation.dimensions) if generation else ("", 0)
-    return engine.open(located, tenant.tenant_id, encoder, dimensions)
+    opened = engine.open(located, tenant.tenant_id, encoder, dimensions)
+    _PLACES[opened] = located
+    return opened

@@ -16,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 from threading import Lock, RLock
 from time import monotonic, sleep
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from settings import Settings, get_settings
 from tenants.core import context
@@ -24,6 +24,9 @@ from tenants.core.context import Tenant
 from tenants.core.errors import Busy
 from tenants.core.names import collection_name
 from tenants.storage import database
+
+if TYPE_CHECKING:
+    from tenants.work.leases import LeaseClaims
 
 _POLL_SECONDS = 0.05
 
@@ -34,30 +37,8 @@ _CHAT = "~chat-"
 """No collection's name begins like these."""
 
 
-class Claims(Protocol):
-    """The claims of one process, by name. Thread-safe; a held claim is refused to every caller, also in this
-    process."""
-
-    def take(self, name: str) -> bool:
-        """Claim a name. False when it is taken."""
-
-    def holds(self, name: str) -> bool:
-        """Whether this process still holds the claim."""
-
-    def is_held(self, name: str) -> bool:
-        """Whether any process holds the claim."""
-
-    def want(self, name: str) -> None:
-        """Ask the process that has the claim to give it back soon."""
-
-    def is_wanted(self, name: str) -> bool:
-        """Whether another process waits for the claim."""
-
-    def release(self, name: str) -> None:
-        """Release a claim, even a lost one."""
-
-    def close(self) -> None:
-        """Release all claims."""
+Claims: TypeAlias = "FileClaims | LeaseClaims"
+"""The claims of one process, by name. Thread-safe; a held claim is refused to every caller, also in this process."""
 
 
 class FileClaims:
