@@ -33,10 +33,13 @@ class Background:
 
     def __init__(self, settings: Settings, ingest: Ingest, library: Library, evaluations: Evaluation) -> None:
         self._delivery = WebhookDelivery()
-        task = TenantTask("ingest", jobs.tenants_waiting, partial(_begin, ingest, settings))
+        task = TenantTask(
+            "ingest", jobs.tenants_waiting, lambda tenant_id: TenantJobs(tenant_id, ingest, settings.watch_dir)
+        )
+        deliver = self._delivery.start_due
         periodic = [
             Periodic(
-                "deliveries", self._deliver, every=_delivery_seconds(settings), at_start=True, wake=outbox.arrived
+                "deliveries", lambda _: deliver(), every=_delivery_seconds(settings), at_start=True, wake=outbox.arrived
             ),
             Periodic("chats", clock.sweep, every=30),
             Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
@@ -63,9 +66,6 @@ class Background:
         self._queue.close()
         self._delivery.close()
 
-    def _deliver(self, _: Event) -> None:
-        self._delivery.start_due()
-
 
 def tidy(closing: Event, now: datetime | None = None) -> None:
     """Delete expired rows, chats and their files, and uploads that no job owns."""
@@ -87,10 +87,6 @@ def _delivery_seconds(settings: Settings) -> int:
     if bus.is_shared(settings):
         return 10
     return 2 if database.is_shared(settings) else 1
-
-
-def _begin(ingest: Ingest, settings: Settings, tenant_id: str) -> TenantJobs:
-    return TenantJobs(tenant_id, ingest, settings.watch_dir)
 
 
 def _looked(mailbox: Mailbox, closing: Event) -> None:

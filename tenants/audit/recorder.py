@@ -100,7 +100,7 @@ class Recorder:
             self._swept_at = monotonic()
             self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
         if not self._store_pending():
-            return min(PACE * 2**self._failures, _MAX_PAUSE)
+            return min(PACE * 2.0**self._failures, _MAX_PAUSE)
         return _REST_SECONDS if self._locked_until else _SWEEP_SECONDS
 
     def _store_pending(self) -> bool:

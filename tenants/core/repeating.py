@@ -1,4 +1,4 @@
-"""Work that a process repeats in a thread of its own."""
+"""Work that a process repeats in the background."""
 
 from collections.abc import Callable
 from threading import Event, Thread

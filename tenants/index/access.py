@@ -41,11 +41,9 @@ hear of the switch."""
 
 _Key: TypeAlias = tuple[str, str]
 MAX_OPEN = 10_000
-_EDGE_SHARE = 20
-"""Collections that stay open without a question that uses them; 500 embedded ones, which hold files and memory."""
-_OPEN: LRUCache[_Key, Collection] = LRUCache(
-    MAX_OPEN, lambda opened: _EDGE_SHARE if isinstance(opened, EdgeCollection) else 1
-)
+"""Collections that stay open without a question that uses them. An embedded one holds files and memory: it counts as
+20."""
+_OPEN: LRUCache[_Key, Collection] = LRUCache(MAX_OPEN, lambda one: 20 if isinstance(one, EdgeCollection) else 1)
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _PLACES: WeakKeyDictionary[Collection, Placement] = WeakKeyDictionary()
@@ -206,9 +204,10 @@ def damage() -> str | None:
     tenant = registry.current(settings)
     placement = tenant.placement
     key = _key(settings, placement)
-    located = _PLACES.get(collection) or _located(tenant, placement)
-    if key in _OPEN and (not _engine(settings).exists(located) or _is_emptied(collection)):
-        _note(key, "missing")
+    if key in _OPEN:
+        located = _PLACES.get(collection) or _located(tenant, placement)
+        if not _engine(settings).exists(located) or _is_emptied(collection):
+            _note(key, "missing")
     return _DAMAGED.get(key)
 
 

@@ -59,7 +59,7 @@ class Host(Protocol):
 
 
 class IndexListener:
-    """Shares the index of this process until it is closed.
+    """Shares the index of this process until it is closed. Its connections block, so each has a thread.
 
     :param folder: the data folder, where commands look for the address.
     """

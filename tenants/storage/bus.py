@@ -1,9 +1,8 @@
 """Notices between the processes of an installation, over Redis' publish and subscribe.
 
-Redis' own thread (`run_in_thread`) does not tell of its reconnections, before which notices may have been lost.
-
 A notice only says what to reload, and no correctness depends on it: a lost one costs time only. Without Redis, or while
-it is away, values are fresh by time (`tenants.storage.cache`), and readers of chats reload them when it is back.
+it is away, values are fresh by time (`tenants.storage.cache`), and readers of chats reload them when it is back. The
+client's own thread (`run_in_thread`) would hide that it has reconnected, and so that notices may have been lost.
 """
 
 import json

@@ -36,7 +36,6 @@ _PROCESS = "~process-"
 _CHAT = "~chat-"
 """No collection's name begins like these."""
 
-
 Claims: TypeAlias = "FileClaims | LeaseClaims"
 """The claims of one process, by name. Thread-safe; a held claim is refused to every caller, also in this process."""
 

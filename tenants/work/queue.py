@@ -122,7 +122,7 @@ class Turns:
 
 
 class Queue(ABC):
-    """An engine and its thread. It runs between `warm_up` and `close`.
+    """An engine and its thread, with an event loop apart from that of requests. It runs between `warm_up` and `close`.
 
     :param threads: most periodic tasks at a time.
     """
