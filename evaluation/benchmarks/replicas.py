@@ -282,7 +282,7 @@ def _chat(run: _Run, client: httpx.Client) -> None:
     if reply := _accepted(run, client, "/chats", 0, json={}):
         run.chat_id = reply.json()["chat_id"]
     for turn in run.turns():
-        text = f"Что означает код E10? Сообщение {turn}."
+        text = f"Что означает код E{10 + turn % len(_TOPICS)}? Сообщение {turn}."
         message = {"text": text, "client_id": f"m{turn}"}
         if _accepted(run, client, f"/chats/{run.chat_id}/messages", turn, json=message):
             run.messages.append(text)
@@ -386,7 +386,8 @@ def _count(run: _Run) -> None:
         counts.doubled = sum(times > 0 for times in run.doubled.values())
         counts.chain_faults = len(search.verify().faults)
         expected_chat = [part for text in run.messages for part in (text, "bot")]
-        chat = [one.text if one.author == "customer" else one.author for one in store.messages(run.chat_id)]
+        spoken = [one for one in store.messages(run.chat_id) if one.author in ("customer", "bot")]
+        chat = [one.text if one.author == "customer" else one.author for one in spoken]
         counts.messages, counts.messages_wrong = len(run.messages), int(chat != expected_chat)
         done = {job.job_id: job for job in jobs.latest(limit=1_000_000)}
         counts.jobs_not_done = sum(done[job_id].state != "done" for job_id in run.jobs)
