@@ -132,7 +132,8 @@ def last_nights(since: datetime) -> Mapping[str, datetime]:
         EvaluationResultRow.reason.not_in(("interrupted", "shutdown")),
     )
     with database.across_tenants() as session:
-        return dict(session.execute(ended.group_by(EvaluationResultRow.tenant_id)).tuples().all())
+        found = session.execute(ended.group_by(EvaluationResultRow.tenant_id))
+        return {tenant_id: began for tenant_id, began in found}  # noqa: C416 - rows are no pairs to the type checker
 
 
 def _administrators(session: TenantSession) -> Sequence[str]:
