@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from time import perf_counter
 from types import SimpleNamespace
 
 import httpx
@@ -24,8 +23,6 @@ from tests.service.serving import ALL_SCOPES, Server, environment, in_force, pro
 
 JSON = {"Content-Type": "application/json"}
 ZEROS = b"0," * 400_000 + b"0"
-MOST_SECONDS = 1.0
-"""To refuse a body. Each of these took 2 to 8 seconds."""
 
 
 @pytest.mark.parametrize(
@@ -38,11 +35,9 @@ MOST_SECONDS = 1.0
     ],
     ids=["strings that are numbers", "articles that are numbers", "empty articles", "mcp"],
 )
-def test_a_body_of_many_wrong_values_is_refused_at_once(attacker: httpx.Client, path: str, body: bytes) -> None:
-    started_at = perf_counter()
-    refused = attacker.post(path, content=body, headers=JSON)
-    assert refused.status_code in (413, 422)
-    assert perf_counter() - started_at < MOST_SECONDS
+def test_a_body_of_many_values_is_refused_unparsed(attacker: httpx.Client, path: str, body: bytes) -> None:
+    """Each of these took 2 to 8 seconds to parse and validate."""
+    problem(attacker.post(path, content=body, headers=JSON), 413, "body_too_complex")
 
 
 def test_a_large_honest_body_is_taken(attacker: httpx.Client) -> None:

@@ -144,9 +144,9 @@ def test_a_first_call_that_loads_the_model_may_take_longer(on_text: OnText | Non
 
 
 def test_a_model_that_is_still_loading_is_not_blamed() -> None:
-    models = ChatModels(Loading(5), timeout=0.1, loading=0.3, failures=1)
+    models = ChatModels(Loading(60), timeout=0.1, loading=0.3, failures=1)
     started_at = monotonic()
     with pytest.raises(ModelFailed, match="timeout"):
         asked(models)
-    assert monotonic() - started_at < 5
+    assert monotonic() - started_at < 30
     assert not models.upstream(models.fast).breaker.is_open
