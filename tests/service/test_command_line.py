@@ -1,37 +1,41 @@
 """Commands work while the service has the data folder, and the service sees at once what they change."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+import cli
 from settings import Settings
+from tenants import index
 from tenants.index.remote import FILE
-from tests.service.serving import Server, environment
+from tenants.work import claims
+from tests.service.serving import Server
 
 TENANT = "commands"
 ARTICLE = "# Оплата\n\n## Рассрочка\n\nРассрочка даётся на шесть месяцев без процентов.\n"
 
 
-@pytest.fixture
-def opora(server: Server, installation: Settings) -> Callable[..., str]:
-    def run(*arguments: str) -> str:
-        variables = {**os.environ, **environment(installation), "LANG": "ru_RU.UTF-8"}
-        command = [sys.executable, "-m", "cli", *arguments]
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+@pytest.fixture(autouse=True)
+def _beside(server: Server) -> Iterator[None]:
+    """Close what the commands of this process open beside the service."""
+    yield
+    index.close_all()
+    claims.close_all()
 
-    return run
+
+def opora(*arguments: str) -> str:
+    """Run a command in this process; the service has one of its own."""
+    done = CliRunner().invoke(cli.app, list(arguments))
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_commands_use_the_index_of_the_running_service(
-    opora: Callable[..., str], anybody: httpx.Client, installation: Settings, tmp_path: Path
+    anybody: httpx.Client, installation: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / "payment.md").write_text(ARTICLE, encoding="utf-8")
     opora("tenant", "add", TENANT)
