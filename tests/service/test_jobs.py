@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
-from time import monotonic
 
 import httpx
 import pytest
@@ -18,6 +17,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
 from tenants.work import jobs
 from tests.service.serving import Server, environment, in_force, problem
+from tests.webhooks import wait_until
 
 RETURNS = "# Возврат зонта\n\nЗонт можно вернуть в течение 30 дней после покупки. Сохраните чек.\n"
 
@@ -210,10 +210,7 @@ def test_a_draining_service_ends_its_streams_and_leaves_its_job(own: tuple[Setti
             assert next(lines).startswith("event: ")
             with client.stream("POST", "/ask/stream", json=question) as turn:
                 leaving.process.send_signal(signal.SIGTERM)
-                deadline = monotonic() + 60
-                while client.get("/readyz").status_code == 200:
-                    assert monotonic() < deadline
-                    Event().wait(0.02)
+                wait_until(lambda: client.get("/readyz").status_code != 200)
                 problem(client.get("/readyz"), 503, "shutting_down")
                 # Balancers need a while to notice; requests that still arrive are answered.
                 assert client.post("/ask/run", json=question).status_code == 200

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
-from time import monotonic
 
 import httpx
 import pytest
@@ -29,6 +27,7 @@ from tenants.privacy.persons import Person
 from tenants.storage import database
 from tenants.work import claims
 from tests.service.serving import ALL_SCOPES, ROOT, Server, environment, in_force, serving
+from tests.webhooks import wait_until
 
 STORED = ROOT / "tests" / "contract" / "version_0_1_0.tar.xz"
 MADE = datetime(2026, 11, 23, 7, 26, tzinfo=UTC)
@@ -91,10 +90,8 @@ def test_everything_is_there_and_what_was_under_way_goes_on(client: httpx.Client
         answer = client.post("/ask/run", json={"question": question}).json()
         # The earlier version put a section's number behind each of its paragraphs.
         assert (answer["outcome"], answer["answer"]["text"]) == ("answered", text.replace(" [1]\n", "\n"))
-    deadline = monotonic() + PATIENCE_SECONDS
-    while not (client.get(f"/jobs/{WAITING}").json()["state"] == "done" and client.get(f"/audit/{SPOOLED}").is_success):
-        assert monotonic() < deadline
-        Event().wait(0.1)
+    wait_until(lambda: client.get(f"/jobs/{WAITING}").json()["state"] == "done")
+    wait_until(lambda: client.get(f"/audit/{SPOOLED}").is_success)
     answer = client.post("/ask/run", json={"question": GUARANTEE}).json()
     assert (answer["outcome"], answer["citations"][0]["doc_id"]) == ("answered", "warranty.md")
 

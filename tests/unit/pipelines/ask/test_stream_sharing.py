@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from threading import Event as Signal
-from time import monotonic
 
 import pytest
 from redis import Redis
@@ -24,6 +23,7 @@ from tenants.storage import bus, redis_server
 from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
+from tests.webhooks import wait_until
 
 ANNA = Tenant("acme", "anna", frozenset({"ask"}))
 QUESTION = AskRequest(question="q")
@@ -153,9 +153,7 @@ def test_a_failed_stream_write_ends_that_stream_only(monkeypatch: pytest.MonkeyP
     writing = StreamLog(get_settings())
     kept = writing.begin("kept", QUESTION, ("acme", stream_log.owner()))
     writing.add(kept, Event(1, "accepted", {}))
-    deadline = monotonic() + DEADLINE_SECONDS
-    while not logged("kept"):
-        assert monotonic() < deadline
+    wait_until(lambda: bool(logged("kept")))
     monkeypatch.setattr(stream_log, "append", refuse)
     lost = writing.begin("lost", QUESTION, ("acme", stream_log.owner()))
     assert refused.wait(DEADLINE_SECONDS)
@@ -175,9 +173,7 @@ def test_a_process_that_was_taken_over_writes_no_further() -> None:
     old.add(theirs, Event(1, "accepted", {}))
     old.close()
     assert not stream_log.is_alive(old.name)
-    deadline = monotonic() + DEADLINE_SECONDS
-    while not stream_log.is_alive(new.name):
-        assert monotonic() < deadline
+    wait_until(lambda: stream_log.is_alive(new.name))
     assert [stream_log.take_over(theirs, name) for name in (new.name, "third")] == [True, False]
     new.add(theirs, Event(2, "stage", {"node": "resumed"}))
     new.close()
