@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import httpx
-import pytest
 
 from pipelines.ask.contract import TurnAnswer
 from settings import Settings
@@ -102,13 +101,6 @@ def test_a_tenant_without_documents_gets_a_refusal(
     response = anybody.post("/ask/run", json={"question": "Что означает код E20?"}, headers=headers)
     assert response.json()["outcome"] == "refused"
     assert not [name for name in {path.name for path in installation.data_dir.rglob("*")} - before if "empty" in name]
-
-
-@pytest.mark.parametrize(
-    ("locale", "spoken"), [("en", "en"), ("en-GB", "en"), ("RU", "ru"), ("de", "ru"), (None, "ru")]
-)
-def test_the_requested_locale_or_else_the_tenants(acme: httpx.Client, locale: str | None, spoken: str) -> None:
-    assert ask(acme, "Что означает код E401?", locale=locale).locale == spoken
 
 
 def test_a_conversation_continues_only_in_its_own_session(acme: httpx.Client) -> None:
