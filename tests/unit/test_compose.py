@@ -86,19 +86,16 @@ def test_only_the_service_reaches_the_open_port_of_the_trace_viewer() -> None:
     assert not [port for port in _listed(SERVICES["phoenix"], "ports") if port.endswith(":4317")]
 
 
-@pytest.mark.parametrize(
-    ("switch", "value"),
-    [
+def test_the_trace_viewer_calls_nobody_and_forgets() -> None:
+    for switch, value in (
         ("PHOENIX_TELEMETRY_ENABLED", "false"),
         ("PHOENIX_ALLOW_EXTERNAL_RESOURCES", "false"),
         ("PHOENIX_DISABLE_AGENT_ASSISTANT", "true"),
         ("PHOENIX_ENABLE_MCP_SERVER", "false"),
         ("PHOENIX_ALLOWED_SANDBOX_PROVIDERS", "NONE"),
         ("PHOENIX_DEFAULT_RETENTION_POLICY_DAYS", "90"),
-    ],
-)
-def test_the_trace_viewer_calls_nobody_and_forgets(switch: str, value: str) -> None:
-    assert _environment(SERVICES["phoenix"])[switch] == value
+    ):
+        assert _environment(SERVICES["phoenix"])[switch] == value
 
 
 def test_the_service_is_given_settings_that_exist() -> None:

@@ -33,9 +33,8 @@ def drafted(*sentences: str) -> Draft:
     return Draft(text, claims, (Citation(1, SOURCE, SOURCE.text, (0, len(SOURCE.text))),))
 
 
-@pytest.mark.parametrize(
-    ("claimed_text", "shown"),
-    [
+def test_personal_data_come_from_the_conversation_or_the_evidence() -> None:
+    for claimed_text, shown in (
         ("Звоните +7 916 123-45-67.", "Звоните +7 916 123-45-67."),
         ("Звоните 8 (916) 123-45-67.", "Звоните 8 (916) 123-45-67."),
         ("Ваш номер +7 (903) 765-43-21.", "Ваш номер +7 (903) 765-43-21."),
@@ -44,12 +43,10 @@ def drafted(*sentences: str) -> Draft:
         ("Звоните +7 916 123-45-67 или +7 916 000-00-00.", "Звоните +7 916 123-45-67 или [phone]."),
         ("Пишите anna@mail.example.", "Пишите [email]."),
         ("Карта 4111 1111 1111 1111.", "Карта [card]."),
-    ],
-)
-def test_personal_data_come_from_the_conversation_or_the_evidence(claimed_text: str, shown: str) -> None:
-    checked = guard()
-    assert checked.text(claimed_text) == shown
-    assert checked.reasons == (() if claimed_text == shown else ("personal_data_masked",))
+    ):
+        checked = guard()
+        assert checked.text(claimed_text) == shown
+        assert checked.reasons == (() if claimed_text == shown else ("personal_data_masked",))
 
 
 def test_a_quoted_address_in_code_passes_the_guard_a_second_time() -> None:
@@ -69,20 +66,17 @@ def test_instructions_in_a_passage_are_no_evidence() -> None:
     assert shown == "Звоните [phone], заходите на [ссылка убрана]."
 
 
-@pytest.mark.parametrize(
-    ("allowed", "claimed_text", "is_kept"),
-    [
+def test_links_lead_to_allowed_domains() -> None:
+    for allowed, claimed_text, is_kept in (
         ((), "https://shop.example/a", True),
         ((), "https://pay.shop.example/a", True),
         ((), "https://other.example/a", False),
         (("other.example",), "https://other.example/a", True),
         (("www.other.example",), "https://pay.other.example/a", True),
         (("other.example",), "https://shop.example/a", False),
-    ],
-)
-def test_links_lead_to_allowed_domains(allowed: tuple[str, ...], claimed_text: str, is_kept: bool) -> None:
-    checked = guard(Policy(allowed_domains=allowed))
-    assert checked.text(f"См. {claimed_text}") == (f"См. {claimed_text}" if is_kept else "См. [ссылка убрана]")
+    ):
+        checked = guard(Policy(allowed_domains=allowed))
+        assert checked.text(f"См. {claimed_text}") == (f"См. {claimed_text}" if is_kept else "См. [ссылка убрана]")
 
 
 def test_a_source_outside_of_the_allowed_domains_has_no_link() -> None:

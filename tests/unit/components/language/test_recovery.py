@@ -50,9 +50,8 @@ _MANUAL = Vocabulary(
 )
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_text_in_the_wrong_layout_is_repaired() -> None:
+    for typed, meant in (
         ("jib,rf t20", "ошибка е20"),
         ("Rfr dthyenm njdfh&", "Как вернуть товар?"),
         ("rfr dthyenm njdfh?", "как вернуть товар?"),
@@ -64,30 +63,25 @@ _MANUAL = Vocabulary(
         ("рщц вщ ш зфн", "how do i pay"),
         ("Jib,rf E20", "Ошибка E20"),
         ("стиральная vfibyf", "стиральная машина"),
-    ],
-)
-def test_text_in_the_wrong_layout_is_repaired(typed: str, meant: str) -> None:
-    assert layout(typed, _RUSSIAN) == meant
+    ):
+        assert layout(typed, _RUSSIAN) == meant
 
 
 @pytest.mark.parametrize("vocabulary", [Vocabulary({}), _RUSSIAN, _MANUAL])
-@pytest.mark.parametrize("text", [*_NAMES, *_ENGLISH, *_QUESTIONS, " ".join(_NAMES), f"как настроить {_NAMES}"])
-def test_correct_text_is_unchanged(text: str, vocabulary: Vocabulary) -> None:
-    assert layout(text, vocabulary) is None
-    assert transliterations(text, vocabulary) == ()
+def test_correct_text_is_unchanged(vocabulary: Vocabulary) -> None:
+    for text in [*_NAMES, *_ENGLISH, *_QUESTIONS, " ".join(_NAMES), f"как настроить {_NAMES}"]:
+        assert layout(text, vocabulary) is None
+        assert transliterations(text, vocabulary) == ()
 
 
-@pytest.mark.parametrize(
-    "address", ["user@example.com", "https://example.com/a_b", "C:\\Temp", "a/b", "key=value", "#tag"]
-)
-def test_addresses_and_paths_are_never_words(address: str) -> None:
-    assert layout(address) is None
-    assert transliterations(address) == ()
+def test_addresses_and_paths_are_never_words() -> None:
+    for address in ("user@example.com", "https://example.com/a_b", "C:\\Temp", "a/b", "key=value", "#tag"):
+        assert layout(address) is None
+        assert transliterations(address) == ()
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_transliterated_russian_is_restored() -> None:
+    for typed, meant in (
         ("kak vernut tovar", "как вернуть товар"),
         ("kak vernut' tovar, esli net cheka?", "как вернуть товар, если нет чека?"),
         ("Kak vernut TOVAR", "Как вернуть ТОВАР"),
@@ -98,15 +92,12 @@ def test_addresses_and_paths_are_never_words(address: str) -> None:
         ("как vernut товар", "как вернуть товар"),
         ("4to delat", "что делать"),
         ("vozvrat i obmen", "возврат и обмен"),
-    ],
-)
-def test_transliterated_russian_is_restored(typed: str, meant: str) -> None:
-    assert transliterations(typed, _RUSSIAN)[0] == meant
+    ):
+        assert transliterations(typed, _RUSSIAN)[0] == meant
 
 
-@pytest.mark.parametrize(
-    ("spelled", "word"),
-    [
+def test_every_scheme_leads_to_the_word_that_the_knowledge_base_uses() -> None:
+    for spelled, word in (
         ("shchetka", "щетка"),
         ("schetka", "щетка"),
         ("shhetka", "щетка"),
@@ -124,30 +115,24 @@ def test_transliterated_russian_is_restored(typed: str, meant: str) -> None:
         ("moj", "мой"),
         ("novyj", "новый"),
         ("novyy", "новый"),
-    ],
-)
-def test_every_scheme_leads_to_the_word_that_the_knowledge_base_uses(spelled: str, word: str) -> None:
-    assert transliterations(f"kakaya {spelled}", Vocabulary({word: 3}))[0] == f"какая {word}"
+    ):
+        assert transliterations(f"kakaya {spelled}", Vocabulary({word: 3}))[0] == f"какая {word}"
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_typing_errors_are_corrected() -> None:
+    for typed, meant in (
         ("стиральая", "стиральная"),
         ("машна", "машина"),
         ("вовзрат товра", "возврат товара"),
         ("Фльтр", "Фильтр"),
         ("балонсирвщик", "балансировщик"),
         ("ВЕРНУТ ЗАКЗ", "ВЕРНУТ ЗАКАЗ"),
-    ],
-)
-def test_typing_errors_are_corrected(typed: str, meant: str) -> None:
-    assert spelling(typed, _MANUAL) == meant
+    ):
+        assert spelling(typed, _MANUAL) == meant
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_correct_words_are_not_corrected() -> None:
+    for text, why in (
         ("E21 H1 404 10.5", "codes and numbers"),
         ("машинами фильтры возвратов", "other forms of known words"),
         ("нсс", "too short"),
@@ -156,10 +141,8 @@ def test_typing_errors_are_corrected(typed: str, meant: str) -> None:
         ("НАСОЧ ВОДЫ", None),
         ("бегемот", "a word of no knowledge base"),
         ("как где почему", "frequent words"),
-    ],
-)
-def test_correct_words_are_not_corrected(text: str, why: str | None) -> None:
-    assert (spelling(text, _MANUAL) is None) == (why is not None)
+    ):
+        assert (spelling(text, _MANUAL) is None) == (why is not None)
 
 
 def test_the_more_frequent_of_two_near_words_is_chosen() -> None:
@@ -167,12 +150,12 @@ def test_the_more_frequent_of_two_near_words_is_chosen() -> None:
     assert spelling("ккран", Vocabulary({"кран": 90, "экран": 1})) == "кран"
 
 
-@pytest.mark.parametrize("question", _RECOVERABLE)
-def test_a_question_in_the_wrong_layout_is_recovered(question: str) -> None:
-    recovered = recover(wrong_layout(question), _RUSSIAN)
-    assert recovered is not None
-    assert recovered.kind == "layout"
-    assert stems(recovered.text) == stems(question)
+def test_a_question_in_the_wrong_layout_is_recovered() -> None:
+    for question in _RECOVERABLE:
+        recovered = recover(wrong_layout(question), _RUSSIAN)
+        assert recovered is not None, question
+        assert recovered.kind == "layout"
+        assert stems(recovered.text) == stems(question)
 
 
 def test_most_transliterated_questions_are_restored() -> None:

@@ -43,9 +43,8 @@ def filled(models: ScriptedModels, pieces: list[str] | None = None) -> Judgement
     )
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_repairable_reply_is_accepted() -> None:
+    for reply in (
         f"Sure:\n```json\n{json.dumps(FILLED)}\n```\nDone.",
         f"{{note}} {json.dumps(FILLED)} {{and more}}",
         json.dumps({**FILLED, "score": "80 %"}),
@@ -54,10 +53,8 @@ def filled(models: ScriptedModels, pieces: list[str] | None = None) -> Judgement
         json.dumps({**FILLED, "parts": {"number": "1"}}),
         json.dumps({**FILLED, "parts": [{"number": 1, "note": "…"}], "note": "…"}),
         "{'score': 80%, 'verdict': 'not_at_all', 'parts': [{'number': 1,}],}",
-    ],
-)
-def test_repairable_reply_is_accepted(reply: str) -> None:
-    assert parsed(Judgement, reply).model_dump(mode="json") == FILLED
+    ):
+        assert parsed(Judgement, reply).model_dump(mode="json") == FILLED
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,8 @@ def consult(search: ToolSearch, question: str = ASKED, adequacy: float = 0.0, at
     return documents
 
 
-@pytest.mark.parametrize(
-    ("reply", "arguments"),
-    [
+def test_chosen_arguments_must_stand_in_the_question() -> None:
+    for reply, arguments in (
         (choice(number="123456"), {"number": "123456"}),
         (choice(number=" 123456 ", city="Тверь"), {"number": "123456", "city": "Тверь"}),
         (choice(""), None),
@@ -57,10 +56,8 @@ def consult(search: ToolSearch, question: str = ASKED, adequacy: float = 0.0, at
         (choice(number=""), None),
         (choice(number="123456", city="Москва"), None),
         (choice(number="123456", other="посылка"), None),
-    ],
-)
-def test_chosen_arguments_must_stand_in_the_question(reply: Said, arguments: dict[str, str] | None) -> None:
-    assert chosen(reply) == ([] if arguments is None else [arguments])
+    ):
+        assert chosen(reply) == ([] if arguments is None else [arguments])
 
 
 def test_the_prompt_describes_tools_without_their_secrets() -> None:

@@ -1,13 +1,10 @@
 """Messages that ask several things: where they are cut, and which are left whole."""
 
-import pytest
-
 from components.understand.parts import parts_of
 
 
-@pytest.mark.parametrize(
-    ("message", "parts"),
-    [
+def test_several_questions_are_cut_into_parts() -> None:
+    for message, parts in (
         ("сколько стоит доставка и можно ли вернуть чайник?", ("сколько стоит доставка", "можно ли вернуть чайник?")),
         ("сколько порошка сыпать и капсулу куда класть", ("сколько порошка сыпать", "капсулу куда класть")),
         (
@@ -19,15 +16,12 @@ from components.understand.parts import parts_of
         ("В чём разница между «Эко» и «Быстрой»?", ("Эко", "Быстрой")),
         ("What is the difference between the E10 and the E20?", ("E10", "E20")),
         ("courier vs pickup", ("courier", "pickup")),
-    ],
-)
-def test_several_questions_are_cut_into_parts(message: str, parts: tuple[str, ...]) -> None:
-    assert parts_of(message) == parts
+    ):
+        assert parts_of(message) == parts
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_one_question_is_left_whole() -> None:
+    for message in (
         "",
         "Как узнать, где и когда привезут заказ?",
         "Деньги списались дважды, почему и что делать?",
@@ -36,10 +30,8 @@ def test_several_questions_are_cut_into_parts(message: str, parts: tuple[str, ..
         "болты сняли сразу. а каким ключом ножки крутить",
         "how much is the installation and how long does it take",
         "The machine is loud and the drum is new, what do I do?",
-    ],
-)
-def test_one_question_is_left_whole(message: str) -> None:
-    assert parts_of(message) == ()
+    ):
+        assert parts_of(message) == ()
 
 
 def test_a_question_that_refers_to_another_is_cut_off_on_request() -> None:

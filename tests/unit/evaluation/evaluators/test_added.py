@@ -98,25 +98,22 @@ def test_a_supported_answer_is_distinguished_from_an_invented_one(address: str, 
     assert figures["evaluator_failed"].value == 0.0
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_a_malformed_reply_is_a_failure_that_is_counted() -> None:
+    for reply in (
         "Of course! Here is my judgement.",
         "[1]",
         "{}",
         '{"statements": ["a"], "statement_scores": ["high"], "relevant_statements": null}',
         '{"statements": ["a"], "statement_scores": [7], "relevant_statements": 5}',
         '{"statements": ["a"], "statement_scores": [NaN], "relevant_statements": true}',
-    ],
-)
-def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
-    records = judged(replying(reply), SUPPORTED, OFF_TOPIC)
-    result = report(SetRun("s", "ru", 1.0, records=records))
-    assert result.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
-    assert result.figures["evaluator_failed"].value == 1.0
-    assert not {"faithfulness", "context_relevance"} & result.figures.keys(), "a failure is no score"
-    assert result.scoreless() == {"context_relevance": "malformed", "faithfulness": "malformed"}
-    assert better_direction("evaluator_failed") == "lower"
+    ):
+        records = judged(replying(reply), SUPPORTED, OFF_TOPIC)
+        result = report(SetRun("s", "ru", 1.0, records=records))
+        assert result.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
+        assert result.figures["evaluator_failed"].value == 1.0
+        assert not {"faithfulness", "context_relevance"} & result.figures.keys(), "a failure is no score"
+        assert result.scoreless() == {"context_relevance": "malformed", "faithfulness": "malformed"}
+        assert better_direction("evaluator_failed") == "lower"
 
 
 def test_an_unavailable_model_is_reported_as_such(nowhere: str) -> None:

@@ -33,19 +33,16 @@ def turn(
     )
 
 
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
+def test_a_page_matches_a_passage_with_mostly_the_same_words() -> None:
+    for page, expected in (
         (("returns", WHOLE), 2),
         (("returns", f"{WHOLE} Деньги вернём на карту."), 2),
         (("returns", "Вернуть товар можно в течение 14 дней."), 2),
         (("receipt", WHOLE), None),
         (("returns", "Совсем о другом написано в этой статье."), None),
         (("delivery", OTHER), 0),
-    ],
-)
-def test_a_page_matches_a_passage_with_mostly_the_same_words(page: tuple[str, str], expected: int | None) -> None:
-    assert grade(Page(page[0], "", "", page[1]), key()) == expected
+    ):
+        assert grade(Page(page[0], "", "", page[1]), key()) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,9 +58,8 @@ def test_a_fact_needs_most_of_its_words_and_all_of_its_numbers(text: str, recall
     assert fact_recall(text, ("в течение 14 дней", "нужен чек")) == recall
 
 
-@pytest.mark.parametrize(
-    ("record", "right"),
-    [
+def test_a_right_answer_needs_a_labelled_page_and_the_facts() -> None:
+    for record, right in (
         (turn(f"{WHOLE} [1]", ("returns", WHOLE)), True),
         (turn("Можно в течение 14 дней вернуть.", ("returns", WHOLE)), True),
         # A part of the answer is cited, and half of the facts are there.
@@ -75,11 +71,9 @@ def test_a_fact_needs_most_of_its_words_and_all_of_its_numbers(text: str, recall
         (turn(WHOLE), False),
         (turn(WHOLE, ("returns", WHOLE), answerable="no"), False),
         (turn(WHOLE, ("returns", WHOLE), outcome="low_confidence"), False),
-    ],
-)
-def test_a_right_answer_needs_a_labelled_page_and_the_facts(record: Record, right: bool) -> None:
-    assert record.case.key is not None
-    assert grade_turn(record, record.case.key).right is right
+    ):
+        assert record.case.key is not None
+        assert grade_turn(record, record.case.key).right is right
 
 
 def test_tiers_and_their_figures() -> None:

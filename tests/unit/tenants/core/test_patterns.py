@@ -16,9 +16,8 @@ def test_no_pattern_backtracks(pattern: str) -> None:
     assert monotonic() - started < 20
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "match"),
-    [
+def test_a_word_may_be_russian() -> None:
+    for pattern, text, match in (
         (r"\b\d{6}\b", "Где заказ 123456?", "123456"),
         (r"№ ?\d+", "заказ № 42", "№ 42"),
         (r"заказ \w+", "Где ЗАКАЗ Ёлка7?", "ЗАКАЗ Ёлка7"),
@@ -27,11 +26,9 @@ def test_no_pattern_backtracks(pattern: str) -> None:
         (r"[]\w]+", "]я", "]я"),
         (r"\\w", r"a\w", r"\w"),
         (r"(?:AB|ВГ)-\d{3}", "код вг-123", "вг-123"),
-    ],
-)
-def test_a_word_may_be_russian(pattern: str, text: str, match: str | None) -> None:
-    results = compiled(pattern).search(text)
-    assert (results and results.group()) == match
+    ):
+        results = compiled(pattern).search(text)
+        assert (results and results.group()) == match
 
 
 @pytest.mark.parametrize(

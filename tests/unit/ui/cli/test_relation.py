@@ -35,9 +35,8 @@ def test_edges_are_shown_set_and_removed() -> None:
     assert "related_to" not in opora("edge", "list").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
+def test_a_mistake_is_one_line_that_says_what_to_do() -> None:
+    for arguments, expected in (
         (("edge", "add", "old.md", "likes", "new.md"), "no such kind of edge: likes"),
         (("edge", "add", "old.md", "related_to", "new.md", "--weight", "2"), "from 0 to 1"),
         (("edge", "add", "old.md", "related_to", "old.md"), "two different documents"),
@@ -46,13 +45,11 @@ def test_edges_are_shown_set_and_removed() -> None:
         (("rejected", "add", " "), "1 to 300 characters"),
         (("rejected", "add", "Glue it", "--day", "yesterday"), "1 to 300 characters"),
         (("rejected", "remove", "nothing"), "opora rejected list"),
-    ],
-)
-def test_a_mistake_is_one_line_that_says_what_to_do(arguments: tuple[str, ...], expected: str) -> None:
-    result = opora(*arguments)
-    assert result.exit_code == 2
-    assert expected in result.stderr
-    assert result.stderr.count("\n") == 1
+    ):
+        result = opora(*arguments)
+        assert result.exit_code == 2
+        assert expected in result.stderr
+        assert result.stderr.count("\n") == 1
 
 
 def test_rejected_approaches_are_shown_set_and_removed() -> None:

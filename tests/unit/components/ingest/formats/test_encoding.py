@@ -8,11 +8,11 @@ from tenants.core.errors import Invalid
 TEXT = "Ошибка E20 означает, что вода не сливается.\nВыньте вилку из розетки и прочистите фильтр: «Слив», 5 минут."
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1251", "koi8-r"])
-def test_russian_is_read_in_every_encoding(encoding: str) -> None:
-    text = TEXT if encoding != "koi8-r" else TEXT.translate(str.maketrans("«»", '""'))
-    assert decoded(text.encode(encoding)) == text
-    assert decoded(text.upper().encode(encoding)) == text.upper()
+def test_russian_is_read_in_every_encoding() -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1251", "koi8-r"):
+        text = TEXT if encoding != "koi8-r" else TEXT.translate(str.maketrans("«»", '""'))
+        assert decoded(text.encode(encoding)) == text
+        assert decoded(text.upper().encode(encoding)) == text.upper()
 
 
 @pytest.mark.parametrize(

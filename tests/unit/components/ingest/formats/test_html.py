@@ -37,9 +37,8 @@ def test_without_a_main_element_the_surroundings_go() -> None:
     assert formats.read("a.html", page.encode()).text == "# Возврат товара\n\nТекст."
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+def test_structure() -> None:
+    for body, expected in (
         ("a<br>B<br><br>c <i>d</i>\n e", ["a  \nB  ", "c *d* e"]),
         ("<ul><li>a<ul><li>b</ul><li>c</ul>", ["- a\n  - b\n- c"]),
         ("<ol start=3><li>a<li><p>b</p><p>c</p></ol>", ["3. a", "4. b", "   c"]),
@@ -58,15 +57,12 @@ def test_without_a_main_element_the_surroundings_go() -> None:
         ("<p># a</p><p>1. b</p><p>+ c</p>", ["\\# a", "1\\. b", "\\+ c"]),
         ("<form><input value=x><button>Отправить</button></form><p>a</p>", ["a"]),
         ("<noscript>a</noscript><template>b</template><svg><text>c</text></svg>d", ["d"]),
-    ],
-)
-def test_structure(body: str, expected: list[str]) -> None:
-    assert blocks(body) == expected
+    ):
+        assert blocks(body) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "href", "expected"),
-    [
+def test_links() -> None:
+    for name, href, expected in (
         ("https://acme.ru/help/a.html", "../rules?x=1#y", "[a](https://acme.ru/rules?x=1#y)"),
         ("https://acme.ru/help/", "b", "[a](https://acme.ru/help/b)"),
         ("a.html", "../rules", "a"),
@@ -74,10 +70,8 @@ def test_structure(body: str, expected: list[str]) -> None:
         ("https://acme.ru/", "javascript:alert(1)", "a"),
         ("https://acme.ru/", "http://[", "a"),
         ("https://acme.ru/", "/a b)", "[a](https://acme.ru/a%20b%29)"),
-    ],
-)
-def test_links(name: str, href: str, expected: str) -> None:
-    assert read(f'<p><a href="{href}">a</a></p>', name).text.split("\n\n")[1] == expected
+    ):
+        assert read(f'<p><a href="{href}">a</a></p>', name).text.split("\n\n")[1] == expected
 
 
 def test_a_page_may_name_its_own_address() -> None:
@@ -117,9 +111,8 @@ def test_a_page_nested_too_deep_is_refused() -> None:
         formats.read("a.html", b"<html><body>" + b"<div>" * (MAX_DEPTH + 1) + b"x")
 
 
-@pytest.mark.parametrize(
-    ("sentence", "shown"),
-    [
+def test_an_icon_in_a_sentence_is_called_by_its_name() -> None:
+    for sentence, shown in (
         ('Нажмите <img src="g.svg" alt="Настройки"> и сохраните.', "Нажмите Настройки и сохраните."),
         ('Нажмите <svg aria-label="Настройки"><path/></svg> и сохраните.', "Нажмите Настройки и сохраните."),
         ("Нажмите <svg><title>Настройки</title></svg> и сохраните.", "Нажмите Настройки и сохраните."),
@@ -132,11 +125,9 @@ def test_a_page_nested_too_deep_is_refused() -> None:
             'Откройте <a href="https://a.ru/b">сеть <img src="x.svg" alt="Внешняя ссылка"></a> ниже.',
             "Откройте сеть ниже.",
         ),
-    ],
-)
-def test_an_icon_in_a_sentence_is_called_by_its_name(sentence: str, shown: str) -> None:
-    (_, *text) = markdown_blocks(read(f"<p>{sentence}</p>").text)
-    assert [" ".join(block.text.split()) for block in text] == [shown]
+    ):
+        (_, *text) = markdown_blocks(read(f"<p>{sentence}</p>").text)
+        assert [" ".join(block.text.split()) for block in text] == [shown]
 
 
 def test_an_icon_in_a_heading_or_alone_is_no_text() -> None:

@@ -15,9 +15,8 @@ NAMED = mail.message_id(Reference("acme", "a" * 24, "b" * 32), "msg_1", "shop.ru
 ABOVE = text("mail.above", "ru")
 
 
-@pytest.mark.parametrize(
-    "quoted",
-    [
+def test_a_quotation_is_cut_off() -> None:
+    for quoted in (
         f"> {ABOVE}\n>\n> Здравствуйте!",
         f"24 нояб. 2026 г., в 10:00, Волна <help@shop.ru> написал(а):\n\n> {ABOVE}\n> Здравствуйте!",
         "On Tue, 24 Nov 2026 at 10:00, Shop <help@shop.ru> wrote:\n> Hello,",
@@ -25,10 +24,8 @@ ABOVE = text("mail.above", "ru")
         "-----Original Message-----\nFrom: Shop\nSubject: Reply",
         "________________________________\nОт: Волна <help@shop.ru>\nТема: Ответ",
         "От: Волна <help@shop.ru>\nОтправлено: 24 ноября\n\nЗдравствуйте!",
-    ],
-)
-def test_a_quotation_is_cut_off(quoted: str) -> None:
-    assert without_quotes(f"Спасибо!\r\nКогда привезут?\n\n{quoted}") == "Спасибо!\nКогда привезут?"
+    ):
+        assert without_quotes(f"Спасибо!\r\nКогда привезут?\n\n{quoted}") == "Спасибо!\nКогда привезут?"
 
 
 @pytest.mark.parametrize("whole", ["Он написал: завтра", "Мой адрес: Садовая, 5", "2 > 1, верно?", "От: кого?"])
