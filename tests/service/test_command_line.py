@@ -28,7 +28,7 @@ def _beside(server: Server) -> Iterator[None]:
 
 
 def opora(*arguments: str) -> str:
-    """Run a command in this process; the service has one of its own."""
+    """Run a command in this process, beside that of the service."""
     done = CliRunner().invoke(cli.app, list(arguments))
     assert done.exit_code == 0, done.output
     return done.stdout

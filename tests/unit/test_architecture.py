@@ -155,11 +155,20 @@ def loaded_with(module: str) -> Iterator[tuple[str, str]]:
             waiting += new_modules
 
 
-@pytest.mark.parametrize("module", ["ui.cli.ask", "ui.cli.ingest", "pipelines.ask.usecase", "pipelines.ingest.usecase"])
-def test_the_command_line_waits_for_nothing_of_the_web(module: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("ui.cli.ask", WEB),
+        ("ui.cli.ingest", WEB),
+        ("pipelines.ask.usecase", WEB | {"sklearn"}),
+        ("pipelines.ingest.usecase", WEB | {"sklearn"}),
+        ("evaluation.run", {"openai", "ollama", "haystack_integrations"}),
+    ],
+)
+def test_slow_libraries_are_imported_by_those_that_need_them(module: str, unneeded: set[str]) -> None:
     loaded = list(loaded_with(module))
     assert len(loaded) > 100
-    assert not [(name, at) for name, at in loaded if name.split(".")[0] in WEB]
+    assert not [(name, at) for name, at in loaded if name.split(".")[0] in unneeded]
 
 
 def test_help_imports_no_command() -> None:

@@ -1,8 +1,6 @@
 """Evaluators added by YAML: which cases they get, stored and counted scores, reported failures."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
@@ -30,7 +28,6 @@ from evaluation.report.tables import print_set
 from evaluation.run import Plan, finished
 from evaluation.runs import Run, Runs, SetRun
 from evaluation.simulator.running import simulator_thread
-from settings import ROOT
 from tenants.core.errors import Invalid
 
 RETURNS = RankedPassage(
@@ -254,10 +251,3 @@ def test_a_file_without_evaluators_says_what_is_wrong(
     with pytest.raises(Invalid, match=code) as refused:
         read_evaluators(written(tmp_path, components))
     assert fault in str(refused.value.params.get("fault", ""))
-
-
-def test_without_such_evaluators_no_library_of_models_is_imported() -> None:
-    code = "import sys, evaluation.run, evaluation.measuring; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "evaluation.run" in done.stdout.split()
-    assert not {"evaluation.evaluators.added", "openai", "ollama"} & set(done.stdout.split())

@@ -62,14 +62,6 @@ def test_every_rule_is_explained() -> None:
     assert all(name in output for name in Policy.model_fields)
 
 
-def test_rules_are_explained_in_russian(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", "ru_RU.UTF-8")
-    monkeypatch.setenv("COLUMNS", "400")
-    output = policy().stdout
-    assert "Порог уверенности. Ответ с меньшей уверенностью" in output
-    assert "Размер одного файла, байт." in output
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("--set", "top_k=99"), ("--set", "no_such=1"), ("--set", "profile"), ("--unset", "no_such")],
