@@ -108,18 +108,15 @@ def test_front_matter_of_a_markdown_file() -> None:
     assert result.meta == {"tags": ["a"], "updated_at": "2026-01-31", "priority": 5}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_front_matter_stays_text() -> None:
+    for text in (
         "Title: x\n\nbody",
         "---\nnot: [closed\n---\nbody",
         "---\njust text\n---\nbody",
         "---\na: &a [1]\nb: *a\n---\nx",
         "---\n",
-    ],
-)
-def test_what_is_no_front_matter_stays_text(text: str) -> None:
-    assert document(text, "markdown").text == text
+    ):
+        assert document(text, "markdown").text == text
 
 
 def test_good_and_refused_articles_are_separated() -> None:

@@ -222,19 +222,16 @@ def test_a_long_step_is_cut_at_sentences_under_one_number() -> None:
     assert list(dict.fromkeys(numbers)) == [str(at) for at in range(60)]
 
 
-@pytest.mark.parametrize(
-    ("document", "title"),
-    [
+def test_title() -> None:
+    for document, title in (
         (SourceDocument("d", " Своё ", "# H\n\nт", "f.md"), "Своё"),
         (SourceDocument("d", "", "т\n\n## **Первый**\n\nт", "f.md"), "Первый"),
         (SourceDocument("d", "", "текст", "dir/faq.ru.md"), "faq.ru"),
         (SourceDocument("d", "", "текст", "all.jsonl", line=3), "d"),
         (SourceDocument("d", "", "# не заголовок", "n.txt", markup="plain"), "n"),
-    ],
-)
-def test_title(document: SourceDocument, title: str) -> None:
-    (revision,) = DocumentSplitter().run(revisions=[Revision(document, "")])["revisions"]
-    assert revision.title == title
+    ):
+        (revision,) = DocumentSplitter().run(revisions=[Revision(document, "")])["revisions"]
+        assert revision.title == title
 
 
 @pytest.mark.parametrize("sizes", [(300, 200, 50, 50), (200, 500, 150, 50), (10, 50, 0, 0), (200, 400, 50, 101)])

@@ -1,6 +1,5 @@
 """Removal of words that only mark a message as a question."""
 
-import pytest
 from hypothesis import given
 
 from components.language.asking import to_the_point
@@ -8,17 +7,14 @@ from components.language.words import all_words
 from tests.generated import texts
 
 
-@pytest.mark.parametrize(
-    ("message", "point"),
-    [
+def test_what_only_says_that_somebody_asks_is_left_out() -> None:
+    for message, point in (
         ("Hello! Could you please tell me how long delivery takes? Thank you in advance.", "how long delivery takes?"),
         ("Please explain the invoice.", "explain the invoice."),
         ("Здравствуйте! Подскажите, пожалуйста, как вернуть товар?", "как вернуть товар?"),
         ("Добрый день, расскажите о сроках доставки. Спасибо!", "о сроках доставки."),
-    ],
-)
-def test_what_only_says_that_somebody_asks_is_left_out(message: str, point: str) -> None:
-    assert to_the_point(message) == point
+    ):
+        assert to_the_point(message) == point
 
 
 def test_a_message_that_says_nothing_else_stays_as_it_is() -> None:

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 
 from components.language import encoder
@@ -20,11 +19,9 @@ def test_a_question_finds_the_passage_that_repeats_it(text: str) -> None:
     assert query.keys() == passage.keys()
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("Е20", "E20"), ("ещё", "еще"), ("СЛИВ", "слив"), ("cлить", "слить"), ("как слить", "слить")]
-)
-def test_two_spellings_are_one_query(one: str, other: str) -> None:
-    assert encode_query(one, STANDARD) == encode_query(other, STANDARD)
+def test_two_spellings_are_one_query() -> None:
+    for one, other in (("Е20", "E20"), ("ещё", "еще"), ("СЛИВ", "слив"), ("cлить", "слить"), ("как слить", "слить")):
+        assert encode_query(one, STANDARD) == encode_query(other, STANDARD)
 
 
 def test_a_question_without_content_words_is_empty() -> None:

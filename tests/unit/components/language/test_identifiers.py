@@ -1,6 +1,5 @@
 import re
 
-import pytest
 from hypothesis import given
 
 from components.language.identifiers import codes, codes_asked, numbers, shapes
@@ -67,12 +66,12 @@ def test_a_code_is_canonical_and_named_once(text: str) -> None:
     assert all(re.fullmatch(r"[A-Z]*-?[0-9][0-9.-]*[A-Z]{0,2}", code) for code in result)
 
 
-@pytest.mark.parametrize("code", ["E20", "H1", "AB12", "CKM-7", "T401"])
-def test_look_alike_letters_give_the_same_code(code: str) -> None:
-    cyrillic = code.translate(LATIN_LOOKALIKES)
-    assert cyrillic.translate(CYRILLIC_LOOKALIKES) == code
-    assert codes(f"Ошибка {cyrillic}") == codes(f"Ошибка {code}") != ()
-    assert codes(code.lower()) == codes(code)
+def test_look_alike_letters_give_the_same_code() -> None:
+    for code in ("E20", "H1", "AB12", "CKM-7", "T401"):
+        cyrillic = code.translate(LATIN_LOOKALIKES)
+        assert cyrillic.translate(CYRILLIC_LOOKALIKES) == code
+        assert codes(f"Ошибка {cyrillic}") == codes(f"Ошибка {code}") != ()
+        assert codes(code.lower()) == codes(code)
 
 
 def test_numbers() -> None:

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 
 from components.language.normalise import clean
@@ -35,9 +34,9 @@ def test_two_spellings_share_one_stem() -> None:
         assert stems(clean(one)) == stems(clean(other))
 
 
-@pytest.mark.parametrize(("one", "other"), [("E20", "E25"), ("E20", "E201"), ("слив", "сливки"), ("10.5", "105")])
-def test_different_words_have_different_stems(one: str, other: str) -> None:
-    assert stems(one) != stems(other)
+def test_different_words_have_different_stems() -> None:
+    for one, other in (("E20", "E25"), ("E20", "E201"), ("слив", "сливки"), ("10.5", "105")):
+        assert stems(one) != stems(other)
 
 
 def test_negations_are_content_words() -> None:
@@ -45,6 +44,6 @@ def test_negations_are_content_words() -> None:
         assert stems(negation), negation
 
 
-@pytest.mark.parametrize("word", ["и", "как", "чтобы", "the", "how"])
-def test_function_words_carry_no_topic(word: str) -> None:
-    assert stems(word) == []
+def test_function_words_carry_no_topic() -> None:
+    for word in ("и", "как", "чтобы", "the", "how"):
+        assert stems(word) == []
