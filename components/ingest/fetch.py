@@ -219,7 +219,12 @@ class _Pinned(http.client.HTTPConnection):
         self._line.connect((self._address, self.port))
         if self._secure:
             context = ssl.create_default_context()
-            self.sock = self._line = context.wrap_socket(self._line, server_hostname=self.host)
+            # `cut` must reach the socket during the handshake, too.
+            secured = context.wrap_socket(self._line, server_hostname=self.host, do_handshake_on_connect=False)
+            self.sock = self._line = secured
+            secured.do_handshake()
+        if self.was_cut:
+            raise TimeoutError
 
     def cut(self) -> None:
         """Close the connection in any state."""
