@@ -23,6 +23,7 @@ from tenants.core.json import Json
 
 _ADDRESS = re.compile(r"(?:https?://|[^:\s/?#]*+(?:[/?#]|\Z))[^\s\\]*+\Z", re.IGNORECASE)
 """Addresses that a citation may link to: a web page or a path on the same site. No other schemes (`javascript:`)."""
+_MAX_URL_LENGTH = 2_000
 
 
 @component
@@ -89,7 +90,7 @@ class ArticleParser:
             raise Invalid("text_missing")
         if len(document.text) > self.max_characters:
             raise Invalid("text_too_long", limit=self.max_characters)
-        if document.url and not _ADDRESS.match(document.url):
+        if document.url and (len(document.url) > _MAX_URL_LENGTH or not _ADDRESS.match(document.url)):
             raise Invalid("field_invalid", field="url")
         meta = checked_metadata(document.meta, document.doc_id)
         for name, value in (("title", document.title), ("text", document.text), ("metadata", json.dumps(meta))):

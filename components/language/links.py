@@ -56,8 +56,8 @@ def host_of(address: str) -> str | None:
 
 def leads_to(address: str, domains: frozenset[str]) -> bool:
     """Return whether an address belongs to one of the domains or a subdomain; False if `host_of` returns None."""
-    labels = (host_of(address) or "").split(".")
-    return any(".".join(labels[start:]) in domains for start in range(len(labels)))
+    host = host_of(address) or ""
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
 
 
 def disarmed(address: str) -> str:

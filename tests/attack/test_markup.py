@@ -12,6 +12,7 @@ from components.ingest.cut import cut
 from components.ingest.document import Refusal, SourceDocument
 from components.ingest.fetch import Fetcher, Response
 from components.ingest.files import RawArticle
+from components.ingest.formats.tables import read_csv
 from components.ingest.formats.text import read_markdown, read_plain
 from components.ingest.pack import Sizes
 from components.ingest.parse import ArticleParser
@@ -79,6 +80,19 @@ def test_an_address_of_an_article_is_checked_in_no_time(url: str) -> None:
     refused = ArticleParser().parse(SourceDocument("a.md", "Filter", "Text", url=f"{url} "))
     assert isinstance(refused, Refusal)
     assert refused.error.code == "field_invalid"
+    assert process_time() - started_at < MOST_SECONDS
+
+
+@pytest.mark.parametrize("url", [f"https://{'a.' * 1_000}example/", f"/{'a' * 2_000}"])
+def test_a_long_address_of_an_article_is_refused(url: str) -> None:
+    refused = ArticleParser().parse(SourceDocument("a.md", "Filter", "Text", url=url))
+    assert isinstance(refused, Refusal)
+    assert refused.error.params == {"field": "url"}
+
+
+def test_columns_of_a_table_that_few_rows_have_take_no_time() -> None:
+    started_at = process_time()
+    read_csv(b"," * 6_000 + b"x\n" + b"a\n" * 6_000)
     assert process_time() - started_at < MOST_SECONDS
 
 

@@ -171,8 +171,7 @@ def _document(sheets: Sequence[tuple[str, list[list[str]]]], title: str, meta: "
 def _trimmed(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Leave out empty rows, and the columns that are empty in all of them."""
     filled = [row for row in rows if any(cell.strip() for cell in row)]
-    width = max(map(len, filled), default=0)
-    used = [at for at in range(width) if any(at < len(row) and row[at].strip() for row in filled)]
+    used = sorted({at for row in filled for at, cell in enumerate(row) if cell.strip()})
     return [[row[at].strip() if at < len(row) else "" for at in used] for row in filled]
 
 
