@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from haystack import Document, component
@@ -228,15 +229,15 @@ def _text_of(lookup: Lookup) -> str:
     text = answer.data.decode("utf-8")
     if answer.kind.endswith("json"):
         text = _as_text(tool, json.loads(text), lookup.arguments)
-    # Like a document's: no markup of it reaches a customer's page.
-    return inert(clean(text).strip()[:_MAX_LENGTH])
+    # Like a document's: no markup of it reaches a customer's page. A template may repeat a long field many times.
+    return inert(clean(text[:_MAX_BYTES]).strip()[:_MAX_LENGTH])
 
 
 def _as_text(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
     """Return a JSON answer as text: by the tool's own template, else a line for each field."""
     if not answer:
         return ""
-    fields = dict(list(_fields(answer))[:_MAX_LINES])
+    fields = dict(islice(_fields(answer), _MAX_LINES))
     if not tool.answer:
         return "\n".join(f"{name}: {value}" if name else value for name, value in fields.items())
     values = {**{name: str(value) for name, value in arguments.items()}, **fields}
@@ -253,7 +254,7 @@ def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
         for number, part in enumerate(value, 1):
             yield from _fields(part, f"{name}.{number}" if name else str(number))
     elif value is not None:
-        yield name, " ".join(str(value).split())
+        yield name, " ".join(str(value).split())[:_MAX_LENGTH]
 
 
 def _as_document(lookup: Lookup, text: str) -> Document:
