@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 import app
 from components.answer.utterances import _END
 from components.language.keyboard import layout
+from components.language.links import leads_to
 from components.language.normalise import clean
 from components.language.spelling import spelling
 from components.language.transliteration import transliterations
@@ -61,6 +62,12 @@ def test_marks_around_a_word_take_no_time(opening: str, closing: str) -> None:
     marks = QUESTION // 2 - 6
     started_at = process_time()
     layout(f"{opening * marks}ghbdtn{closing * marks}")
+    assert process_time() - started_at < MOST_SECONDS
+
+
+def test_the_labels_of_a_host_take_no_time() -> None:
+    started_at = process_time()
+    assert not leads_to(f"https://{'a.' * 20_000}b", frozenset({"shop.example"}))
     assert process_time() - started_at < MOST_SECONDS
 
 
@@ -115,6 +122,16 @@ def test_the_text_of_an_email_takes_no_time(charset: str, unit: str) -> None:
     started_at = process_time()
     read((head + unit * MAX_BYTES).encode(), "help@shop.example")
     assert process_time() - started_at < MOST_SECONDS
+
+
+def test_the_attributes_of_an_email_take_little_time() -> None:
+    reference = mail.message_id(Reference("acme", "a" * 24, "b" * 32), "msg_1", "shop.example")
+    head = f"From: anna@example.com\r\nReferences: {reference}\r\nContent-Type: text/html\r\n\r\n<p>Thanks.</p><p "
+    attributes = " ".join(f"a{number:x}" for number in range(70_000))
+    started_at = process_time()
+    answer = read(f"{head}{attributes}>".encode(), "help@shop.example")
+    assert process_time() - started_at < 3 * MOST_SECONDS
+    assert answer.text.startswith("Thanks.")
 
 
 def test_an_article_is_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,8 @@ Kind: TypeAlias = Literal["answer", "bounce", "automatic", "foreign", "empty", "
 
 _LONGEST_READ = 50_000
 """Characters of a text that are read for its answer: what follows is quoted."""
+_LONGEST_MARKUP = 100_000
+"""Characters of HTML that are parsed. libxml2 compares the attributes of an element in quadratic time."""
 _LONGEST_HEADER, _LONGEST_THREAD = 500, 20_000
 """Characters of a header that are read. The standard library parses addresses and parameters in quadratic time."""
 _MOST_BORDERS, _MOST_PARTS = 20, 1_000
@@ -172,7 +174,7 @@ def _plain(markup: str) -> str:
     """Return the text of HTML, without what it quotes."""
     if not markup.strip():
         return ""
-    tree = document_fromstring(markup)
+    tree = document_fromstring(markup[:_LONGEST_MARKUP])
     for element in list(tree.iter(*_BLOCKS, *_UNSAID)):
         element.tail = f"\n{element.tail or ''}"
     etree.strip_elements(tree, *_UNSAID, with_tail=False)
