@@ -1,0 +1,41 @@
+"""Answers of a tool that its tenant made to cost much: nothing else is computed in the process meanwhile."""
+
+import json
+import tracemalloc
+from functools import reduce
+from time import process_time
+
+import pytest
+
+from components.ingest.fetch import Fetcher, Response
+from components.retrieve.tools import try_tool
+from tenants.core.json import Json
+from tenants.knowledge.tools import parsed
+
+MOST_SECONDS, MOST_BYTES = 1.0, 50_000_000
+NESTED: Json = reduce(lambda inner, _: {"k" * 100: inner}, range(400), [1] * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("template", "answer"),
+    [("{a}" * 660, {"a": "и\u0306" * 24_000}), ("", NESTED)],
+    ids=["a template that repeats a long field", "long names of many fields"],
+)
+def test_a_tools_answer_takes_no_time_and_no_memory(
+    template: str, answer: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = json.dumps(answer, ensure_ascii=False).encode()
+    assert len(data) < 100_000
+    response = Response("https://shop.example/", 200, "application/json", data)
+    monkeypatch.setattr(Fetcher, "post", lambda *_: response)
+    parameters: dict[str, object] = {"type": "object", "properties": {}}
+    known = {"name": "orders", "title": "T", "description": "D", "url": response.url}
+    tool = parsed({**known, "parameters": parameters, "answer": template})
+    tracemalloc.start()
+    started_at = process_time()
+    tried = try_tool(tool, "Где заказ?")
+    spent, (_, peak) = process_time() - started_at, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert tried.fault == ""
+    assert spent < MOST_SECONDS
+    assert peak < MOST_BYTES
