@@ -40,6 +40,19 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A message as transcripts show it. `event` and `file` are what has happened and the name of a file, if any."""
+
+    author: Author
+    kind: Kind
+    text: str
+    name: str
+    event: str | None
+    file: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class UndoMark:
     """The operator who may undo the change that led to `version`, and the time of that change."""
 

@@ -1,17 +1,26 @@
 """Reads of one tenant's staff and visitors leave the threads to others."""
 
 import asyncio
+import tracemalloc
 from asyncio import Event, Semaphore, wait_for
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pipelines.ask.chats import transcript
 from pipelines.reads import MOST_READS
 from pipelines.routes import Route, RouteTable
+from settings import Settings
+from tenants.accounts.registry import Registry
+from tenants.chats import store
+from tenants.chats.change import changing
 from tenants.core import fairness
+from tenants.core.context import Tenant, acting_as
+from tests.service.serving import in_force
 from tests.unit.pipelines.test_gate import gate_of
 
 PATH = "/things/exact"
@@ -121,3 +130,20 @@ async def test_a_client_that_takes_nothing_holds_no_turn() -> None:
     assert response.text == "ab"
     taken.set()
     await asyncio.gather(*stuck)
+
+
+def test_a_transcript_reads_no_turns(tmp_path: Path) -> None:
+    with in_force(Settings(data_dir=tmp_path)), acting_as(Tenant("mallory", "anna")):
+        Registry().add("mallory")
+        chat = store.start()
+        with changing(chat.chat_id) as change:
+            change.add("customer", "file", "Что это?", body={"file": {"name": "фото.png"}})
+            for _ in range(500):
+                change.add("bot", "text", "Готово.", body={"turn": {"trace": "x" * 40_000}})
+        tracemalloc.start()
+        written = transcript.written(chat)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert "фото.png" in written
+    assert written.count("Готово.") == 500
+    assert peak < 10_000_000

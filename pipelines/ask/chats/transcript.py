@@ -1,10 +1,10 @@
 """A chat written down, for its customer to keep."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from components.language.texts import text
 from tenants.chats import store
-from tenants.chats.records import Chat, Message
+from tenants.chats.records import Chat, Line
 
 _MAX_MESSAGES = 10_000
 
@@ -19,30 +19,28 @@ def written(chat: Chat, *, notes: bool = False) -> str:
 
 
 def _lines(chat: Chat, *, notes: bool) -> Iterator[str]:
-    for one in store.messages(chat.chat_id, limit=_MAX_MESSAGES, notes=notes):
+    for one in store.lines(chat.chat_id, limit=_MAX_MESSAGES, notes=notes):
         words = _event(one, chat.locale) if one.kind == "event" else "\n".join(_words(one, chat.locale))
         if words:
             yield f"\n[{one.created_at:%Y-%m-%d %H:%M} UTC] {_author(one, chat.locale)}\n{words}"
 
 
-def _words(message: Message, locale: str) -> Iterator[str]:
-    file = message.body.get("file")
-    if isinstance(file, Mapping):
-        yield text("chats.transcript.file", locale, name=str(file["name"]))
-    if message.text:
-        yield message.text
+def _words(line: Line, locale: str) -> Iterator[str]:
+    if line.file is not None:
+        yield text("chats.transcript.file", locale, name=line.file)
+    if line.text:
+        yield line.text
 
 
-def _author(message: Message, locale: str) -> str:
-    return message.name or text(f"chats.author.{message.author}", locale)
+def _author(line: Line, locale: str) -> str:
+    return line.name or text(f"chats.author.{line.author}", locale)
 
 
-def _event(message: Message, locale: str) -> str:
-    if message.text:
-        return message.text
-    event = str(message.body["event"])
+def _event(line: Line, locale: str) -> str:
+    if line.text:
+        return line.text
     try:
-        return text(f"chats.event.{event}", locale, name=message.name)
+        return text(f"chats.event.{line.event}", locale, name=line.name)
     except KeyError:
         # What only the widget cares about, such as that an answer was asked for again.
         return ""
