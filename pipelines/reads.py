@@ -36,11 +36,11 @@ class Reads:
     """The turns of all tenants. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._turns: WeakValueDictionary[str, _Turns] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool], _Turns] = WeakValueDictionary()
 
     def read_of(self, tenant_id: str, *, by_visitor: bool = False) -> "Read":
         """Return a read of a tenant that has not begun. Visitors have separate turns."""
-        turns = self._turns.setdefault(f"{tenant_id} visitors" if by_visitor else tenant_id, _Turns())
+        turns = self._turns.setdefault((tenant_id, by_visitor), _Turns())
         return Read(turns, waits=not by_visitor)
 
 

@@ -42,8 +42,9 @@ class Policy(BaseModel):
 
     name: Text = Field("Opora", description="What the assistant calls the company.")
     locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")
-    approved_offers: dict[str, Text] = Field(
+    approved_offers: dict[Annotated[str, StringConstraints(max_length=200)], Text] = Field(
         default_factory=dict,
+        max_length=100,
         description="Offers the assistant may make, by risk (`cancellation`); one under `cancellation/order refund` is "
         "made only if the request has one of these words. It never makes another.",
     )
@@ -57,7 +58,9 @@ class Policy(BaseModel):
     handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
     top_k: int = Field(5, ge=1, le=20, description="Passages that an answer may cite.")
     allowed_domains: tuple[Domain, ...] = Field(
-        (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
+        (),
+        max_length=500,
+        description="Domains that an answer may link to, subdomains included; empty: those of its own sources.",
     )
     answer_threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,

@@ -249,6 +249,14 @@ def unlink_chats(session: TenantSession, chat_ids: ScalarSelect[str] | Sequence[
     session.execute(update(ArticleRow).where(written).values(chat_id=None))
 
 
+def remove_drafts(session: TenantSession, chat_ids: ScalarSelect[str]) -> None:
+    """Delete drafts that were written from chats and never published: they quote the customer."""
+    unpublished = ArticleRow.chat_id.in_(chat_ids), ArticleRow.published_version.is_(None)
+    for article_id in session.scalars(select(ArticleRow.article_id).where(*unpublished)).all():
+        gaps.link(session, (), article_id)
+        session.remove(ArticleRow, ArticleRow.article_id == article_id)
+
+
 def forget_previews(session: TenantSession) -> None:
     """Delete all previews: they hold answers to recorded questions, some of which are being erased."""
     stored = ArticleRow.preview.is_not(None)

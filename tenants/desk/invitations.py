@@ -50,6 +50,7 @@ def renew(tenant_id: str) -> str:
         raise Conflict("tenant_in_use")
     secret = token_urlsafe(24)
     with acting_as(Tenant(tenant_id, "")), database.writing() as session:
+        session.lock_tenant()  # of two simultaneous links, one replaces the other
         session.execute(delete(InvitationRow))
         session.add(InvitationRow(digest=digest_of(secret), created_at=datetime.now(UTC)))
     return secret
@@ -70,20 +71,23 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
     :raises Invalid: for a login or a password that does not fit; the link still works then.
     :raises NotFound: `link_used`.
     """
-    tenant, begun = check(secret), datetime.now(UTC)
+    tenant = check(secret)
     operators.check_new(login, password)
     with acting_as(Tenant(tenant.tenant_id, operators.normal_login(login))):
         with database.writing() as session:
             # Of two simultaneous requests, the second one finds the link gone.
             used = delete(InvitationRow).where(InvitationRow.digest == digest_of(secret))
-            if not session.scalars(used.returning(InvitationRow.digest)).all():
+            created_at = session.scalar(used.returning(InvitationRow.created_at))
+            if created_at is None:
                 raise NotFound("link_used")
         try:
             return operators.add(login, password, role="admin", name=name)
         except OporaError:
-            # Too many passwords to hash, for example: keep the link usable.
+            # Too many passwords to hash, for example: keep the link usable, unless a newer one replaces it.
             with database.writing() as session:
-                session.add(InvitationRow(digest=digest_of(secret), created_at=begun))
+                session.lock_tenant()
+                if session.scalar(select(InvitationRow.digest).limit(1)) is None:
+                    session.add(InvitationRow(digest=digest_of(secret), created_at=created_at))
             raise
 
 

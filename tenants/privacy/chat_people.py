@@ -42,12 +42,14 @@ def export(subject: str | None, session_id: str | None) -> list[object]:
 
 
 def erase(subject: str | None, session_id: str | None) -> int:
-    """Delete the same chats with messages, files and pending webhook deliveries, and the person's consents.
+    """Delete the same chats with messages, files, unpublished articles written from them and pending webhook
+    deliveries, and the person's consents.
 
     :returns: the number of chats.
     """
     with database.writing() as session:
         ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
+        articles.remove_drafts(session, ids)
         articles.unlink_chats(session, ids)
         session.remove(OutboxRow, OutboxRow.chat_id.in_(ids))
         if subject is not None and session_id is None:

@@ -10,6 +10,7 @@
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
 | chats with messages and files, pending webhook deliveries | subject; session, or the chat's id | deleted |
+| articles written from these chats | the chat | deleted unless published |
 | consents | subject | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
 | streams that can be read again, for an hour | subject | deleted |

@@ -103,3 +103,17 @@ def test_a_large_body_is_parsed_once_in_a_thread(installation: Settings, monkeyp
         assert on_loop == [False]
         assert client.post("/ask/run", json={"question": "Сколько занимает возврат?"}).status_code in (200, 503)
     assert parsed == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"allowed_domains": [f"a{number}.example" for number in range(11_000)]},
+        {"approved_offers": {f"refund/{number}": "Offer" for number in range(1_000)}},
+        {"approved_offers": {"refund/" + "x" * 100_000: "Offer"}},
+    ],
+    ids=["domains", "offers", "name of an offer"],
+)
+def test_lists_of_a_policy_are_bounded(attacker: httpx.Client, fields: dict[str, object]) -> None:
+    refused = attacker.patch("/settings/policy", json={"set": fields})
+    problem(refused, 422, "policy_invalid")

@@ -59,6 +59,19 @@ async def test_reads_of_one_tenant_take_turns(scope: str) -> None:
         assert {response.status_code for response in await asyncio.gather(*reads, other)} == {200}
 
 
+async def test_no_tenant_is_named_like_the_visitors_of_another() -> None:
+    slow = Slow()
+    gate = gate_of(slow)
+    gate.routes = RouteTable([Route("GET", PATH, "visit"), Route("GET", f"{PATH}/own", "ask")])
+    async with client_of(gate, "acme", "visit") as visitor, client_of(gate, "acme visitors") as other:
+        reads = [asyncio.create_task(visitor.get(PATH)) for _ in range(MOST_READS)]
+        reads.append(asyncio.create_task(other.get(f"{PATH}/own")))
+        for _ in range(MOST_READS + 1):
+            await wait_for(slow.begun.acquire(), 5)
+        slow.go.set()
+        assert {response.status_code for response in await asyncio.gather(*reads)} == {200}
+
+
 async def test_reads_let_questions_go_first_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow()
     slow.go.set()

@@ -7,7 +7,7 @@ from threading import Barrier, Event
 from time import monotonic
 
 import pytest
-from sqlalchemy import delete, text
+from sqlalchemy import delete, func, select, text
 
 from settings import Settings
 from tenants.access import issued_tokens, token_uses
@@ -16,8 +16,9 @@ from tenants.accounts.registry import Registry
 from tenants.chats import sites, webhooks
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, TryAgain
-from tenants.desk import articles, replies
+from tenants.desk import articles, invitations, replies
 from tenants.desk.articles import Draft
+from tenants.desk.tables import InvitationRow
 from tenants.knowledge import edges, gaps, rejected, tools
 from tenants.knowledge.edges import Edge
 from tenants.knowledge.rejected import Rejected
@@ -84,6 +85,19 @@ def test_a_limit_holds_however_many_add_at_once(
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         assert sum(pool.map(added, range(AT_ONCE))) == MOST
+
+
+def test_simultaneous_links_of_a_first_admin_replace_each_other() -> None:
+    together = Barrier(AT_ONCE)
+
+    def renewed(_: int) -> str:
+        together.wait(PATIENCE_SECONDS)
+        return invitations.renew(VICTIM)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        assert len(set(pool.map(renewed, range(AT_ONCE)))) == AT_ONCE
+    with database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(InvitationRow)) == 1
 
 
 def add_edge(session: TenantSession) -> None:

@@ -185,7 +185,7 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
         request: Request,  # noqa: ARG001 - for `people`
         login: _Short,
     ) -> Response:
-        if login == sessions.current().operator.login:
+        if operators.normal_login(login) == sessions.current().operator.login:
             raise Invalid("operator_oneself")
         operators.remove(login)
         return back_to("/desk/people")
