@@ -86,7 +86,7 @@ RULES: Mapping[str, Rule] = {
     "agreements": Rule(_DOCUMENT),
     "contradictions": Rule(_DOCUMENT),
     "document_votes": Rule(_DOCUMENT),
-    "articles": Rule("until it is removed"),
+    "articles": Rule("until it is removed; an unpublished one from a chat, until the person is erased"),
     "tools": Rule("until it is removed"),
     "generations": Rule("the one in use and the one before it"),
     "lexicon_parts": Rule("as long as its generation"),
