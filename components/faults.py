@@ -29,9 +29,12 @@ def degraded(step: str, error: Exception | None = None) -> None:
     noted = _NOTED.get()
     if noted is not None:
         noted[step] = None
-    if error is not None:
-        reason = f" ({error.outcome})" if isinstance(error, ModelFailed) else ""
-        log.warning("without %s%s: %s", step, reason, trail(error))
+    if isinstance(error, ModelFailed):
+        is_late = error.is_blameless and error.outcome == "timeout"  # the turn is over, or a model is being loaded
+        level = logging.INFO if is_late else logging.WARNING
+        log.log(level, "without %s: no model answered (%s)", step, error.outcome)
+    elif error is not None:
+        log.warning("without %s: %s", step, trail(error))
 
 
 def is_degraded(step: str) -> bool:

@@ -52,7 +52,7 @@ def show_run(run: Run, html: Path | None, junit: Path | None, locale: str, as_js
     if html:
         html.write_text(as_page(run, reports, locale), encoding="utf-8")
     if junit:
-        junit.write_text(as_junit(run, reports), encoding="utf-8")
+        junit.write_text(as_junit(run, reports, locale), encoding="utf-8")
     if as_json:
         print_json(data.as_json(run, reports))
         return

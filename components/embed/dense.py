@@ -106,7 +106,9 @@ def load(settings: DenseSettings) -> None:
     try:
         _embedded("?", settings, _upstream(settings.space))
     except Exception as fault:
-        log.warning("%s cannot be loaded yet: %s", settings.space, type(fault).__name__)
+        cause = fault.__cause__
+        level = logging.INFO if isinstance(cause, ModelFailed) and cause.is_blameless else logging.WARNING
+        log.log(level, "search uses words only until %s answers; `opora doctor` checks it", settings.space)
 
 
 def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:

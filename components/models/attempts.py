@@ -55,7 +55,15 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
 
     with upstream.breaker.call():
         try:
-            result = in_background(name, upstream, started, remaining, Event(), local_seconds=_LOCAL_SECONDS)
+            result = in_background(
+                name,
+                upstream,
+                started,
+                remaining,
+                Event(),
+                local_seconds=_LOCAL_SECONDS,
+                is_loading=lambda: is_loading,
+            )
         except ModelFailed as failure:
             is_unfair = remaining() <= 0 and granted < min(seconds / 2, MIN_FAIR_SECONDS)
             is_blameless = is_unfair or (is_loading and failure.outcome == "timeout")
@@ -72,6 +80,7 @@ def in_background(
     stop: Event,
     *,
     local_seconds: float = 0.0,
+    is_loading: Callable[[], bool] = lambda: False,
 ) -> T:
     """Return the result of `work`, done in a daemon thread and the caller's context.
 
@@ -80,6 +89,7 @@ def in_background(
     :param remaining: how many seconds the caller still waits. Called repeatedly.
     :param stop: set when the client has left.
     :param local_seconds: how long the turn keeps its own seat, because the work may compute in this process.
+    :param is_loading: whether the provider may be loading its model, so that no answer in time is no failure.
     :raises ModelFailed: the work failed or was abandoned, or all seats were taken.
     """
     if not upstream.acquire(0):
@@ -111,7 +121,10 @@ def in_background(
                 if stop.is_set():
                     raise ModelFailed("stopped")
                 if remaining() <= 0:
-                    log.warning("%s failed: no answer in time", name)
+                    if is_loading():
+                        log.info("%s: no answer yet, its model may be loading", name)
+                    else:
+                        log.warning("%s failed: no answer in time", name)
                     raise ModelFailed("timeout")
     if faults:
         raise ModelFailed(faults[0])

@@ -82,7 +82,9 @@ class ChatCall:
         name = f"{provider(self._generator)} {self._generator.model}"
         work = partial(self._generate, listener)
         try:
-            reply = in_background(name, self._upstream, work, self._remaining, self._calls.stop)
+            reply = in_background(
+                name, self._upstream, work, self._remaining, self._calls.stop, is_loading=lambda: self._is_loading
+            )
         except ModelFailed as failure:
             outcome = failure.outcome
             listener.cancel()

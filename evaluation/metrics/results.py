@@ -47,12 +47,14 @@ MIN_CLAIMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed case: the required and the actual result."""
+    """A failed case: the required and the actual result. `got` holds `outcome` and `text` too."""
 
     case_id: str
     question: str
     wanted: str
     got: str
+    outcome: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ def failures(records: Sequence[Record]) -> Iterator[Failure]:
         expected = missed(record)
         if expected:
             actual = " / ".join(filter(None, (record.outcome, record.reason, record.text[:300])))
-            yield Failure(record.case.case_id, record.case.question, expected, actual)
+            yield Failure(record.case.case_id, record.case.question, expected, actual, record.outcome, record.text)
 
 
 def unjudged(records: Sequence[Record]) -> dict[str, int]:
@@ -236,16 +238,16 @@ def unjudged(records: Sequence[Record]) -> dict[str, int]:
 
 
 def missed(record: Record) -> str:
-    """Return the unmet requirement of the case; empty if all are met."""
+    """Return the unmet requirement of the case, as in the JSON; empty if all are met."""
     case = record.case
     if record.outcome == "failed":
-        return "any other outcome"
+        return "other_outcome"
     if case.outcome and record.outcome != case.outcome:
         return f"{case.outcome} {case.reason}".strip()
     if case.demands and not has_facts(record):
         return " + ".join(case.must_contain) + "".join(f" - {wording}" for wording in case.must_not_contain)
     if case.answerable is False and record.shown:
-        return "a refusal"
+        return "refusal"
     if case.intents and record.intent not in case.intents:
         return " | ".join(case.intents)
     if case.gold_docs and not set(case.gold_docs) & set(record.ranked[:5]):

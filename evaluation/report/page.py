@@ -18,7 +18,7 @@ from evaluation.metrics.results import SetReport, confidences, marks, missed, st
 from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, Advice, advise, scores
 from evaluation.report.answers import answers_to_read
-from evaluation.report.tables import advice_cells, figure_name, localised, outcome_name, threshold_now
+from evaluation.report.tables import advice_cells, figure_name, localised, outcome_name, requirement, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -235,7 +235,7 @@ class _Writer:
         return {"title": self.message(key), "hint": caption, "chart": chart, "arguments": arguments}
 
     def _worst(self, record: Record) -> dict[str, object]:
-        wanted = "\n".join(filter(None, (missed(record), record.case.gold_answer)))
+        wanted = "\n".join(filter(None, (requirement(missed(record), self.locale), record.case.gold_answer)))
         return {"record": record, "outcome": outcome_name(record.outcome, self.locale), "wanted": wanted}
 
     def _groups(self, report: SetReport) -> list[dict[str, object]]:

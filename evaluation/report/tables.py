@@ -13,6 +13,7 @@ from components.language.texts import keys, text
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.claims import MIN_CLAIMS, ThresholdChoice, points_at_shares
 from evaluation.metrics.intervals import Figure
+from evaluation.metrics.marks import GATED
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import TargetResult, headlines
 from evaluation.metrics.thresholds import Advice, false_answers_at
@@ -41,6 +42,7 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
         none = text("evaluation.table.scoreless", locale, kinds=kinds)
         rows.append((escape(figure_name(name, locale)), none, "", "0", ""))
     console.print(_table(escape(title), ("figure", "value", "interval", "n", "reference"), rows, locale))
+    say("judged")
     if report.outcomes:
         say("outcomes", counted=_counted({outcome_name(name, locale): n for name, n in report.outcomes.items()}))
     if report.unjudged:
@@ -48,7 +50,11 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     if report.failures:
         say("failures", count=len(report.failures))
     for failure in report.failures[:FAILURES_SHOWN]:
-        parts = {name: _short(getattr(failure, name)) for name in ("question", "wanted", "got")}
+        parts = {
+            "question": _short(failure.question),
+            "wanted": _short(requirement(failure.wanted, locale)),
+            "got": _short(f"{outcome_name(failure.outcome, locale)}: {failure.text}"),
+        }
         console.print("  " + escape(text("evaluation.table.failure", locale, **parts)), highlight=False)
     if report.n >= MIN_CLAIMS and report.claims:
         console.print(_claims_table(report, locale))
@@ -71,8 +77,9 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], lo
 
 
 def _figure_row(name: str, figure: Figure, reference: Figure | None, locale: str) -> tuple[str, ...]:
+    mark = "* " if name in GATED else ""
     return (
-        escape(figure_name(name, locale)),
+        escape(mark + figure_name(name, locale)),
         formatted(name, figure.value),
         "" if figure.low == figure.high else f"{formatted(name, figure.low)} – {formatted(name, figure.high)}",
         str(figure.n),
@@ -231,6 +238,12 @@ def outcome_name(outcome: str, locale: str) -> str:
     """Return the display name of an outcome."""
     key = f"cli.outcome.{outcome}"
     return text(key, locale) if key in keys(key) else outcome
+
+
+def requirement(wanted: str, locale: str) -> str:
+    """Return the unmet requirement of a case for people."""
+    key = f"evaluation.wanted.{wanted}"
+    return text(key, locale) if key in keys(key) else outcome_name(wanted, locale)
 
 
 def formatted(name: str, value: float) -> str:

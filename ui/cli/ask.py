@@ -1,12 +1,18 @@
 """`opora ask`: one question, answered as the service would."""
 
+import logging
+import re
+from collections.abc import Sequence
+from itertools import groupby
 from textwrap import shorten
 from typing import Annotated, get_args
 
 import typer
 from pydantic import ValidationError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from components.language.figures import number
 from components.language.marks import on_one_line
@@ -28,6 +34,8 @@ from ui.cli.terminal import (
 )
 
 EXCERPT_SHOWN = 160
+_CELLS = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r":?-+:?")
 
 
 def ask(
@@ -40,6 +48,8 @@ def ask(
 ) -> None:
     """Answer one question as the service would. Exits with 1 if answering failed."""
     asked = request(question, checked_locale(locale), quality, contact)
+    if not as_json:
+        logging.getLogger("opora.models").setLevel(logging.ERROR)  # `turn.degraded` is shown instead
     with acting_for(chosen_tenant(tenant)):
         engine = Ask()
         answer = engine.answer(asked)
@@ -79,7 +89,7 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
     console.print(f"[{colour}]{outcome}[/], {spent}", highlight=False)
     if answer.answer.notice:
         console.print(escape(answer.answer.notice), style="italic", highlight=False)
-    console.print(escape(answer.answer.text), highlight=False)
+    _print_text(console, answer.answer.text)
     offered = {title for article in answer.articles for title in (article.title, _path(article))}
     for option in answer.clarification.options if answer.clarification else ():
         if option in offered:
@@ -103,6 +113,29 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
             excerpt = shorten(on_one_line(citation.excerpt), EXCERPT_SHOWN, placeholder="…")
             quoted = say("turn.excerpt", excerpt=excerpt)
             console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
+    if answer.meta.degraded:
+        console.print(escape(say("turn.degraded", steps=", ".join(answer.meta.degraded))), style="yellow")
+
+
+def _print_text(console: Console, words: str) -> None:
+    """Print an answer; a Markdown table in it becomes a table of the terminal, followed by its `[N]`."""
+    for is_table, lines in groupby(words.split("\n"), lambda line: line.startswith("|")):
+        if is_table:
+            _print_table(console, list(lines))
+        else:
+            console.print(escape("\n".join(lines)), highlight=False)
+
+
+def _print_table(console: Console, lines: Sequence[str]) -> None:
+    rows = [line.rpartition("|")[0] for line in lines]
+    cells = [[cell.strip().replace("\\|", "|") for cell in _CELLS.split(row)[1:]] for row in rows]
+    table = Table(*map(escape, cells[0]), box=SIMPLE_HEAD)
+    for row in cells[1:]:
+        if not all(_RULE.fullmatch(cell) for cell in row):
+            table.add_row(*map(escape, row))
+    console.print(table)
+    if marks := lines[-1].rpartition("|")[2].strip():
+        console.print(escape(marks), highlight=False)
 
 
 def _path(source: ArticlePart | CitationPart) -> str:

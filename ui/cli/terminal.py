@@ -18,19 +18,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, 
 import typer
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
-from typer._click.core import Command as ClickCommand
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from components.language.texts import LOCALES, terminal_locale, text, text_or
 from tenants.core.errors import CallerError, Invalid, OporaError
+from ui.cli.help_page import TranslatedHelp
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from typer._click.core import Command, Context
-    from typer._click.formatting import HelpFormatter
-    from typer.core import TyperOption
 
     from pipelines.ingest.report import OnProgress
     from pipelines.ingest.report import Progress as Counted
@@ -115,32 +113,11 @@ def _with_parameter(
     return run
 
 
-class _TranslatedHelp(ClickCommand):
-    """Give a command a help page in the language of the terminal; Typer's own headings are English."""
-
-    def format_usage(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        pieces = self.collect_usage_pieces(ctx)
-        formatter.write_usage(ctx.command_path, " ".join(pieces), prefix=message("help_page.usage") + " ")
-
-    def get_help_option(self, ctx: "Context") -> "TyperOption | None":
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.help = message("help_page.help")
-        return option
-
-    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        from typer import rich_utils
-
-        for panel in ("arguments", "options", "commands"):
-            setattr(rich_utils, f"{panel.upper()}_PANEL_TITLE", message(f"help_page.{panel}"))
-        super().format_help(ctx, formatter)
-
-
-class _Command(_TranslatedHelp, TyperCommand):
+class _Command(TranslatedHelp, TyperCommand):
     pass
 
 
-class _Group(_TranslatedHelp, TyperGroup):
+class _Group(TranslatedHelp, TyperGroup):
     pass
 
 

@@ -124,11 +124,13 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     in_russian = StringIO()
     print_set(Console(file=in_russian, width=200), reports[0], "ru")
     assert "Исходы: ответ " in in_russian.getvalue()
+    assert "→ ответ: " in in_russian.getvalue()
+    assert "* Завершилось как требуется" in in_russian.getvalue()
     report_json = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
     assert report_json["skipped"] == [{"name": "wixqa", "reason": "absent"}]
     assert report_json["sets"][0]["curve"][-1] == [None, 1.0, 0.0]
     assert report_json["targets"] == []
-    suites = ElementTree.fromstring(as_junit(run, reports))
+    suites = ElementTree.fromstring(as_junit(run, reports, "en"))
     assert [(suite.get("name"), suite.get("failures")) for suite in suites] == [("shop", "1"), ("wixqa", None)]
     page = as_page(run, reports, "en")
     assert "&lt;i&gt;даром&lt;/i&gt;" in page

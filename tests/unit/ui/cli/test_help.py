@@ -1,13 +1,15 @@
 """Texts of the terminal: help pages and the outcome of a turn."""
 
 from dataclasses import dataclass, field
+from io import StringIO
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import cli
-from ui.cli.ask import _outcome
+from ui.cli.ask import _outcome, _print_text
 
 
 @pytest.mark.parametrize("command", [(), ("gap",), ("gap", "list"), ("ask",), ("evaluate",)])
@@ -16,7 +18,30 @@ def test_help_is_in_the_language_of_the_terminal(command: tuple[str, ...], monke
     shown = CliRunner().invoke(cli.app, [*command, "--help"]).stdout
     assert "Использование: " in shown
     assert "Показать эту справку и выйти." in shown
-    assert not [word for word in ("Usage", " Options ", " Commands ", " Arguments ") if word in shown]
+    english = (
+        "Usage",
+        " Options ",
+        " Commands ",
+        " Arguments ",
+        "OPTIONS",
+        "ARGS",
+        "required",
+        "default:",
+        "<str>",
+        "<bool>",
+    )
+    assert not [word for word in english if word in shown]
+
+
+def test_a_table_in_an_answer_is_a_table_of_the_terminal() -> None:
+    shown = StringIO()
+    _print_text(Console(file=shown, width=80), "| Boat | Price |\n| --- | --- |\n| Canoe | 45 \\| 70 | [1]\nAsk us.")
+    assert [line.split() for line in shown.getvalue().splitlines() if line.strip(" ─")] == [
+        ["Boat", "Price"],
+        ["Canoe", "45", "|", "70"],
+        ["[1]"],
+        ["Ask", "us."],
+    ]
 
 
 @dataclass
