@@ -1,5 +1,6 @@
 """Help pages in the language of the terminal: the words of Typer's own are English."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from typer._click.core import Command as ClickCommand
@@ -38,18 +39,18 @@ class TranslatedHelp(ClickCommand):
         rich_utils.REQUIRED_LONG_STRING = f"[{_say('required')}]"
         for parameter in self.get_params(ctx):
             if isinstance(parameter, TyperArgument | TyperOption):
-                vars(parameter)["display_type_rich"] = _TypeName(parameter)
+                vars(parameter)["display_type_rich"] = _TypeName(parameter.display_type_rich)
         super().format_help(ctx, formatter)
 
 
 class _TypeName:
     """Name the type of a parameter in the language of the terminal, in place of Python's name."""
 
-    def __init__(self, parameter: TyperArgument | TyperOption) -> None:
-        self._parameter = parameter
+    def __init__(self, python_name: Callable[["Context"], str | None]) -> None:
+        self._python_name = python_name
 
     def __call__(self, ctx: "Context") -> str | None:
-        shown = type(self._parameter).display_type_rich(self._parameter, ctx)
+        shown = self._python_name(ctx)
         if shown is None or not (shown.startswith("<") and shown.endswith(">")):
             return shown
         python = shown[1:-1]
