@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 Quality = Literal["quick", "balanced", "thorough"]
 Intent = Literal["answerable", "nonsense", "irrelevant", "out_of_scope", "high_stakes", "wants_human", "chitchat"]
-Risk = Literal["none", "cancellation", "billing_dispute", "complaint", "lost_access", "medical", "legal"]
+Risk = Literal["none", "cancellation", "billing_dispute", "complaint", "lost_access", "medical", "danger", "legal"]
 Complexity = Literal["simple", "complex", "unknown"]
 Recovery = Literal["none", "layout", "transliteration", "typo"]
 Route = Literal["auto", "retry", "human", "error"]

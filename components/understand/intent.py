@@ -53,6 +53,7 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
         "complaint": ("high_stakes", "complaint"),
         "lost_access": ("high_stakes", "lost_access"),
         "medical": ("high_stakes", "medical"),
+        "danger": ("high_stakes", "danger"),
         "legal": ("high_stakes", "legal"),
     }
 )
