@@ -24,7 +24,7 @@ from tenants.accounts.hours import Hours
 from tenants.chats.tables import SiteRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Clash, Invalid, NotFound
+from tenants.core.errors import Clash, Complaint, Invalid, NotFound
 from tenants.core.validation import validated
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
@@ -369,7 +369,9 @@ def _own_locale() -> Literal["ru", "en"]:
 def _checked_name(name: str) -> str:
     named = " ".join(name.split())
     if not 1 <= len(named) <= _MAX_NAME or "\0" in named:
-        raise Invalid("site_invalid", field="name")
+        kind = "string_too_long" if named else "missing"
+        complaint = Complaint(("name",), kind, {"max_length": _MAX_NAME})
+        raise Invalid("site_invalid", field="name", complaints=[complaint])
     return named
 
 

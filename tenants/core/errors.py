@@ -5,6 +5,8 @@ three branches tell who has to act: the caller, no one (try again), or us.
 """
 
 import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import ClassVar
 
@@ -86,8 +88,31 @@ class UnsupportedMedia(CallerError):
     status = 415
 
 
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A value that does not fit, without the value itself, which may be a secret.
+
+    :param path: names of the field, from the outermost; a number is a place in a list.
+    :param kind: the type of pydantic's error, or the code of our own.
+    :param bounds: what the value has to keep to.
+    """
+
+    path: tuple[str | int, ...]
+    kind: str
+    bounds: Mapping[str, str | int | float] = field(default_factory=dict)
+
+
 class Invalid(CallerError):
-    """A readable request with a value that is out of bounds or unknown."""
+    """A readable request with a value that is out of bounds or unknown.
+
+    :param complaints: everything that does not fit, where several fields are read at once.
+    """
+
+    def __init__(
+        self, code: str | None = None, *, complaints: Sequence[Complaint] = (), **params: str | int | float
+    ) -> None:
+        super().__init__(code, **params)
+        self.complaints = tuple(complaints)
 
 
 class RateLimited(CallerError):

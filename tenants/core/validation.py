@@ -4,15 +4,26 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from tenants.core.errors import Invalid
+from tenants.core.errors import Complaint, Invalid
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def validated(kind: type[Model], given: Mapping[str, object], code: str) -> Model:
-    """Return the model of these values. Raises `Invalid` with this code and the field."""
+    """Return the model of these values. Raises `Invalid` with this code, the first field and all complaints."""
     try:
         return kind.model_validate(given)
     except ValidationError as refused:
-        raise Invalid(code, field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from refused
+        complaints = tuple(map(_complaint, refused.errors(include_url=False, include_input=False)))
+    # Outside the handler: pydantic's error quotes the values, and some are secrets.
+    raise Invalid(code, complaints=complaints, field=".".join(map(str, complaints[0].path)))
+
+
+def _complaint(error: ErrorDetails) -> Complaint:
+    bounds = error.get("ctx", {})
+    if error["type"] == "value_error":
+        return Complaint(error["loc"], str(bounds.get("error", "other")))
+    plain = {name: one if isinstance(one, int | float) else str(one) for name, one in bounds.items()}
+    return Complaint(error["loc"], error["type"], plain)

@@ -122,11 +122,7 @@ _CACHE: TenantCache[tuple[Tool, ...]] = TenantCache("tools")
 
 def parsed(definition: Mapping[str, object]) -> Tool:
     """Parse a tool definition. Raises `Invalid` with the code `tool_invalid` and the field."""
-    try:
-        return validated(Tool, definition, "tool_invalid")
-    except Invalid as refused:
-        # The definition holds secrets, so the error must not quote it.
-        raise refused from None
+    return validated(Tool, definition, "tool_invalid")
 
 
 def all() -> tuple[Tool, ...]:

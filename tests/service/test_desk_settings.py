@@ -222,6 +222,8 @@ def test_hours_are_read_as_people_write_them(admin: Browser, now: Callable[[], P
 
 
 def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Browser, now: Callable[[], Policy]) -> None:
+    nameless = parsed(admin.post(f"{ROOT}/sites", {"name": " ", "origins": "https://shop.example"}))
+    assert nameless.get_element_by_id("name-fault").text == "Заполните это поле."
     added = admin.post(f"{ROOT}/sites", {"name": "Магазин", "origins": "https://Shop.example/"})
     path = added.headers["location"].partition("#")[0]
     key = path.rpartition("/")[2]
@@ -291,6 +293,16 @@ def test_a_tool_is_edited_tried_and_disabled_without_showing_secrets(admin: Brow
     page = parsed(broken)
     assert page.get_element_by_id("parameters-fault").text.startswith("Это не JSON")
     assert values(page, "form")["title"] == "Заказы"
+    wrong = {"name": "Мои заказы", "title": "", "timeout_seconds": "99", "headers": "Host: hush"}
+    refused = admin.post(f"{ROOT}/tools", {**TOOL, **wrong})
+    reasons = {name: parsed(refused).get_element_by_id(f"{name}-fault").text for name in wrong}
+    assert reasons == {
+        "name": "Запишите так, как в примере.",
+        "title": "Заполните это поле.",
+        "timeout_seconds": "Слишком много: не больше 20.",
+        "headers": "Пишите по одному в строке: имя: значение.",
+    }
+    assert "hush" not in refused.text
     added = admin.post(f"{ROOT}/tools", {**TOOL, "headers": "Authorization: Bearer hush"})
     assert added.headers["location"].startswith(path)
     stored = tools.get("orders")

@@ -6,14 +6,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Depends, Request
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 from starlette.datastructures import FormData
 
 from components.language import figures
 from components.language.texts import text, text_or
 from pipelines import problems
-from tenants.core.errors import Conflict, OporaError
+from tenants.core.errors import Complaint, Conflict, Invalid, OporaError
 from ui.desk.view import reader_locale
 
 Kind: TypeAlias = Literal["text", "area", "lines", "number", "choice", "flag", "date", "secret"]
@@ -132,16 +130,15 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
 
     :param names: field names; a nested field with its own input has a name such as `consent_url`.
     """
-    refused = error.__cause__
-    if not isinstance(refused, ValidationError):
-        field = str(error.params.get("field", ""))
-        return {field: problems.detail(error)}
+    complaints = error.complaints if isinstance(error, Invalid) else ()
+    if not complaints:
+        return {str(error.params.get("field", "")): problems.detail(error)}
     faults: dict[str, str] = {}
-    for complaint in refused.errors(include_url=False, include_input=False):
-        path = complaint["loc"] or ("",)
-        name = next((one for one in ("_".join(map(str, path[:2])), str(path[0])) if one in names), str(path[0]))
+    for one in complaints:
+        path = one.path or ("",)
+        name = next((name for name in ("_".join(map(str, path[:2])), str(path[0])) if name in names), str(path[0]))
         at = next((part for part in path if isinstance(part, int)), None)
-        words = _complaint(complaint)
+        words = _complaint(one)
         faults.setdefault(name, words if at is None else fault_text("line", number=at + 1, fault=words))
     return faults
 
@@ -193,17 +190,15 @@ def with_faults(fields: Fields, faults: Mapping[str, str]) -> Fields:
     return tuple(replace(one, fault=faults.get(one.name, ""), focus=one.name == first) for one in fields)
 
 
-def _complaint(complaint: ErrorDetails) -> str:
-    context = complaint.get("ctx", {})
-    if complaint["type"] == "value_error":
-        return fault_text(str(context.get("error", "other")))
-    params = {
+def _complaint(complaint: Complaint) -> str:
+    bounds = {
         name: figures.number(value, None, locale=reader_locale())
         if isinstance(value, int | float)
-        else str(value)[:_LONGEST_SHOWN]
-        for name, value in context.items()
+        else value[:_LONGEST_SHOWN]
+        for name, value in complaint.bounds.items()
     }
-    return fault_text(complaint["type"], **params)
+    is_empty = complaint.kind == "string_too_short" and complaint.bounds.get("min_length") == 1
+    return fault_text("missing" if is_empty else complaint.kind, **bounds)
 
 
 def fault_text(kind: str, **params: str | int) -> str:

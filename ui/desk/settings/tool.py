@@ -7,9 +7,8 @@ from collections.abc import Container, Mapping
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
-from pipelines import problems
 from pipelines.routes import OpenRouter
-from tenants.core.errors import Invalid, OporaError
+from tenants.core.errors import Complaint, Invalid, OporaError
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
 from ui.api.tool import ToolTrial, tested
@@ -114,12 +113,9 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _faults(refused: OporaError, names: Container[str]) -> Mapping[str, str]:
-    """A definition holds secrets, so report only the field's name."""
-    field = str(refused.params.get("field", "")).partition(".")[0]
-    if field not in names:
-        return {field: problems.detail(refused)}
-    special = {"parameters": "json_invalid", "headers": "header_invalid"}.get(field, "tool_invalid")
-    return {field: forms.fault_text(special)}
+    faults = forms.faults_of(refused, names)
+    # Names of headers are part of the path, and their values are never shown.
+    return {name: forms.fault_text("header_invalid") if name == "headers" else one for name, one in faults.items()}
 
 
 def _values(tool: Tool) -> dict[str, object]:
@@ -131,14 +127,14 @@ def _parameters(typed: str) -> object:
     try:
         parsed: object = json.loads(typed)
     except (ValueError, RecursionError) as broken:
-        raise Invalid("tool_invalid", field="parameters") from broken
+        raise Invalid("tool_invalid", complaints=[Complaint(("parameters",), "json_invalid")]) from broken
     return parsed
 
 
 def _headers(typed: str) -> dict[str, str]:
     pairs = [line.partition(":") for line in forms.lines(typed)]
     if not all(colon for _, colon, _ in pairs):
-        raise Invalid("tool_invalid", field="headers")
+        raise Invalid("tool_invalid", complaints=[Complaint(("headers",), "header_invalid")])
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
