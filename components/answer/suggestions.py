@@ -1,6 +1,7 @@
 """Follow-up questions that the knowledge base answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
@@ -26,9 +27,9 @@ _RELATED_FROM = 0.02
 class QuestionSuggester:
     """Suggest follow-up questions after an answer.
 
-    A suggestion is a heading of the documents that were found, outside the answer. It is kept if a search for it, by
-    words and then by meaning too, leads to that document with enough certainty to answer, and if it is understood
-    without the conversation. If the search fails, nothing is suggested.
+    A suggestion is a heading of the documents that were found, or else of those that are cited, outside the answer.
+    It is kept if a search for it, by words and then by meaning too, leads to that document with enough certainty to
+    answer, and if it is understood without the conversation. If the search fails, nothing is suggested.
 
     :param limit: suggestions at most.
     :param threshold: least probability that a search for the suggestion finds an answer.
@@ -48,6 +49,7 @@ class QuestionSuggester:
         self.intent = intent or IntentClassifier()
         self.probe = probe or Probe()
         self._by_words = Probe(by_words=True, top_k=5)
+        self._sections = Probe(by_words=True, top_k=_TRIED)
 
     def warm_up(self) -> None:
         """Load the model of intents, once."""
@@ -65,7 +67,7 @@ class QuestionSuggester:
             return {"suggestions": []}
         suggestions: list[str] = []
         try:
-            for passage, topic in _topics(documents, draft):
+            for passage, topic in _topics(chain(documents, self._cited(draft)), draft):
                 if len(suggestions) == self.limit:
                     break
                 if self._leads_to(topic, passage):
@@ -73,6 +75,13 @@ class QuestionSuggester:
         except Exception as error:
             degraded("suggestions", error)
         return {"suggestions": suggestions}
+
+    def _cited(self, draft: Draft) -> Iterator[Document]:
+        """Yield further sections of the cited documents."""
+        titles = {citation.passage.doc_id: citation.passage.title for citation in draft.citations}
+        for doc_id, title in titles.items():
+            if title:
+                yield from (one for one in self._sections.ranked(title) if to_passage(one).doc_id == doc_id)
 
     def _leads_to(self, topic: str, passage: Passage) -> bool:
         if "fixed" in self.intent.run(question=topic):
@@ -84,11 +93,11 @@ class QuestionSuggester:
         return True
 
 
-def _topics(documents: list[Document], draft: Draft) -> Iterator[tuple[Passage, str]]:
+def _topics(documents: Iterable[Document], draft: Draft) -> Iterator[tuple[Passage, str]]:
     """Yield the headings of what was found, best first, each once, but those of the answer."""
     used = {(one.passage.doc_id, one.passage.heading) for one in draft.citations}
     cited = {doc_id for doc_id, _ in used}
-    seen: set[str] = set()
+    seen = {innermost(heading) for _, heading in used}
     for document in documents:
         passage = to_passage(document)
         if passage.doc_id not in cited and relevance(document) < _RELATED_FROM:
@@ -101,5 +110,5 @@ def _topics(documents: list[Document], draft: Draft) -> Iterator[tuple[Passage, 
             seen.add(topic)
             if leaning(topic) != "surely" and len(codes(topic)) <= 1:
                 yield passage, topic
-            if len(seen) == _TRIED:
+            if len(seen) >= _TRIED:
                 return

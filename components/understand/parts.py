@@ -59,9 +59,8 @@ def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]
     text = clean(question).strip()
     if len(words(text)) > _MAX_WORDS:
         return ()
-    for comparison in _COMPARISONS:
-        if match := comparison.search(text):
-            return (match["a"].strip(), match["b"].strip())
+    if sides := _sides(text):
+        return sides
     questions: list[str] = []
     waiting = ""
     for piece in _clauses(text):
@@ -75,10 +74,31 @@ def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]
             else:
                 waiting = clause
             continue
-        questions.append(clause)
+        # "And can I return it?" leans on the question before it; "and can I return a kettle?" only follows it.
+        questions.append(without_conjunction(clause) if goes_on and named(clause) and _asks_at_once(clause) else clause)
     if waiting and questions:
         questions[-1] = f"{questions[-1]} {waiting}"
     return tuple(questions) if 1 < len(questions) <= _MAX_PARTS else ()
+
+
+def sides_of(question: str) -> tuple[str, ...]:
+    """Return the two sides that a message compares; empty if it compares nothing."""
+    text = clean(question).strip()
+    return _sides(text) if len(words(text)) <= _MAX_WORDS else ()
+
+
+def without_conjunction(part: str) -> str:
+    """Return a part of a message without the conjunction that joins it to the part before."""
+    found = words(part)
+    if len(found) < 2 or fold(found[0].text) not in _JOINING:
+        return part
+    return part[found[1].start :]
+
+
+def _sides(text: str) -> tuple[str, ...]:
+    matches = (comparison.search(text) for comparison in _COMPARISONS)
+    match = next(filter(None, matches), None)
+    return (match["a"].strip(), match["b"].strip()) if match else ()
 
 
 def _clauses(text: str) -> list[str]:
@@ -100,10 +120,14 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
     """Return whether a question word follows the conjunction at a place, and a whole question comes before it."""
     if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in _ASKING:
         return False
-    following = [fold(word.text) for word in found[place + 1 : place + 1 + _REACH]]
     before = sentence[: found[place].start]
-    asks = following[0] in _AUXILIARY or not _ASKING.isdisjoint(following)
-    return asks and _asks(before) and bool(named(before))
+    return _asks_at_once(sentence[found[place].start :]) and _asks(before) and bool(named(before))
+
+
+def _asks_at_once(clause: str) -> bool:
+    """Return whether a question word comes soon after the conjunction that a clause begins with."""
+    following = [fold(word.text) for word in words(clause)[1 : 1 + _REACH]]
+    return bool(following) and (following[0] in _AUXILIARY or not _ASKING.isdisjoint(following))
 
 
 def _asks(clause: str) -> bool:

@@ -6,8 +6,10 @@ from dataclasses import replace
 from components.answer.drafts import with_claims
 from components.decide.articles import ARTICLES_IN_DOUBT
 from components.decide.outcome import partly_answered
+from components.language.captions import innermost
+from components.language.words import stems
 from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
-from components.understand.parts import parts_of
+from components.understand.parts import parts_of, sides_of, without_conjunction
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
 _MAX_SUGGESTIONS = 3
@@ -16,7 +18,8 @@ _MAX_SUGGESTIONS = 3
 def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     """Return the turn with each question of the message answered, or named as missing.
 
-    A part is covered if what is shown cites the section that fits the part best. If no part is answered, the
+    A part is covered if what is shown cites the section that fits the part best; the sides of a comparison, if it
+    names them all. If no part is answered, the
     articles nearest to each of them are offered. A question that refers to the one before it is a part only if the
     whole message has no answer.
 
@@ -39,7 +42,7 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     if whole.outcome == "answered" and all(_covers(whole, part) for part in parts):
         return whole
     if any(part.outcome in SHOWN for part in parts):
-        return _joined(whole, parts)
+        return _joined(whole, parts, sides_of(initial.question))
     if whole.outcome in SHOWN:
         return whole
     return replace(whole, reply=replace(whole.reply, articles=_nearest([*parts, whole])))
@@ -52,16 +55,25 @@ def _covers(answer: Turn, part: Turn) -> bool:
     return bool(found) and max(found, key=lambda chunk_id: found[chunk_id]) in cited
 
 
-def _joined(whole: Turn, parts: Sequence[Turn]) -> Turn:
+def _names(answer: Turn, sides: Sequence[str]) -> bool:
+    """Return whether an answer has all words of both sides of a comparison."""
+    shown = set(stems(answer.draft.text)) if answer.draft else set()
+    return bool(sides) and shown.issuperset(stems(" ".join(sides)))
+
+
+def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
     """Return the answers of the parts as one, and the questions that stay open."""
     drafts = [part.draft for part in parts if part.draft is not None and part.outcome in SHOWN]
     draft = _merged(drafts)
     shown = replace(whole, draft=draft)
     open_parts = [part for part in parts if part.outcome not in SHOWN and not _covers(shown, part)]
-    missing = (*draft.missing, *(part.question.rstrip("?!. ") for part in open_parts))
+    if _names(shown, sides):
+        open_parts = []
+    missing = (*draft.missing, *(without_conjunction(part.question).rstrip("?!. ") for part in open_parts))
     draft = replace(draft, missing=missing, answerability="partially" if missing else "fully")
     first = next(part for part in parts if part.outcome in SHOWN)
-    suggestions = (one for part in parts for one in part.reply.suggestions)
+    cited = {innermost(citation.passage.heading) for citation in draft.citations}
+    suggestions = (one for part in parts for one in part.reply.suggestions if one not in cited)
     joined = replace(
         whole,
         draft=draft,

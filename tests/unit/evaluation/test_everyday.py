@@ -63,8 +63,9 @@ def test_everyday_conversations_are_answered(engine: AskEngine) -> None:
     (both,) = talk(engine, "ru", ["Чем E10 отличается от E20?"])
     assert both.outcome == "answered"
     assert all(code in both.reply.text for code in ("E10", "E20"))
+    assert not {section for one in both.reply.suggestions for section in ("E10", "E20") if section in one}
 
-    (half,) = talk(engine, "ru", ["Сколько стоит доставка и продаёте ли вы телефоны?"])
+    (half,) = talk(engine, "ru", ["Сколько стоит доставка? И продаёте ли вы телефоны?"])
     assert half.outcome == "partially_answered"
     assert half.draft is not None
     assert half.draft.missing == ("продаёте ли вы телефоны",)
@@ -82,13 +83,12 @@ def test_everyday_conversations_are_answered(engine: AskEngine) -> None:
 
 
 def test_suggested_questions_are_answered_when_asked(engine: AskEngine) -> None:
-    asked = 0
-    for locale, question in (("ru", "Сколько стоит доставка?"), ("ru", "E20"), ("en", "warranty"), ("en", "E10")):
+    questions = ("ru", "Сколько стоит доставка?"), ("ru", "E20"), ("en", "How much is delivery?"), ("en", "E10")
+    for locale, question in questions:
         (turn,) = talk(engine, locale, [question])
+        assert len(turn.reply.suggestions) == 3
         for suggestion in turn.reply.suggestions:
-            asked += 1
             assert talk(engine, locale, [question, suggestion])[1].outcome in SHOWN, suggestion
-    assert asked >= 6
 
 
 def first_document(engine: AskEngine, locale: str, question: str, history: tuple[Exchange, ...] = ()) -> str:

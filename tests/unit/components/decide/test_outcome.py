@@ -154,7 +154,7 @@ def test_a_tenant_may_ask_for_more_confidence_in_quotations(rules: dict[str, Pol
 def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
     assert composed(drafted=GOOD).reply.notice is None
     notice = composed(drafted=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
-    assert notice == "Не нашлось в базе знаний: цена; срок. Если это важно, обратитесь к сотруднику."
+    assert notice == "Не нашёл точного ответа: цена; срок. Если это важно, обратитесь к сотруднику."
 
 
 def test_a_truncated_list_is_announced() -> None:
