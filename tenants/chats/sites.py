@@ -24,7 +24,7 @@ from tenants.accounts.hours import Hours
 from tenants.chats.tables import SiteRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Clash, Complaint, Invalid, NotFound
+from tenants.core.errors import Clash, Complaint, Invalid, InvalidFields, NotFound
 from tenants.core.validation import validated
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
@@ -370,8 +370,7 @@ def _checked_name(name: str) -> str:
     named = " ".join(name.split())
     if not 1 <= len(named) <= _MAX_NAME or "\0" in named:
         kind = "string_too_long" if named else "missing"
-        complaint = Complaint(("name",), kind, {"max_length": _MAX_NAME})
-        raise Invalid("site_invalid", field="name", complaints=[complaint])
+        raise InvalidFields("site_invalid", Complaint(("name",), kind, {"max_length": _MAX_NAME}))
     return named
 
 

@@ -5,7 +5,7 @@ three branches tell who has to act: the caller, no one (try again), or us.
 """
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import ClassVar
@@ -88,13 +88,17 @@ class UnsupportedMedia(CallerError):
     status = 415
 
 
+class Invalid(CallerError):
+    """A readable request with a value that is out of bounds or unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Complaint:
     """A value that does not fit, without the value itself, which may be a secret.
 
     :param path: names of the field, from the outermost; a number is a place in a list.
-    :param kind: the type of pydantic's error, or the code of our own.
-    :param bounds: what the value has to keep to.
+    :param kind: the type of pydantic's error, or our own code.
+    :param bounds: the limits that the value has to keep.
     """
 
     path: tuple[str | int, ...]
@@ -102,17 +106,12 @@ class Complaint:
     bounds: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
-class Invalid(CallerError):
-    """A readable request with a value that is out of bounds or unknown.
+class InvalidFields(Invalid):
+    """Fields with values that do not fit, each with its reason. The parameter `field` is the path of the first."""
 
-    :param complaints: everything that does not fit, where several fields are read at once.
-    """
-
-    def __init__(
-        self, code: str | None = None, *, complaints: Sequence[Complaint] = (), **params: str | int | float
-    ) -> None:
-        super().__init__(code, **params)
-        self.complaints = tuple(complaints)
+    def __init__(self, code: str, *complaints: Complaint) -> None:
+        super().__init__(code, field=".".join(map(str, complaints[0].path)))
+        self.complaints = complaints
 
 
 class RateLimited(CallerError):

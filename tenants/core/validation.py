@@ -6,19 +6,19 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tenants.core.errors import Complaint, Invalid
+from tenants.core.errors import Complaint, InvalidFields
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def validated(kind: type[Model], given: Mapping[str, object], code: str) -> Model:
-    """Return the model of these values. Raises `Invalid` with this code, the first field and all complaints."""
+    """Return the model of these values. Raises `InvalidFields` with this code."""
     try:
         return kind.model_validate(given)
     except ValidationError as refused:
         complaints = tuple(map(_complaint, refused.errors(include_url=False, include_input=False)))
     # Outside the handler: pydantic's error quotes the values, and some are secrets.
-    raise Invalid(code, complaints=complaints, field=".".join(map(str, complaints[0].path)))
+    raise InvalidFields(code, *complaints)
 
 
 def _complaint(error: ErrorDetails) -> Complaint:

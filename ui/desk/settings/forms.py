@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 from components.language import figures
 from components.language.texts import text, text_or
 from pipelines import problems
-from tenants.core.errors import Complaint, Conflict, Invalid, OporaError
+from tenants.core.errors import Complaint, Conflict, InvalidFields, OporaError
 from ui.desk.view import reader_locale
 
 Kind: TypeAlias = Literal["text", "area", "lines", "number", "choice", "flag", "date", "secret"]
@@ -130,11 +130,10 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
 
     :param names: field names; a nested field with its own input has a name such as `consent_url`.
     """
-    complaints = error.complaints if isinstance(error, Invalid) else ()
-    if not complaints:
+    if not isinstance(error, InvalidFields):
         return {str(error.params.get("field", "")): problems.detail(error)}
     faults: dict[str, str] = {}
-    for one in complaints:
+    for one in error.complaints:
         path = one.path or ("",)
         name = next((name for name in ("_".join(map(str, path[:2])), str(path[0])) if name in names), str(path[0]))
         at = next((part for part in path if isinstance(part, int)), None)

@@ -8,7 +8,7 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from pipelines.routes import OpenRouter
-from tenants.core.errors import Complaint, Invalid, OporaError
+from tenants.core.errors import Complaint, Invalid, InvalidFields, OporaError
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
 from ui.api.tool import ToolTrial, tested
@@ -127,14 +127,14 @@ def _parameters(typed: str) -> object:
     try:
         parsed: object = json.loads(typed)
     except (ValueError, RecursionError) as broken:
-        raise Invalid("tool_invalid", complaints=[Complaint(("parameters",), "json_invalid")]) from broken
+        raise InvalidFields("tool_invalid", Complaint(("parameters",), "json_invalid")) from broken
     return parsed
 
 
 def _headers(typed: str) -> dict[str, str]:
     pairs = [line.partition(":") for line in forms.lines(typed)]
     if not all(colon for _, colon, _ in pairs):
-        raise Invalid("tool_invalid", complaints=[Complaint(("headers",), "header_invalid")])
+        raise InvalidFields("tool_invalid", Complaint(("headers",), "header_invalid"))
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
