@@ -209,13 +209,14 @@ def test_hours_are_read_as_people_write_them(admin: Browser, now: Callable[[], P
     form = values(page, "form")
     assert admin.post(f"{ROOT}/hours", form).status_code == 303
     assert now().hours == hours
-    wrong = {"zone": "Europe/Atlantis", "week_tue": "18:00-09:00", "week_wed": "утром", "holidays": "завтра"}
+    wrong = {"zone": "Europe/Atlantis", "week_tue": "18:00-09:00", "week_wed": "утром", "holidays": "31.13"}
     refused = admin.post(f"{ROOT}/hours", {**values(admin.page(f"{ROOT}/hours"), "form"), **wrong})
     assert refused.status_code == 422
     page = parsed(refused)
     for name, typed_value in wrong.items():
         assert page.get_element_by_id(f"{name}-fault").text
         assert values(page, "form")[name].strip() == typed_value
+    assert "Это не дата" in page.get_element_by_id("holidays-fault").text
     assert now().hours == hours
     assert admin.post(f"{ROOT}/hours/remove", {}).status_code == 303
     assert now().hours is None
@@ -369,6 +370,17 @@ def test_a_person_gets_another_role_at_once_and_nobody_changes_their_own(
     assert admin.post("/desk/people/sign-out", {"login": boris.login}).status_code == 303
     assert admin.client.get("/desk", headers=theirs.cookie).status_code == 303
     assert [one.act for one in changes.latest("person")][:1] == ["changed"]
+
+
+def test_a_refused_person_or_approach_stays_typed_with_the_reason(admin: Browser) -> None:
+    typed = {"login": "борис сергеевич", "name": "Борис", "role": "admin"}
+    refused = parsed(admin.post("/desk/people/add", {**typed, "password": "снег идёт над рекой"}))
+    form = next(one for one in refused.forms if one.action == "/desk/people/add")
+    assert {name: form.fields[name] for name in typed} == typed
+    refused = parsed(admin.post("/desk/rejected/add", {"text": " ", "reason": "Сломается замок"}))
+    assert refused.xpath("string(//*[@role='alert'])").startswith("Опишите способ")
+    form = next(one for one in refused.forms if one.action == "/desk/rejected/add")
+    assert form.fields["reason"].strip() == "Сломается замок"
 
 
 def test_a_form_of_too_many_fields_is_refused(admin: Browser) -> None:

@@ -135,7 +135,9 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
 
 
 def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
-    def people(request: Request, refused: OporaError | None = None) -> Response:
+    def people(
+        request: Request, refused: OporaError | None = None, login: str = "", name: str = "", role: str = ""
+    ) -> Response:
         return desk.page(
             "people.html",
             refused,
@@ -143,6 +145,9 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
             people=operators.all(),
             roles=TENANT_ROLES,
             address=_sign_in_address(request),
+            login=login,
+            name=name,
+            role=role,
         )
 
     @endpoints.get("/desk/people")
@@ -152,7 +157,10 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
     again = or_again(lambda refused, request, **_: people(request, refused), Invalid)
 
     @endpoints.post("/desk/people/add")
-    @again
+    @or_again(
+        lambda refused, request, login, name, role, **_: people(request, refused, login, name, role),
+        Invalid,
+    )
     def add_person(
         request: Request,  # noqa: ARG001 - for `people`
         login: _Short = "",

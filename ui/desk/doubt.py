@@ -7,11 +7,10 @@ from fastapi import Form, Query
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from pipelines import problems
 from pipelines.ask.articles import contradictions
 from pipelines.ingest.relation_contract import RejectedRequest
 from pipelines.routes import OpenRouter
-from tenants.core.errors import CallerError, OporaError
+from tenants.core.errors import CallerError, Invalid, OporaError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
 from ui.desk import conversation
@@ -92,7 +91,8 @@ def router(desk: Desk) -> OpenRouter:
         try:
             request = RejectedRequest(text=text, reason=reason, doc_id=doc_id.strip() or None)
         except ValidationError as unfit:
-            raise problems.from_validation(unfit) from unfit
+            limits = {"text": rejected.MAX_TEXT_LENGTH, "reason": rejected.MAX_REASON_LENGTH}
+            raise Invalid("rejected_invalid", **limits) from unfit
         rejected.put(request.rejected())
         return back_to(_REJECTED)
 
