@@ -94,7 +94,10 @@ def _merged(drafts: Sequence[Draft]) -> Draft:
     said: set[tuple[str, str]] = set()
     for draft in drafts:
         numbers = {}
+        used = {number for claim in draft.claims for number in claim.citations}
         for citation in draft.citations:
+            if citation.index not in used:
+                continue
             known = next((n for n, one in numbered.items() if one.chunk_id == citation.passage.chunk_id), None)
             numbers[citation.index] = known or len(numbered) + 1
             numbered.setdefault(numbers[citation.index], citation.passage)
