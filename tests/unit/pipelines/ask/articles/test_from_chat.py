@@ -86,10 +86,11 @@ def test_question_without_an_answer_becomes_the_title() -> None:
     assert from_chat.write(chat.chat_id).draft.title == "Есть рассрочка?"
 
 
-def test_an_article_outlives_its_chat() -> None:
+def test_a_draft_outlives_its_pruned_chat_but_no_erasure() -> None:
     erased, pruned = (from_chat.write(chatted(("customer", ASKED)).chat_id) for _ in range(2))
     chat_people.erase("v:1", erased.chat_id)
-    assert articles.get(erased.article_id).chat_id is None
+    with pytest.raises(NotFound, match="article_unknown"):
+        articles.get(erased.article_id)
     assert articles.get(pruned.article_id).chat_id == pruned.chat_id
     policy.change(chat_days=1)
     chat_people.prune(datetime.now(UTC) + timedelta(days=2))
