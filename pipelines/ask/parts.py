@@ -19,9 +19,9 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     """Return the turn with each question of the message answered, or named as missing.
 
     A part is covered if what is shown cites the section that fits the part best; the sides of a comparison, if it
-    names them all. If no part is answered, the
-    articles nearest to each of them are offered. A question that refers to the one before it is a part only if the
-    whole message has no answer.
+    names them all. A comparison is in part answered, and no side is missing, if an offered section names them all. If
+    no part is answered, the articles nearest to each of them are offered. A question that refers to the one before it
+    is a part only if the whole message has no answer.
 
     :param initial: the turn as it began.
     :param whole: the same, finished: the answer to the message as one question.
@@ -55,10 +55,9 @@ def _covers(answer: Turn, part: Turn) -> bool:
     return bool(found) and max(found, key=lambda chunk_id: found[chunk_id]) in cited
 
 
-def _names(answer: Turn, sides: Sequence[str]) -> bool:
-    """Return whether an answer has all words of both sides of a comparison."""
-    shown = set(stems(answer.draft.text)) if answer.draft else set()
-    return bool(sides) and shown.issuperset(stems(" ".join(sides)))
+def _names(text: str, sides: Sequence[str]) -> bool:
+    """Return whether a text has all words of both sides of a comparison."""
+    return bool(sides) and set(stems(text)).issuperset(stems(" ".join(sides)))
 
 
 def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
@@ -67,10 +66,14 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
     draft = _merged(drafts)
     shown = replace(whole, draft=draft)
     open_parts = [part for part in parts if part.outcome not in SHOWN and not _covers(shown, part)]
-    if _names(shown, sides):
+    if _names(draft.text, sides):
         open_parts = []
-    missing = (*draft.missing, *(without_conjunction(part.question).rstrip("?!. ") for part in open_parts))
-    draft = replace(draft, missing=missing, answerability="partially" if missing else "fully")
+    nearest = _nearest([whole, *open_parts] if sides else open_parts)
+    missing = draft.missing
+    if not any(_names(article.passage.text, sides) for article in nearest):
+        missing += tuple(without_conjunction(part.question).rstrip("?!. ") for part in open_parts)
+    is_open = bool(open_parts or missing)
+    draft = replace(draft, missing=missing, answerability="partially" if is_open else "fully")
     first = next(part for part in parts if part.outcome in SHOWN)
     cited = {innermost(citation.passage.heading) for citation in draft.citations}
     suggestions = (one for part in parts for one in part.reply.suggestions if one not in cited)
@@ -80,11 +83,11 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
         evidence=_evidence(parts),
         verdict=first.verdict,
         passes=max(part.passes for part in parts),
-        outcome="partially_answered" if missing else "answered",
+        outcome="partially_answered" if is_open else "answered",
         reason=None,
         reply=replace(first.reply, text=draft.text, suggestions=tuple(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]),
     )
-    return partly_answered(joined, _nearest(open_parts)) if missing else joined
+    return partly_answered(joined, nearest if open_parts else ()) if is_open else joined
 
 
 def _merged(drafts: Sequence[Draft]) -> Draft:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.turn import Passage, Reply, Turn
+from components.turn import Article, Passage, Reply, Turn
 from pipelines.ask.parts import with_parts
 from tests.turns import draft, passage, turn
 
@@ -44,3 +44,20 @@ def test_an_open_part_is_named_unless_the_answer_compares_it(question: str, miss
     assert joined.draft.missing == missing
     assert joined.outcome == ("partially_answered" if missing else "answered")
     assert joined.reply.suggestions == ("Гарантия",)
+
+
+@pytest.mark.parametrize(("side", "missing"), [("Сушка", ()), ("Семья", ("Семья",))])
+def test_a_side_that_an_offered_section_compares_is_not_missing(side: str, missing: tuple[str, ...]) -> None:
+    question = f"Чем «Компакт» отличается от «{side}»?"
+    depth = passage("Для ниши подойдёт «Компакт».", "depth", heading="Глубина")
+    offered = Reply("Посмотрите статьи.", articles=(Article(MODELS, MODELS.text, 0.1),))
+
+    def run(part: Turn) -> Turn:
+        return answered(part.question, depth) if part.question == "Компакт" else refused(part.question)
+
+    whole = replace(refused(question), reply=offered)
+    joined = with_parts(turn(question), whole, run)
+    assert joined.draft is not None
+    assert (joined.outcome, joined.draft.missing) == ("partially_answered", missing)
+    assert [article.passage for article in joined.reply.articles] == [MODELS]
+    assert (joined.reply.notice or "").count("Семья") == len(missing)
