@@ -65,7 +65,7 @@ class OutcomeComposer:
     :param likely_from: the same, from which on the reply says that the first article probably answers, and the question
         is no gap in the knowledge base. Below it, more articles are offered. Of the same questions, 35 in 100 reach it,
         and the right article is first for 95 in 100 of these. So do 2 of 73 questions that no article answers.
-    :param clarify_from: least adequacy to clarify instead of refusing.
+    :param clarify_from: least adequacy to clarify about sections that are not headed by the question.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
     :param guard: the rules applied to every answer; None: all rules.
@@ -202,7 +202,7 @@ class OutcomeComposer:
         if draft is not None and "budget_exhausted" in turn.verdict.reasons and _calls_person(rules):
             return "human_followup", "budget_exhausted"
         if draft is None or (not draft.claims and draft.factuality_status != "checked"):
-            if draft is None and self._is_vague(turn):
+            if draft is None and self._is_vague(turn, articles):
                 return "clarify", None
             if draft is not None and draft.withheld:
                 return "cannot_answer", "insufficient_context"
@@ -224,13 +224,12 @@ class OutcomeComposer:
     def _weak(rules: Policy) -> tuple[Outcome, Reason | None]:
         return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
 
-    def _is_vague(self, turn: Turn) -> bool:
-        """Return whether the question is a word or two and the evidence is about several things."""
+    def _is_vague(self, turn: Turn, articles: Sequence[Article]) -> bool:
+        """Return whether the question is a word or two and several sections are about it."""
         return (
-            turn.evidence.adequacy >= self.clarify_from
-            and not turn.query.codes
+            not turn.query.codes
             and len(read_query(turn.query.search).weights) <= self.clarify_words
-            and len(self._topics(turn)) > 1
+            and len(self._topics(turn, articles)) > 1
             and self._may_ask_back(turn)
         )
 
@@ -239,10 +238,18 @@ class OutcomeComposer:
         """Asked back once, a visitor has had the choice; the second time it would be a dead end."""
         return all(exchange.outcome != "clarify" for exchange in turn.history)
 
-    def _topics(self, turn: Turn) -> tuple[str, ...]:
+    def _topics(self, turn: Turn, articles: Sequence[Article]) -> tuple[str, ...]:
+        """Return the topics to choose from: of the draft, or the sections that answer or are headed by the question."""
         if turn.draft is not None and turn.draft.options:
             return turn.draft.options[: self.options]
-        headings = (innermost(passage.heading) or passage.title for passage in turn.evidence.relevant_passages())
+        relevant = turn.evidence.relevant_passages() if turn.evidence.adequacy >= self.clarify_from else ()
+        asked = frozenset(stems(turn.query.search))
+        headed = (
+            one.passage
+            for one in articles
+            if asked and asked.issubset(stems(f"{one.passage.title} {one.passage.heading}"))
+        )
+        headings = (innermost(passage.heading) or passage.title for passage in (*relevant, *headed))
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
@@ -256,7 +263,7 @@ class OutcomeComposer:
         if turn.outcome in SHOWN and draft:
             return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
-            options = self._topics(turn)
+            options = self._topics(turn, articles)
             question_back = text("outcomes.clarify.options", turn.locale)
             return Reply(question_back, clarification=options, articles=articles)
         notice = " ".join(rejections(draft, turn)) if turn.outcome in _WITH_ARTICLES else ""

@@ -163,8 +163,9 @@ def test_a_truncated_list_is_announced() -> None:
     )
 
 
-def test_a_vague_question_is_clarified_with_topics() -> None:
-    after = composed("условия", near(0.4))
+@pytest.mark.parametrize(("question", "relevance"), [("сроки", 0.4), ("условия", 0.1)])
+def test_a_vague_question_is_clarified_with_topics(question: str, relevance: float) -> None:
+    after = composed(question, near(relevance))
     assert (after.outcome, after.reason) == ("clarify", None)
     assert after.reply.clarification == ("Гарантия", "Возврат")
     assert [one.snippet for one in after.reply.articles] == ["Гарантия два года.", "Возврат за две недели."]
@@ -181,7 +182,7 @@ ASKED_BACK = [Exchange("сроки", "clarify"), Exchange("сроки гаран
 @pytest.mark.parametrize(
     ("question", "documents", "history"),
     [
-        ("условия", near(0.3), []),
+        ("сроки", near(0.3), []),
         ("условия гарантии машины", near(0.4), []),
         ("условия", near(0.4, SOURCE), []),
         ("условия", near(0.4), ASKED_BACK),
