@@ -22,11 +22,14 @@ _NUMBER = re.compile(r"[\W_]*(?:\[[a-z]+\]|(?<![^\W_])[^\W\d_]{0,8}[-_]?\d[\w.-]
 """A number with its prefix: `12345`, `AB-12`, `[card]`, `****1234`."""
 _NUMBERS = 2
 _SPACE = re.compile(r"\W+")
+_NOT = re.compile(r"(?<=[a-z])n['’]t\b", re.IGNORECASE)
+"""A contracted negation: "doesn't" is read as "does not"."""
 
 
 def indices(text: str) -> npt.NDArray[np.int64]:
     """Return the distinct dimensions (0 to `DIMENSIONS` - 1) that `text` switches on, ascending."""
-    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(_with_few_numbers(clean(text)))}
+    plain = _with_few_numbers(_NOT.sub(" not", clean(text)))
+    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(plain)}
     return np.fromiter(sorted(hashed), dtype=np.int64, count=len(hashed))
 
 

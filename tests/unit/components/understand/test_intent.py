@@ -222,6 +222,8 @@ def test_a_request_for_a_call_is_one(classifier: IntentClassifier, question: str
         ("что делать?", "plea"),
         ("не работает", "plea"),
         ("help me please", "plea"),
+        ("does not work", "plea"),
+        ("isn't working", "plea"),
         ("good afternoon, hope all is fine", "greeting"),
         ("приветики", "greeting"),
         ("oh never mind, thank you anyway", "thanks"),
