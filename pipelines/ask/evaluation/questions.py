@@ -31,6 +31,7 @@ _YES = frozenset({"yes", "y", "true", "1", "x", "+", "да", "истина", "х
 _NO = frozenset({"", "no", "n", "false", "0", "-", "нет", "ложь"})
 MOST_FAULTS = 200
 """Rows of a file that are reported as wrong; the others are left out."""
+_NAME_SHOWN = 100
 _FILES, _OF_TENANT = 2, 2
 """Files that are read at once, one of each tenant; accepted files of a tenant."""
 _WORKERS = Sandbox(workers=_FILES)
@@ -111,13 +112,16 @@ async def receive(name: str, data: bytes) -> Upload:
 def upload(name: str, data: bytes) -> Upload:
     """Add the questions of a CSV or XLSX file. Rows with a fault are returned, all others are stored.
 
-    :raises CallerError: the file cannot be read, or `evaluation_column_missing`: it has no column of questions.
+    :raises CallerError: the file cannot be read; `evaluation_column_missing`: it has no column of questions;
+        `evaluation_column_unknown`: it has others than `COLUMNS`.
     """
     rows = _WORKERS.call("table", name, data, Answer[tuple[_Row, ...]])
     header = next((row for row in rows if any(map(_column, row.cells))), None)
     places = {column: at for at, cell in enumerate(header.cells) if (column := _column(cell))} if header else {}
     if header is None or "question" not in places:
         raise Invalid("evaluation_column_missing")
+    if unknown := [cell.strip()[:_NAME_SHOWN] for cell in header.cells if cell.strip() and _column(cell) is None]:
+        raise Invalid("evaluation_column_unknown", columns="; ".join(unknown))
     good: list[EvaluationQuestion] = []
     faults: list[Fault] = []
     known = {normalised(one.question) for one in evaluation_questions.list_questions()}

@@ -105,6 +105,13 @@ def test_an_unreadable_file_is_refused_and_stores_nothing(tenant: Tenant, name: 
     assert evaluation_questions.list_questions() == ()
 
 
+def test_unknown_columns_are_named_and_nothing_is_stored(tenant: Tenant) -> None:
+    with pytest.raises(Invalid, match="evaluation_column_unknown") as refused:
+        questions.upload("q.csv", "question,refusal,№\nКто президент?,yes,1\n".encode())
+    assert refused.value.params == {"columns": "refusal; №"}
+    assert evaluation_questions.list_questions() == ()
+
+
 def test_expectations_are_encrypted(tenant: Tenant) -> None:
     questions.add([QuestionForm(question="Сколько стоит доставка?", facts=("490 рублей",))])
     with database.reading() as session:
