@@ -39,7 +39,8 @@ export class Texts {
     if (Number.isNaN(date.valueOf())) return '';
     const today = date.toDateString() === new Date().toDateString();
     const day: Intl.DateTimeFormatOptions = today ? {} : { day: 'numeric', month: 'short' };
-    return date.toLocaleString(this.locale, { ...day, hour: '2-digit', minute: '2-digit' });
+    const hour = this.locale === 'en' ? 'numeric' : '2-digit';
+    return date.toLocaleString(this.locale, { ...day, hour, minute: '2-digit' });
   };
 
   date = (stamp: string): string => {
