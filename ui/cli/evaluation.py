@@ -41,7 +41,7 @@ def _print_upload(uploaded: Upload) -> None:
     stored = uploaded.stored
     typer.echo(message("stored", added=stored.added, changed=stored.changed, unchanged=stored.unchanged))
     for fault in uploaded.faults:
-        reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=MOST)
+        reason = text(f"service.{fault.code}.detail", terminal_locale(), limit=MOST, article=fault.article)
         line = "fault" if fault.question else "fault_unnamed"
         typer.echo(message(line, row=fault.row, question=fault.question, reason=reason), err=True)
 

@@ -62,8 +62,13 @@ def holds_all(text: str, facts: Sequence[str]) -> bool:
 
 def is_article(passage: Passage, named: str) -> bool:
     """Return whether a passage belongs to the article or section with this title, heading, id or path."""
-    names = set(map(_name, _names(passage)))
-    return _name(named) in names or all(_name(part) in names for part in _PATH.split(named))
+    return bool(named_by(passage, (named,)))
+
+
+def named_by(passage: Passage, names: Iterable[str]) -> set[str]:
+    """Return those of the names that are the title, heading, id or path of a passage's article or section."""
+    own = set(map(_name, _names(passage)))
+    return {one for one in names if _name(one) in own or all(_name(part) in own for part in _PATH.split(one))}
 
 
 def _names(passage: Passage) -> Iterable[str]:

@@ -9,14 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints,
 
 from components.ingest.sandbox import Answer, Form, Sandbox
 from components.language.normalise import clean
+from components.passages import from_payload, to_passage
 from pipelines import problems
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest
+from pipelines.ask.evaluation.marking import named_by
 from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines, without_guard
 from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.desk import evaluation_questions
 from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
+from tenants.index import open_collection
 
 FILE_BYTES = 5_000_000
 Column: TypeAlias = Literal["question", "answer", "article", "refuse"]
@@ -61,11 +64,15 @@ class QuestionSet(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row that was not taken: its number in the file, its question, and the code of the reason."""
+    """A row that was not taken: its number in the file, its question, and the code of the reason.
+
+    :param article: the expected article, if the knowledge base has none of this name.
+    """
 
     row: int
     question: str
     code: str
+    article: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +104,14 @@ def checked(form: QuestionForm) -> EvaluationQuestion:
 
 
 def add(forms: Iterable[QuestionForm]) -> Stored:
-    """Add questions, all or none. Raises as `checked` and `evaluation_questions.save`."""
-    return evaluation_questions.save([checked(form) for form in forms])
+    """Add questions, all or none.
+
+    :raises Invalid: as `checked` and `evaluation_questions.save`; `evaluation_article_unknown`.
+    """
+    good = [checked(form) for form in forms]
+    for article in _unknown_articles(one.expected.article for one in good):
+        raise Invalid("evaluation_article_unknown", article=article)
+    return evaluation_questions.save(good)
 
 
 async def receive(name: str, data: bytes) -> Upload:
@@ -125,12 +138,19 @@ def upload(name: str, data: bytes) -> Upload:
     good: list[EvaluationQuestion] = []
     faults: list[Fault] = []
     known = {normalised(one.question) for one in evaluation_questions.list_questions()}
-    for row in rows:
-        cells = {column: _cell(row.cells, at) for column, at in places.items()}
-        if row.number <= header.number or not any(cells.values()):
+    filled = {
+        row.number: {column: _cell(row.cells, at) for column, at in places.items()}
+        for row in rows
+        if row.number > header.number
+    }
+    unknown = _unknown_articles(clean(cells.get("article", "")) for cells in filled.values())
+    for number, cells in filled.items():
+        if not any(cells.values()):
             continue
         try:
             question = _question(cells)
+            if question.expected.article in unknown:
+                raise Invalid("evaluation_article_unknown", article=question.expected.article)
             key = normalised(question.question)
             if key not in known and len(known) >= MOST:
                 raise Invalid("evaluation_questions_too_many", limit=MOST)
@@ -138,7 +158,8 @@ def upload(name: str, data: bytes) -> Upload:
             good.append(question)
         except Invalid as refused:
             if len(faults) < MOST_FAULTS:
-                faults.append(Fault(row.number, cells["question"][:200], refused.code))
+                article = str(refused.params.get("article", ""))
+                faults.append(Fault(number, cells["question"][:200], refused.code, article))
     return Upload(evaluation_questions.save(good), tuple(faults))
 
 
@@ -169,6 +190,16 @@ def typed(question: str, facts: str, article: str, *, refused: bool) -> Question
     except ValidationError as unfit:
         missing = not question.strip()
         raise Invalid("evaluation_question_missing" if missing else "evaluation_cell_too_long") from unfit
+
+
+def _unknown_articles(names: Iterable[str]) -> set[str]:
+    """Return those of the names that no article and no section of the knowledge base has."""
+    unknown = {name for name in names if name}
+    for hit in open_collection().scan() if unknown else ():
+        unknown -= named_by(to_passage(from_payload(hit.payload, 0.0, {})), unknown)
+        if not unknown:
+            break
+    return unknown
 
 
 def _column(cell: str) -> Column | None:

@@ -16,7 +16,7 @@ from pipelines import pages, problems
 from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.comparison import DROP
 from pipelines.ask.evaluation.marking import MARKS
-from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, Upload
+from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, Fault, Upload
 from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
 from pipelines.bodies import form_with_file
 from pipelines.routes import OpenRouter, opens
@@ -169,8 +169,8 @@ def _in_words(refused: OporaError) -> str:
     return text_or(problems.detail(refused), f"cli.refusal.{refused.code}", reader_locale(), **refused.params)
 
 
-def _reason(code: str) -> str:
-    return text(f"service.{code}.detail", reader_locale(), limit=MOST)
+def _reason(fault: Fault) -> str:
+    return text(f"service.{fault.code}.detail", reader_locale(), limit=MOST, article=fault.article)
 
 
 def _plot(points: Sequence[EvaluationResult]) -> plots.Columns:

@@ -8,8 +8,10 @@ import pytest
 from openpyxl import Workbook
 from sqlalchemy import text
 
+from components.ingest.document import SourceDocument
 from pipelines.ask.evaluation import questions
-from pipelines.ask.evaluation.questions import QuestionForm
+from pipelines.ask.evaluation.questions import Fault, QuestionForm
+from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, Invalid
@@ -48,19 +50,22 @@ ROWS: tuple[tuple[object, ...], ...] = (
     ("И то и другое", "14 дней", "", "да"),
     ("Непонятный отказ", "", "", "наверное"),
     ("Очень длинно", "д" * 501, "", ""),
+    ("Где статья?", "", "Обмен", ""),
 )
 
 
 def test_wrong_rows_are_named_and_the_others_are_stored(tenant: Tenant) -> None:
+    Ingest().run([SourceDocument("returns.md", "Возврат", "Вернуть товар можно за 14 дней.", "returns.md")])
     upload = questions.upload("вопросы.xlsx", workbook(ROWS))
     assert upload.stored.added == 4
-    assert [(fault.row, fault.question, fault.code) for fault in upload.faults] == [
-        (6, "", "evaluation_question_missing"),
-        (9, "Ничего не ждём", "evaluation_expectation_missing"),
-        (10, "И то и другое", "evaluation_expectation_ambiguous"),
-        (11, "Непонятный отказ", "evaluation_refuse_unreadable"),
-        (12, "Очень длинно", "evaluation_cell_too_long"),
-    ]
+    assert upload.faults == (
+        Fault(6, "", "evaluation_question_missing"),
+        Fault(9, "Ничего не ждём", "evaluation_expectation_missing"),
+        Fault(10, "И то и другое", "evaluation_expectation_ambiguous"),
+        Fault(11, "Непонятный отказ", "evaluation_refuse_unreadable"),
+        Fault(12, "Очень длинно", "evaluation_cell_too_long"),
+        Fault(13, "Где статья?", "evaluation_article_unknown", "Обмен"),
+    )
     assert [(one.question, one.expected) for one in evaluation_questions.list_questions()] == [
         ("Сколько стоит доставка?", Expected(("490 ₽|490 рублей", "до подъезда"))),
         ("Какой срок гарантии?", Expected(("24",))),
