@@ -619,6 +619,7 @@ def test_a_page_in_english_has_english_texts_and_right_to_left_stays_whole(page:
         page.goto(address)
         open_chat(page)
         expect(page.locator("textarea")).to_have_attribute("placeholder", "Ask a question…")
+        expect(page.locator(".message.bot time")).to_have_text(re.compile(r"\b9:00\sPM"))
         box = page.locator(".frame").bounding_box()
         assert box is not None
         assert box["x"] < 40
