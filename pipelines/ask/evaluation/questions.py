@@ -133,8 +133,8 @@ def upload(name: str, data: bytes) -> Upload:
     places = {column: at for at, cell in enumerate(header.cells) if (column := _column(cell))} if header else {}
     if header is None or "question" not in places:
         raise Invalid("evaluation_column_missing")
-    if unknown := [cell.strip()[:_NAME_SHOWN] for cell in header.cells if cell.strip() and _column(cell) is None]:
-        raise Invalid("evaluation_column_unknown", columns="; ".join(unknown))
+    if others := [cell.strip()[:_NAME_SHOWN] for cell in header.cells if cell.strip() and _column(cell) is None]:
+        raise Invalid("evaluation_column_unknown", columns="; ".join(others))
     good: list[EvaluationQuestion] = []
     faults: list[Fault] = []
     known = {normalised(one.question) for one in evaluation_questions.list_questions()}

@@ -55,8 +55,7 @@ def test_a_side_that_an_offered_section_compares_is_not_missing(side: str, missi
     def run(part: Turn) -> Turn:
         return answered(part.question, depth) if part.question == "Компакт" else refused(part.question)
 
-    whole = replace(refused(question), reply=offered)
-    joined = with_parts(turn(question), whole, run)
+    joined = with_parts(turn(question), replace(refused(question), reply=offered), run)
     assert joined.draft is not None
     assert (joined.outcome, joined.draft.missing) == ("partially_answered", missing)
     assert [article.passage for article in joined.reply.articles] == [MODELS]
