@@ -79,7 +79,7 @@ _ASKED = exists().where(GapAskingRow.tenant_id == GapRow.tenant_id, GapAskingRow
 
 RULES: Mapping[str, Rule] = {
     "tenants": Rule("until `opora tenant remove`"),
-    "documents": Rule("until it is removed, or its source has it no more"),
+    "documents": Rule("until it is removed, also from its source"),
     "document_versions": Rule("the newest ten of a document"),
     "edges": Rule(_DOCUMENT),
     "rejected": Rule(_DOCUMENT),
@@ -109,7 +109,7 @@ RULES: Mapping[str, Rule] = {
         _older(TokenRow.expires_at, lambda: issued_tokens.KEPT_EXPIRED),
     ),
     "revocations": Rule(
-        "as long as a token of then can live: 366 days",
+        "366 days, longer than any revoked token lives",
         _older(RevocationRow.until, lambda: timedelta(seconds=MAX_TTL_SECONDS + 86_400)),
     ),
     "audit_chains": Rule(_TENANT),
@@ -119,7 +119,7 @@ RULES: Mapping[str, Rule] = {
     "feedback": Rule(_TURN),
     "erasures": Rule("`OPORA_AUDIT_DAYS`", _older(ErasureRow.until, _audit_days)),
     "gaps": Rule(
-        "as long as a turn is kept that asked for it",
+        "as long as a turn that asked for it",
         lambda now: and_(~_ASKED, GapRow.last_at < now - timedelta(days=1)),
     ),
     "gap_askings": Rule(_TURN),
@@ -131,11 +131,11 @@ RULES: Mapping[str, Rule] = {
     "sites": Rule("until it is removed"),
     "chats": Rule("the policy's `chat_days`, or until the person is erased"),
     "chat_messages": Rule(_CHAT),
-    "chat_files": Rule("the policy's `chat_file_days`, a day when it was never sent, or with its chat"),
+    "chat_files": Rule("the policy's `chat_file_days`, a day if it was never sent, or with its chat"),
     "consents": Rule("until the person is erased"),
     "webhooks": Rule("until it is removed"),
     "outbox": Rule(
-        "30 days after its end, or with its chat",
+        "30 days, unless it is still pending, or with its chat",
         lambda now: and_(OutboxRow.state != "pending", OutboxRow.created_at < now - DELIVERIES),
     ),
     "operators": Rule("until it is removed"),
