@@ -118,10 +118,9 @@ def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:
         (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
         return vector
 
-    patience = _patience(settings)
-    loading = LOADING_SECONDS if patience < inf else 0.0
+    name = f"embedder {settings.space.partition(' ')[0]}"
     try:
-        return attempt(f"embedder {settings.space}", shared, embedded, patience, loading=loading)
+        return attempt(name, shared, embedded, _patience(settings), loading=LOADING_SECONDS)
     except ModelFailed as failure:
         raise EmbeddingFailed from failure
 
