@@ -289,12 +289,21 @@ def _chat(run: _Run, client: httpx.Client) -> None:
         until = time.monotonic() + _PATIENCE_SECONDS
         for at in count(turn + 1):
             with suppress(httpx.TransportError):
-                shown = client.get(f"{run.installation.url(at)}/chats/{run.chat_id}")
-                if shown.is_success and shown.json()["messages"][-1]["author"] == "bot":
+                if _is_answered(client, f"{run.installation.url(at)}/chats/{run.chat_id}/events"):
                     break
             if time.monotonic() >= until:
                 return
             time.sleep(0.2)
+
+
+def _is_answered(client: httpx.Client, url: str) -> bool:
+    """Follow a chat, as the widget does, until the answer is there. A replica answers what it then finds open."""
+    with client.stream("GET", url) as reply:
+        for event in read_events(reply.iter_lines()):
+            said = event.data["messages"] if event.name == "snapshot" else [event.data]
+            if event.name == "result" or (said and said[-1].get("author") == "bot"):
+                return True
+    return False
 
 
 @contextmanager

@@ -99,8 +99,12 @@ class Recorder:
         if monotonic() - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = monotonic()
             self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
+        had_failed = self._failures > 0
         if not self._store_pending():
             return min(PACE * 2.0**self._failures, _MAX_PAUSE)
+        if had_failed:
+            # Records written meanwhile did not wake the thread.
+            return 0.0
         return _REST_SECONDS if self._locked_until else _SWEEP_SECONDS
 
     def _store_pending(self) -> bool:
