@@ -1,4 +1,8 @@
-"""Help pages in the language of the terminal: the words of Typer's own are English."""
+"""Help pages in the language of the terminal.
+
+Typer 0.29 has its own words for headings, types and placeholders, in English and without a way to replace them, so its
+module-level names and private classes are used here.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
