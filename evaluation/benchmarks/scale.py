@@ -104,8 +104,11 @@ def grow(running: Installation, tenants: Sequence[str]) -> None:
             for replica in running.replicas:
                 client.post(f"{replica.url}/ask/run", json={"question": _QUESTION}).raise_for_status()
 
+    begun = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(touch, tenants))
+        for number, _ in enumerate(pool.map(touch, tenants), start=1):
+            if number % 50 == 0 or number == len(tenants):
+                sys.stderr.write(f"{number} of {len(tenants)} tenants in {time.monotonic() - begun:.0f} s\n")
 
 
 def load(running: Installation, observer: "Observer", tenants: Sequence[str]) -> tuple[int, int]:
