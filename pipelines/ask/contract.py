@@ -4,7 +4,7 @@ Every key of the answer is always present, null or empty, so clients never have 
 """
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -271,7 +271,7 @@ class Handoff(_Part):
     status: Literal["open", "offered", "failed"]
     ticket_id: str | None = None
     channel: str | None = None
-    created_at: str | None = None
+    created_at: datetime | None = None
     offer: str | None = None
     staffing: Staffing | None = None
     reachable: bool = True

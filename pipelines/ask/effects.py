@@ -279,7 +279,7 @@ def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str
         status="open",
         ticket_id=ticket.ticket_id,
         channel=ticket.channel,
-        created_at=ticket.created_at.isoformat(),
+        created_at=ticket.created_at,
         offer=offer,
         staffing=now,
         reachable=contact != "",

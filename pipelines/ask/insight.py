@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias, get_args
 
+from pydantic_core import to_jsonable_python
+
 from pipelines.spreadsheet import csv_lines
 from tenants.core.errors import Invalid
 from tenants.insight import chats, period, turns
@@ -47,10 +49,10 @@ def as_json(shown: Insight) -> dict[str, object]:
     return {
         "schema": "insight.v1",
         "period": {
-            "since": shown.period.first.isoformat(),
-            "until": shown.period.last.isoformat(),
+            "since": shown.period.first,
+            "until": shown.period.last,
             "zone": shown.period.zone,
-            "as_of": shown.now.isoformat(),
+            "as_of": shown.now,
         },
         "chats": {
             **_tally(figures.tally),
@@ -68,7 +70,7 @@ def exported(kind: Format, first: date | None = None, last: date | None = None, 
     """Yield the chats of a period line by line, without customers. Raises like `insight`, before the first line."""
     now = datetime.now(UTC)
     span = period.chosen(first, last, days, now)
-    return in_lines(kind, [one.name for one in fields(ChatLine)], map(_line, chats.lines(span, now)))
+    return in_lines(kind, [one.name for one in fields(ChatLine)], map(to_jsonable_python, chats.lines(span, now)))
 
 
 def checked(name: str) -> Format:
@@ -85,10 +87,6 @@ def in_lines(kind: Format, names: Iterable[str], rows: Iterable[Mapping[str, obj
         names = list(names)
         return csv_lines(names, ([row[name] for name in names] for row in rows))
     return (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-
-
-def _line(chat: ChatLine) -> dict[str, object]:
-    return asdict(chat) | {"asked_at": chat.asked_at.isoformat()}
 
 
 def _tally(tally: Tally) -> dict[str, int]:

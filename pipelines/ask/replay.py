@@ -218,7 +218,7 @@ def report(turns: Iterable[ReplayedTurn], *, total: int) -> dict[str, object]:
 def _as_json(turn: ReplayedTurn) -> dict[str, object]:
     return {
         "turn_id": turn.record.turn_id,
-        "at": turn.record.at.isoformat(),
+        "at": turn.record.at,
         "question": turn.question,
         "changes": turn.changes,
         "drifted": turn.drifted,

@@ -1,12 +1,12 @@
 """Undo of changes to settings of all kinds."""
 
 from tenants.accounts import changes, policy
-from tenants.accounts.changes import Change
+from tenants.accounts.changes import SettingChange
 from tenants.chats import sites
 from tenants.core.errors import Invalid
 
 
-def undo(change_id: str) -> Change:
+def undo(change_id: str) -> SettingChange:
     """Restore the values from before a change. This is recorded as a separate change and can be undone.
 
     :raises NotFound: `change_unknown`, or the changed object no longer exists.

@@ -23,14 +23,14 @@ def staffing(hours: Hours | None, locale: str, now: datetime | None = None) -> S
     if hours is None:
         return None
     opening = hours.at(now or datetime.now(UTC))
-    changes_at = opening.changes_at
+    at = opening.changes_at
     if opening.open:
-        words = text("hours.open_until", locale, time=_clock(changes_at)) if changes_at else text("hours.open", locale)
-        return Staffing(open=True, text=words, changes_at=changes_at)
-    away = hours.away.get("en" if locale == "en" else "ru", "")
-    following = text("hours.opens", locale, day=_day(changes_at, locale), time=_clock(changes_at)) if changes_at else ""
-    words = f"{away} {following}".strip() or text("hours.closed", locale)
-    return Staffing(open=False, text=words, changes_at=changes_at)
+        words = text("hours.open_until", locale, time=_clock(at)) if at else text("hours.open", locale)
+    else:
+        away = hours.away.get("en" if locale == "en" else "ru", "")
+        following = text("hours.opens", locale, day=_day(at, locale), time=_clock(at)) if at else ""
+        words = f"{away} {following}".strip() or text("hours.closed", locale)
+    return Staffing(open=opening.open, text=words, changes_at=at.astimezone(UTC) if at else None)
 
 
 def sentence(hours: Hours | None, locale: str) -> str:

@@ -1,8 +1,8 @@
 """Jobs as those who wait for them see them."""
 
-from dataclasses import asdict
-from datetime import datetime
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from components.ingest.fetch import canonical
 from pipelines.ingest.report import IngestReport
@@ -13,13 +13,10 @@ MAX_ERRORS = 1_000
 """Maximum number of refusals listed in a job's report; `refused` counts all."""
 
 
-_INTERNAL = frozenset({"subject", "revision"})
-
-
 def as_json(job: Job) -> dict[str, Any]:
     """Return the job for a program. `error` is the stable code of what made it fail."""
-    shown = {name: value for name, value in asdict(job).items() if name not in _INTERNAL}
-    return {name: f"{value:%FT%TZ}" if isinstance(value, datetime) else value for name, value in shown.items()}
+    shown: dict[str, Any] = to_jsonable_python(job, exclude={"subject", "revision"})
+    return shown
 
 
 def report_json(report: IngestReport) -> dict[str, object]:

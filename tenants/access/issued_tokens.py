@@ -111,7 +111,7 @@ def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: s
         if not instead_of and (session.scalar(unexpired) or 0) >= MAX_TOKENS:
             raise Invalid("tokens_too_many", limit=MAX_TOKENS)
         session.add(row)
-        noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at.isoformat()}
+        noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at}
         changes.note(session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted)
     return _token(row, row.expires_at), raw
 

@@ -59,7 +59,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
     at = at or datetime.now(UTC)
     with database.writing() as session:
         session.merge(RevocationRow(kind=kind, value=value, until=at))
-        changes.note(session, "token", "revoked", value or "*", after={"until": at.isoformat()})
+        changes.note(session, "token", "revoked", value or "*", after={"until": at})
     _CACHE.expire(own_key())
     return Revocation(kind, value, at)
 

@@ -9,6 +9,7 @@ from secrets import token_hex
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import JSON, Index, String, select
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -44,8 +45,11 @@ class SettingChangeRow(TenantKeyed, Base):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change. `about` names the object: a site's key, a tool, a login; empty for the policy."""
+class SettingChange:
+    """A change. `about` names the object: a site's key, a tool, a login; empty for the policy.
+
+    `before` and `after` hold the fields that differ, never secrets.
+    """
 
     change_id: str
     at: datetime
@@ -76,24 +80,24 @@ def note(
         area=area,
         act=act,
         about=about[:255],
-        before={name: before[name] for name in names if name in before},
-        after={name: after[name] for name in names if name in after},
+        before=to_jsonable_python({name: before[name] for name in names if name in before}),
+        after=to_jsonable_python({name: after[name] for name in names if name in after}),
     )
     session.add(row)
 
 
-def latest(area: Area | None = None, *, limit: int = 100) -> tuple[Change, ...]:
+def latest(area: Area | None = None, *, limit: int = 100) -> tuple[SettingChange, ...]:
     """Return the tenant's changes, newest first."""
     query = select(SettingChangeRow)
     if area is not None:
         query = query.where(SettingChangeRow.area == area)
-    return records(Change, query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit))
+    return records(SettingChange, query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit))
 
 
-def get(change_id: str) -> Change:
+def get(change_id: str) -> SettingChange:
     """Return a change of the tenant. Raises `NotFound`: `change_unknown`."""
     with database.reading() as session:
-        return record_of(Change, session.existing(SettingChangeRow, change_id))
+        return record_of(SettingChange, session.existing(SettingChangeRow, change_id))
 
 
 def version_of(values: Values) -> str:

@@ -12,6 +12,7 @@ from secrets import token_hex
 from threading import Event
 from typing import Literal, TypeAlias, get_args
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.event import listen
 
@@ -103,7 +104,7 @@ def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object]
         webhook_id=webhook_id,
         chat_id=chat_id,
         event=event,
-        body=json.dumps({"type": event, "timestamp": now.isoformat(), "data": data}, ensure_ascii=False),
+        body=json.dumps({"type": event, "timestamp": to_jsonable_python(now), "data": data}, ensure_ascii=False),
         next_at=now,
         created_at=now,
     )

@@ -7,6 +7,7 @@ Visitors can access their own chats only; any other chat does not exist for them
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from tenants.accounts import policy
@@ -408,7 +409,7 @@ def snooze(chat_id: str, until: datetime, *, version: int | None = None) -> Chat
     """Remove the chat from the queue until then, or until the customer writes."""
 
     def change_to_snoozed(change: "Change") -> None:
-        change.move("snoozed", {"until": until.isoformat()})
+        change.move("snoozed", {"until": to_jsonable_python(until.astimezone(UTC))})
         change.row.snoozed_until = until
 
     return _operated(chat_id, version, change_to_snoozed)

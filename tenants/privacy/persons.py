@@ -27,9 +27,9 @@ Copies elsewhere, such as backups, are out of reach: they have to expire, and th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from functools import lru_cache
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, false, inspect, select, union, update
 
 from settings import get_settings
@@ -215,13 +215,7 @@ def _export(row: type[Base], names: Sequence[str], *theirs: ColumnElement[bool])
     columns = [inspect(row).attrs[name].class_attribute for name in names]
     with database.reading() as session:
         found = session.execute(select(*columns).where(*theirs).order_by(columns[-1])).all()
-    return [
-        {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in zip(names, values, strict=True)
-        }
-        for values in found
-    ]
+    return [to_jsonable_python(dict(zip(names, values, strict=True))) for values in found]
 
 
 def _delete(row: type[Base], *theirs: ColumnElement[bool]) -> int:

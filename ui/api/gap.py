@@ -1,10 +1,10 @@
 """`/gaps` over HTTP, for operators. The gate has checked the token and set the tenant."""
 
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
@@ -17,9 +17,6 @@ class GapChange(BaseModel, extra="forbid"):
     """Change to a gap."""
 
     status: gaps.Status
-
-
-_OF_GROUPING = frozenset({"stems", "vector", "vector_of"})
 
 
 def router(service: Articles) -> OpenRouter:
@@ -52,6 +49,5 @@ def router(service: Articles) -> OpenRouter:
 
 def gap_as_json(gap: Gap) -> dict[str, object]:
     """Return a gap without the stems and the vector used for grouping."""
-    moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
-    times = {name: at.isoformat() if at else None for name, at in moments.items()}
-    return {name: value for name, value in asdict(gap).items() if name not in _OF_GROUPING} | times
+    shown: dict[str, object] = to_jsonable_python(gap, exclude={"stems", "vector", "vector_of"})
+    return shown

@@ -60,7 +60,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, str] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "time": f"{datetime.fromtimestamp(record.created, UTC):%FT%T.%fZ}",
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),

@@ -97,7 +97,7 @@ def summary(record: Record) -> dict[str, object]:
     return {
         "sequence": record.sequence,
         "turn_id": record.turn_id,
-        "at": record.at.isoformat(),
+        "at": record.at,
         "outcome": record.outcome,
         "reason": record.reason,
         "question": record.question,

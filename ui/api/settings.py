@@ -1,6 +1,5 @@
 """`/settings`: a tenant's policy and the history of changes."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Query
@@ -9,7 +8,7 @@ from pydantic import BaseModel, Field
 from pipelines.ask.settings_changes import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import changes, policy
-from tenants.accounts.changes import Area, Change
+from tenants.accounts.changes import Area, SettingChange
 from tenants.accounts.policy import Policy
 from tenants.desk import providers
 from tenants.desk.providers import Provider, TenantRole
@@ -34,23 +33,10 @@ class PolicyAnswer(BaseModel):
     version: str
 
 
-class ChangePart(BaseModel):
-    """Change of settings. `before` and `after` hold the fields that differ, never secrets."""
-
-    change_id: str
-    at: str
-    by: str
-    area: Area
-    act: str
-    about: str
-    before: dict[str, object]
-    after: dict[str, object]
-
-
 class ChangesAnswer(BaseModel):
     """Changes of settings, newest first."""
 
-    changes: tuple[ChangePart, ...]
+    changes: tuple[SettingChange, ...]
 
 
 class ProviderPart(BaseModel):
@@ -89,13 +75,13 @@ def change_policy(body: PolicyChange) -> PolicyAnswer:
 @router.get("/settings/changes")
 def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> ChangesAnswer:
     """List the changes of settings, newest first."""
-    return ChangesAnswer(changes=tuple(map(change_part, changes.latest(area, limit=limit))))
+    return ChangesAnswer(changes=changes.latest(area, limit=limit))
 
 
 @router.post("/settings/changes/{change_id}/undo")
-def undo_change(change_id: str) -> ChangePart:
+def undo_change(change_id: str) -> SettingChange:
     """Restore the values from before a change. The rollback is recorded as a change."""
-    return change_part(undo(change_id))
+    return undo(change_id)
 
 
 @router.get(_SIGN_IN)
@@ -125,11 +111,6 @@ def sign_in_answer() -> SignInAnswer:
         return SignInAnswer(provider=None)
     shown = provider.model_dump(exclude={"client_secret"})
     return SignInAnswer(provider=ProviderPart(**shown, has_secret=bool(provider.secret)))
-
-
-def change_part(change: Change) -> ChangePart:
-    """Return a change in its public form."""
-    return ChangePart.model_validate({**asdict(change), "at": change.at.isoformat()})
 
 
 def _policy_answer(now: Policy) -> PolicyAnswer:

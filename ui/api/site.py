@@ -1,5 +1,6 @@
 """`/sites`: the websites that show a tenant's widget."""
 
+from datetime import datetime
 from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -51,7 +52,7 @@ class SitePart(BaseModel):
     config: SiteConfig
     identified: bool
     identity_required: bool
-    created_at: str
+    created_at: datetime
     version: str
     identity_secret: str | None = None
 
@@ -112,7 +113,7 @@ def site_part(site: Site, *, secret: bool = False) -> SitePart:
         config=site.config,
         identified=site.identity_secret is not None,
         identity_required=site.identity_required,
-        created_at=site.created_at.isoformat(),
+        created_at=site.created_at,
         version=sites.version_of(site),
         identity_secret=site.identity_secret if secret else None,
     )

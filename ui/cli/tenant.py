@@ -16,7 +16,7 @@ from settings import get_settings
 from tenants.access import issued_tokens
 from tenants.accounts import changes as history
 from tenants.accounts import policy, registry
-from tenants.accounts.changes import AREAS, Change
+from tenants.accounts.changes import AREAS, SettingChange
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry, TenantRecord
 from tenants.core.context import SCOPES
@@ -25,7 +25,7 @@ from tenants.desk import invitations, providers
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
-from ui.api.settings import change_part, sign_in_answer
+from ui.api.settings import sign_in_answer
 from ui.cli.terminal import (
     SUBJECT,
     CommandGroup,
@@ -181,12 +181,12 @@ def tenant_changes(
             undo_change(undo)
         found = history.latest(chosen, limit=limit)
     if as_json:
-        print_json([change_part(one) for one in found])
+        print_json(found)
     else:
         _print_changes(found)
 
 
-def _print_changes(found: Sequence[Change]) -> None:
+def _print_changes(found: Sequence[SettingChange]) -> None:
     rows = (
         (
             one.change_id,

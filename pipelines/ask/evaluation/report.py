@@ -146,10 +146,8 @@ def is_running(result: EvaluationResult) -> bool:
 
 def result_as_json(result: EvaluationResult) -> dict[str, object]:
     """Return a run as JSON, without its answers."""
-    fields = asdict(result)
     state = "stopped" if result.state == "running" and not is_running(result) else result.state
-    moments = {name: moment.isoformat() if moment else None for name, moment in _moments(result).items()}
-    return {**fields, **moments, "state": state}
+    return {**asdict(result), "state": state}
 
 
 def as_json(shown: Report) -> dict[str, object]:
@@ -163,10 +161,6 @@ def as_json(shown: Report) -> dict[str, object]:
         "worse": list(changes.worse) if changes else [],
         "better": list(changes.better) if changes else [],
     }
-
-
-def _moments(result: EvaluationResult) -> Mapping[str, datetime | None]:
-    return {"created_at": result.created_at, "updated_at": result.updated_at, "seen_at": result.seen_at}
 
 
 def _path(passage: Passage) -> str:

@@ -9,7 +9,7 @@ from components.language.texts import text, text_or
 from pipelines.ask.settings_changes import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import changes
-from tenants.accounts.changes import AREAS, Change
+from tenants.accounts.changes import AREAS, SettingChange
 from tenants.chats import sites
 from tenants.core.errors import CallerError, NotFound, OporaError
 from ui.desk.settings import pages
@@ -55,7 +55,7 @@ def router(desk: Desk) -> OpenRouter:
     return endpoints
 
 
-def _differences(change: Change) -> dict[str, tuple[str, str]]:
+def _differences(change: SettingChange) -> dict[str, tuple[str, str]]:
     """Return the readable values of the changed fields, before and after, by label."""
     return {
         _named(change.area, name): (_written(change.before.get(name)), _written(change.after.get(name)))
