@@ -1,23 +1,32 @@
 """Create the tables of version 0.1.0."""
 
 import logging
+import re
+from pathlib import Path
 
 import sqlalchemy as sa
 from alembic import op
 
-from tenants.migrations.baseline.people import TABLES
 from tenants.migrations.indexes import Indexing, indexing
 
 revision = "0019"
 down_revision = None
+
+_TYPES = {"BLOB": "BYTEA", "DATETIME": "TIMESTAMP", "DOUBLE": "DOUBLE PRECISION"}
+"""Types of PostgreSQL by those of SQLite."""
 
 log = logging.getLogger("opora.database")
 
 
 def upgrade() -> None:
     """Create them, and two indexes that only PostgreSQL has."""
-    TABLES.create_all(op.get_bind())
-    if op.get_bind().dialect.name == "postgresql":
+    script = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
+    is_server = op.get_bind().dialect.name == "postgresql"
+    if is_server:
+        script = re.sub("|".join(_TYPES), lambda found: _TYPES[found[0]], script)
+    for statement in script.split(";\n")[:-1]:
+        op.get_bind().exec_driver_sql(statement)
+    if is_server:
         with indexing() as indexes:
             _create(indexes)
 

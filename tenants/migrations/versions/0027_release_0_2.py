@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy import inspect
 
-from tenants.migrations.baseline.records import of_tenant
 from tenants.migrations.row_security import protect
 
 revision = "0027"
@@ -37,6 +36,11 @@ def upgrade() -> None:
     op.add_column("chat_messages", sa.Column("original", sa.Text))
     _rewrite_logins()
     _protect_all()
+
+
+def of_tenant() -> sa.Column[str]:
+    """Return the first column of the primary key of a tenant's table."""
+    return sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True)
 
 
 def _add_contradictions() -> None:
