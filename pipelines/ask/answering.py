@@ -11,16 +11,13 @@ from components.turn import SHOWN
 from pipelines.ask.contract import (
     AnswerPart,
     ArticlePart,
-    BesidePart,
     ChunkCounts,
     CitationPart,
     Clarification,
-    ConflictPart,
     Factuality,
     Handoff,
     Meta,
     QueryPart,
-    RelatedPart,
     Scores,
     SourcePart,
     TurnAnswer,
@@ -184,7 +181,7 @@ def _meta(
             used=len({citation.passage.chunk_id for citation in citations if citation.origin == "primary"}),
         ),
         # A refusal reveals nothing of what was retrieved.
-        beside=_beside(turn.evidence if turn.outcome in SHOWN else turns.Evidence()),
+        beside=turn.evidence if turn.outcome in SHOWN else turns.Evidence(),
         filters=_filters(turn.filters),
         query=QueryPart(
             original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
@@ -218,31 +215,6 @@ def _tokens(completed: Sequence[Call]) -> Mapping[str, int]:
         sum(call.completion_tokens for call in completed),
     )
     return {"prompt": prompt, "completion": completion, "total": prompt + completion}
-
-
-def _beside(evidence: turns.Evidence) -> BesidePart:
-    return BesidePart(
-        related=tuple(
-            RelatedPart(
-                doc_id=related.passage.doc_id,
-                chunk_id=related.passage.chunk_id,
-                kind=related.kind,
-                weight=related.weight,
-                from_doc=related.from_doc,
-                to_doc=related.to_doc,
-            )
-            for related in evidence.related
-        ),
-        rejected=evidence.rejected,
-        conflicts=tuple(
-            ConflictPart(
-                kind=conflict.kind,
-                trusted=conflict.trusted.passage.chunk_id,
-                other=conflict.other.passage.chunk_id,
-            )
-            for conflict in evidence.conflicts
-        ),
-    )
 
 
 def _filters(filters: turns.Filters) -> Mapping[str, str | tuple[str, ...]]:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import (
     AfterValidator,
     AliasChoices,
+    AliasPath,
     BaseModel,
     ConfigDict,
     Field,
@@ -142,8 +143,8 @@ class AnswerPart(_Part):
 class RelatedPart(_Part):
     """A document linked to the evidence by an edge. `kind` reads from `from_doc` to `to_doc`."""
 
-    doc_id: str
-    chunk_id: str
+    doc_id: str = Field(validation_alias=AliasChoices("doc_id", AliasPath("passage", "doc_id")))
+    chunk_id: str = Field(validation_alias=AliasChoices("chunk_id", AliasPath("passage", "chunk_id")))
     kind: turns.EdgeKind
     weight: float
     from_doc: str
@@ -161,8 +162,8 @@ class ConflictPart(_Part):
     """Two passages that answer the question differently; `trusted` is the chunk to go by."""
 
     kind: turns.ConflictKind
-    trusted: str
-    other: str
+    trusted: str = Field(validation_alias=AliasChoices(AliasPath("trusted", "passage", "chunk_id"), "trusted"))
+    other: str = Field(validation_alias=AliasChoices(AliasPath("other", "passage", "chunk_id"), "other"))
 
 
 class BesidePart(_Part):
