@@ -89,12 +89,11 @@ class RefusalLimiter:
     """Limits the refused bodies of a caller in this process, which has to parse them.
 
     :param per_minute: refused bodies; 0: unlimited.
-    :param clock: seconds from any start, never going back.
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
-        self._local = _LocalUsage(clock)
+        self._local = _LocalUsage(monotonic)
 
     def check(self, caller: Tenant) -> None:
         """Raise `RateLimited` when too many bodies of the caller were refused lately."""

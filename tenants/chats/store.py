@@ -35,6 +35,8 @@ from tenants.storage import database
 from tenants.storage.tables import TenantRow
 
 DISCARDED = "suggestion_discarded"
+_OWN, _RECENT = 20, 200
+"""Chats that are listed for their customer, and messages that a turn reads."""
 """The event of a suggestion that an operator did not want."""
 
 # Reading
@@ -59,7 +61,7 @@ def own(chat_id: str) -> Chat:
     return chat
 
 
-def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
+def of_caller() -> tuple[Chat, ...]:
     """Return the caller's chats, the last used first."""
     caller = context.current()
     mine = (ChatRow.subject == caller.subject, ChatRow.session_id.is_(None))
@@ -67,7 +69,7 @@ def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
     if caller.site:
         query = query.where(ChatRow.site.in_(("", caller.site)))
     with database.reading() as session:
-        return tuple(chat_of(row) for row in session.scalars(query.order_by(ChatRow.updated_at.desc()).limit(limit)))
+        return tuple(chat_of(row) for row in session.scalars(query.order_by(ChatRow.updated_at.desc()).limit(_OWN)))
 
 
 def latest(
@@ -118,11 +120,11 @@ def lines(chat_id: str, *, limit: int, notes: bool = False) -> tuple[Line, ...]:
         )
 
 
-def recent(chat_id: str, *, limit: int = 200) -> tuple[Message, ...]:
+def recent(chat_id: str) -> tuple[Message, ...]:
     """Return the newest messages, in order, without notes: the history for a turn of the assistant."""
     query = messages_of(chat_id, ChatMessageRow.kind != "note")
     with database.reading() as session:
-        newest = session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(limit)).all()
+        newest = session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(_RECENT)).all()
     return tuple(message_of(row) for row in reversed(newest))
 
 

@@ -27,7 +27,6 @@ Event: TypeAlias = Literal[
     "reopened",
 ]
 STATES: tuple[State, ...] = get_args(State)
-EVENTS: tuple[Event, ...] = get_args(Event)
 
 _BY_OPERATOR: Mapping[Event, State] = {"taken": "human", "operator_replied": "human", "transferred": "human"}
 _WAITING_OR_TAKEN: Mapping[Event, State] = {"handed_back": "bot", "snoozed": "snoozed", "resolved": "resolved"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
-from tenants.core.errors import Forbidden, NoTenant, trail
+from tenants.core.errors import NoTenant, trail
 
 log = logging.getLogger("opora.background")
 
@@ -35,11 +35,6 @@ class Tenant:
     site: str = ""
     token_id: str = field(default="", compare=False)
     issued_at: float = field(default=0.0, compare=False)
-
-    def require(self, scope: Scope) -> None:
-        """Raise `Forbidden` unless the token carries `scope`."""
-        if scope not in self.scopes:
-            raise Forbidden(scope=scope)
 
     def key(self, *parts: str) -> str:
         """Return a key that no other tenant, subject or list of parts produces: for caches, sessions, jobs and files.

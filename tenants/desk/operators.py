@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import BoundedSemaphore, get_native_id
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import Literal, TypeAlias, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -33,7 +33,6 @@ from tenants.storage.sessions import TenantSession
 
 T = TypeVar("T")
 Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]
-ROLES: tuple[Role, ...] = get_args(Role)
 TENANT_ROLES: tuple[Role, ...] = ("operator", "editor", "admin")
 SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
     "operator": frozenset({"operate"}),

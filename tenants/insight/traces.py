@@ -82,9 +82,9 @@ def erase_all() -> None:
 
 
 @contextmanager
-def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
+def phoenix() -> Iterator[httpx.Client]:
     """Open a client of Phoenix's REST interface. Raises `TryAgain` if Phoenix fails in the block."""
-    with client(settings or get_settings(), _PATIENCE) as opened:
+    with client(get_settings(), _PATIENCE) as opened:
         try:
             yield opened
         except httpx.HTTPError as error:

@@ -37,9 +37,9 @@ class StoreState:
     ahead_seconds: float | None = None
 
 
-def row_counts(settings: Settings | None = None) -> dict[str, int]:
+def row_counts() -> dict[str, int]:
     """Count the rows of each table."""
-    with database.across_tenants(settings) as session:
+    with database.across_tenants() as session:
         names = inspect(session.connection()).get_table_names()
         return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
 

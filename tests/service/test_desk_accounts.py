@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import get_args
 from urllib.parse import unquote, urlencode
 
 import httpx
@@ -71,7 +72,7 @@ def _documents(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> Non
 
 
 def _role(role: str) -> Role:
-    return next(one for one in operators.ROLES if one == role)
+    return next(one for one in get_args(Role) if one == role)
 
 
 @pytest.fixture

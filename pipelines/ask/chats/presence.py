@@ -117,24 +117,22 @@ class Attendances:
     """Presence in all chats of a tenant for one reader, as `(chat_id, signal)`.
 
     :param reader: `who` and subject of the reader.
-    :param clock: monotonic clock in seconds.
     """
 
-    def __init__(self, reader: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, reader: tuple[str, str]) -> None:
         self._reader = reader
-        self._clock = clock
         self._chats: dict[str, Attendance] = {}
-        self._expired_at = clock()
+        self._expired_at = monotonic()
 
     def take(self, announcements: Iterable[Announcement]) -> Iterator[tuple[str, Signal]]:
         """Apply announcements and yield the changes. Call it every few seconds even without announcements."""
         for one in announcements:
-            attendance = self._chats.setdefault(one.chat_id, Attendance(self._reader, self._clock))
+            attendance = self._chats.setdefault(one.chat_id, Attendance(self._reader, monotonic))
             yield from ((one.chat_id, signal) for signal in attendance.take(one))
         # Announcements of all chats arrive here, so do not check every chat for each of them.
-        if self._clock() - self._expired_at < _EXPIRE_SECONDS:
+        if monotonic() - self._expired_at < _EXPIRE_SECONDS:
             return
-        self._expired_at = self._clock()
+        self._expired_at = monotonic()
         for chat_id, attendance in list(self._chats.items()):
             yield from ((chat_id, signal) for signal in attendance.expire())
             if attendance.is_empty:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenants.core.context import Tenant, acting_as, current
-from tenants.core.errors import Forbidden, NoTenant
+from tenants.core.errors import NoTenant
 
 ANNA = Tenant("acme", "anna", frozenset({"ask"}))
 BORIS = Tenant("acme", "boris", frozenset({"ask"}))
@@ -44,13 +44,6 @@ def test_a_new_thread_has_no_tenant_unless_it_is_given_the_context() -> None:
             thread.start()
             thread.join()
     assert seen == ["no_tenant", ANNA]
-
-
-def test_a_scope_implies_no_other() -> None:
-    ANNA.require("ask")
-    with pytest.raises(Forbidden) as refused:
-        Tenant("acme", "root", frozenset({"admin"})).require("ask")
-    assert refused.value.code == "scope_missing"
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.lists(st.text(), max_size=3).map(tuple)), unique=True))
