@@ -22,7 +22,6 @@ from pipelines.ingest.library import Library
 from tenants.core.json import Json
 from tenants.knowledge import edges
 from tenants.knowledge.catalogue import Page, Selection
-from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.edges import Edge
 from tenants.knowledge.versions import DocumentVersion
 
@@ -121,7 +120,7 @@ class DocumentsChange(Request):
         return self
 
 
-class DocumentPart(BaseModel):
+class DocumentPart(BaseModel, from_attributes=True):
     """A stored document without its text.
 
     `given` holds the source's values of the properties that an operator may set, `overrides` the operators' values.
@@ -188,16 +187,11 @@ class RemovedAnswer(BaseModel):
     chunks: int
 
 
-def document_part(record: DocumentRecord) -> DocumentPart:
-    """Return the record as callers see it."""
-    return DocumentPart.model_validate({**asdict(record), "chunk_count": len(record.chunk_ids)})
-
-
 def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> DocumentAnswer:
     """Return the document as callers see it, with the parts that were asked for. Raises `NotFound`."""
     record, parts = library.read(doc_id), query.parts()
     return DocumentAnswer(
-        **document_part(record).model_dump(),
+        **dict(DocumentPart.model_validate(record)),
         text=library.version(doc_id, query.version).text if "text" in parts else None,
         chunks=library.chunks(doc_id) if "chunks" in parts else None,
         versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
@@ -207,7 +201,7 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
 
 def documents_answer(page: Page) -> DocumentsAnswer:
     """Return the page as callers see it."""
-    return DocumentsAnswer(documents=tuple(map(document_part, page.documents)), total=page.total, next=page.following)
+    return DocumentsAnswer(documents=page.documents, total=page.total, next=page.following)
 
 
 def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[VersionPart, ...]:

@@ -56,6 +56,11 @@ class DocumentRecord:
     overrides: Mapping[str, Json] = field(default_factory=dict)
     ingested_at: datetime | None = field(default=None, compare=False)
 
+    @property
+    def chunk_count(self) -> int:
+        """Return the number of its chunks."""
+        return len(self.chunk_ids)
+
 
 def get(doc_id: str) -> DocumentRecord | None:
     """Return the document; None if the tenant has none with this id."""

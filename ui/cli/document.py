@@ -17,7 +17,6 @@ from pipelines.ingest.library_contract import (
     DocumentsAnswer,
     VersionPart,
     document_answer,
-    document_part,
     documents_answer,
 )
 from pipelines.ingest.usecase import Ingest
@@ -179,7 +178,7 @@ def _print_restored(document: DocumentPart) -> None:
 @group.tenant_command("restore", show=_print_restored)
 def restore(doc: Doc, version: Annotated[int, typer.Argument(min=1, help=message("help.version"))]) -> DocumentPart:
     """Restore an earlier version."""
-    return document_part(_library().restore(doc, version))
+    return DocumentPart.model_validate(_library().restore(doc, version))
 
 
 def _library() -> Library:
