@@ -116,7 +116,7 @@ def _all_or_nothing(settings: Settings) -> Iterator[None]:
 
 def _unpack(parts: ZipFile, name: str, data_dir: Path) -> None:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or path.parts[0] not in {*FILES, *files.KINDS}:
+    if len(path.parts) < 2 or ".." in path.parts or path.parts[0] not in {*FILES, *files.KINDS}:
         raise CallerError("backup_damaged", path=name)
     if path.parts[0] in files.KINDS:
         with parts.open(name) as stored:

@@ -341,7 +341,10 @@ class TestRefusals:
         for name, content, checksums, code in (
             ("keys/a", b"x", {"keys/a": sha256(b"y").hexdigest()}, "backup_damaged"),
             ("keys/../../a", b"x", {"keys/../../a": sha256(b"x").hexdigest()}, "backup_damaged"),
-            ("opora.db", b"x", {"opora.db": sha256(b"x").hexdigest()}, "backup_damaged"),
+            *(
+                (name, b"x", {name: sha256(b"x").hexdigest()}, "backup_damaged")
+                for name in ("opora.db", ".", "keys", "chat-files")
+            ),
             ("keys/a", b"x", {}, "backup_damaged"),
         ):
             path = tmp_path / uuid4().hex
