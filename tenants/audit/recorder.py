@@ -15,7 +15,7 @@ from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
 from tenants.core.batches import batches
 from tenants.core.errors import Busy, Clash, Locked, TryAgain
-from tenants.core.repeating import Repeating
+from tenants.core.repeating import Repeating, Rest
 from tenants.storage import database
 from tenants.work import claims
 
@@ -75,8 +75,7 @@ class Recorder:
             except Exception as refused:
                 log.critical("turn %s is not recorded: %s", entry.turn_id, type(refused).__name__)
                 raise TryAgain("not_recorded") from refused
-        if not self._failures:
-            self._carrying.wake()
+        self._carrying.wake()
 
     def collect(self) -> None:
         """Store the records left by earlier processes now. Only call it without a running thread.
@@ -99,12 +98,8 @@ class Recorder:
         if monotonic() - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = monotonic()
             self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
-        had_failed = self._failures > 0
         if not self._store_pending():
-            return min(PACE * 2.0**self._failures, _MAX_PAUSE)
-        if had_failed:
-            # Records written meanwhile did not wake the thread.
-            return 0.0
+            return Rest(min(PACE * 2.0**self._failures, _MAX_PAUSE))
         return _REST_SECONDS if self._locked_until else _SWEEP_SECONDS
 
     def _store_pending(self) -> bool:

@@ -4,13 +4,17 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 
+class Rest(float):
+    """Seconds to wait after a failure: a wake does not cut them short, but makes the step repeat once more."""
+
+
 class Repeating:
     """A daemon thread that repeats a step until it is closed: after the pause that the step returns, or once woken.
 
     For work that neither the event loop nor the queue may delay, such as renewing leases. A step must not raise.
 
     :param name: of the thread.
-    :param step: does the work; returns the most seconds until it is repeated.
+    :param step: does the work; returns the most seconds until it is repeated, or a `Rest`.
     :param pace: seconds between a wake and the step, so that it does more at once.
     """
 
@@ -40,7 +44,9 @@ class Repeating:
         while not is_last:
             is_last = self._closing.is_set()
             pause = self._step()
-            if not is_last:
+            if isinstance(pause, Rest):
+                self._closing.wait(pause)
+            elif not is_last:
                 self._woken.wait(pause)
                 self._closing.wait(self._pace)
                 self._woken.clear()

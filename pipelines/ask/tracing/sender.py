@@ -23,7 +23,7 @@ from pipelines.ask.tracing.trace import Trace
 from settings import Settings
 from tenants.core import fairness
 from tenants.core.errors import trail
-from tenants.core.repeating import Repeating
+from tenants.core.repeating import Repeating, Rest
 from tenants.desk.feedback import Feedback
 from tenants.insight import traces
 
@@ -62,7 +62,6 @@ class Sender:
         self._attempts = 0
         self._dropped = 0
         self._in_trouble = False
-        self._is_resting = False
         self._sending = Repeating("traces", self._send_waiting, PACE)
 
     def start(self) -> None:
@@ -74,8 +73,7 @@ class Sender:
         if len(self._waiting) == WAITING:
             self._dropped += 1
         self._waiting.append(item)
-        if not self._is_resting:
-            self._sending.wake()
+        self._sending.wake()
 
     def close(self) -> None:
         """Stop after one more attempt to send what is queued, without waiting for a hanging collector."""
@@ -85,8 +83,7 @@ class Sender:
             log.warning("%d traces were not sent", unsent)
 
     def _send_waiting(self) -> float:
-        self._is_resting = not self._send_all()
-        return PAUSE
+        return PAUSE if self._send_all() else Rest(PAUSE)
 
     def _send_all(self) -> bool:
         """Return whether the whole queue was sent. A batch that can be retried is kept."""

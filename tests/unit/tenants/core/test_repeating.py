@@ -2,8 +2,9 @@
 
 from queue import Queue
 from threading import Event
+from time import monotonic
 
-from tenants.core.repeating import Repeating
+from tenants.core.repeating import Repeating, Rest
 
 SECONDS = 30.0
 
@@ -36,4 +37,20 @@ def test_a_hanging_step_does_not_hold_up_the_end() -> None:
     repeating.start()
     assert not repeating.close(0.001)
     free.set()
+    assert repeating.close(SECONDS)
+
+
+def test_a_wake_during_a_rest_counts_after_it() -> None:
+    pauses, steps = iter([Rest(0.2), 1_000.0, 1_000.0, 1_000.0]), Queue[float]()
+
+    def step() -> float:
+        steps.put(monotonic())
+        return next(pauses)
+
+    repeating = Repeating("test", step)
+    repeating.start()
+    failed_at = steps.get(timeout=SECONDS)
+    repeating.wake()
+    assert steps.get(timeout=SECONDS) - failed_at >= 0.2
+    steps.get(timeout=SECONDS)
     assert repeating.close(SECONDS)
