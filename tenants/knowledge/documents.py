@@ -4,7 +4,7 @@ A record is written after the document's chunks are stored and before the chunks
 record never names a missing chunk; after a crash there may be chunks that no record names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -85,6 +85,16 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     if document is not None and document.record.doc_id in doc_ids:
         records[document.record.doc_id] = document.record
     return records
+
+
+def named(names: Collection[str]) -> set[str]:
+    """Return those of the names that are the id or the title of a document."""
+    known: set[str] = set()
+    with database.reading() as session:
+        for batch in batches(names):
+            for column in (DocumentRow.doc_id, DocumentRow.title):
+                known.update(session.scalars(select(column).where(column.in_(batch))))
+    return known
 
 
 def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ from tenants.core.errors import Invalid
 from tenants.desk import evaluation_questions
 from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
 from tenants.index import open_collection
+from tenants.knowledge import documents
 
 FILE_BYTES = 5_000_000
 Column: TypeAlias = Literal["question", "answer", "article", "refuse"]
@@ -195,6 +196,7 @@ def typed(question: str, facts: str, article: str, *, refused: bool) -> Question
 def _unknown_articles(names: Iterable[str]) -> set[str]:
     """Return those of the names that no article and no section of the knowledge base has."""
     unknown = {name for name in names if name}
+    unknown -= documents.named(unknown)  # most are titles, and the index may hold a hundred thousand sections
     for hit in open_collection().scan() if unknown else ():
         unknown -= named_by(to_passage(from_payload(hit.payload, 0.0, {})), unknown)
         if not unknown:

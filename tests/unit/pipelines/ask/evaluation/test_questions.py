@@ -74,6 +74,13 @@ def test_wrong_rows_are_named_and_the_others_are_stored(tenant: Tenant) -> None:
     ]
 
 
+def test_the_title_of_a_document_is_found_without_the_index(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ingest().run([SourceDocument("returns.md", "Возврат", "Вернуть товар можно за 14 дней.", "returns.md")])
+    monkeypatch.delattr(questions, "open_collection")
+    asked = [("Как вернуть товар?", "Возврат"), ("Куда вернуть?", "returns.md")]
+    assert questions.add([QuestionForm(question=one, article=article) for one, article in asked]).added == 2
+
+
 def test_an_export_comes_back_unchanged(tenant: Tenant) -> None:
     questions.upload("q.csv", "question;answer;refuse\n=1+1?;2;\n-5 градусов?;;yes\n".encode())
     before = evaluation_questions.list_questions()
