@@ -42,9 +42,8 @@ class Policy(BaseModel):
 
     name: Text = Field("Opora", description="What the assistant calls the company.")
     locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")
-    approved_offers: dict[Annotated[str, StringConstraints(max_length=200)], Text] = Field(
+    approved_offers: dict[str, Text] = Field(
         default_factory=dict,
-        max_length=100,
         description="Offers the assistant may make, by risk (`cancellation`); one under `cancellation/order refund` is "
         "made only if the request has one of these words. It never makes another.",
     )
@@ -58,9 +57,7 @@ class Policy(BaseModel):
     handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
     top_k: int = Field(5, ge=1, le=20, description="Passages that an answer may cite.")
     allowed_domains: tuple[Domain, ...] = Field(
-        (),
-        max_length=500,
-        description="Domains that an answer may link to, subdomains included; empty: those of its own sources.",
+        (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
     )
     answer_threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
@@ -160,6 +157,15 @@ class Policy(BaseModel):
         return self.hours is not None and self.hours.at(now).open
 
 
+class _Bounds(BaseModel):
+    """Bounds of lists that a tenant may have stored before there were any: they apply to changes only."""
+
+    approved_offers: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=200)], object], Field(max_length=100)
+    ] = {}
+    allowed_domains: Annotated[tuple[object, ...], Field(max_length=500)] = ()
+
+
 _OVERRIDE: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=None)
 
 
@@ -233,7 +239,9 @@ def with_changes(fields: Mapping[str, object], before: Policy | None = None) -> 
     :param before: the policy to change; the current one if None.
     :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the available profiles.
     """
-    changed = validated(Policy, {**(before or current()).model_dump(), **fields}, "policy_invalid")
+    before = before or current()
+    changed = validated(Policy, {**before.model_dump(), **fields}, "policy_invalid")
+    validated(_Bounds, {name: value for name, value in changed if value != getattr(before, name)}, "policy_invalid")
     if "profile" in fields and changed.profile:
         check_profile(changed.profile)
     return changed
