@@ -15,9 +15,10 @@ import signal
 import struct
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from threading import BoundedSemaphore, Event, Lock, Timer
+from threading import Event, Lock, Timer
 from typing import IO, Generic, TypeVar
 from weakref import finalize
 
@@ -90,7 +91,7 @@ class Sandbox:
         self.program = _PROGRAM
         self.seconds = seconds
         self.requests = requests
-        self._places = BoundedSemaphore(workers)
+        self._places = _Places(workers)
         self._lock = Lock()
         self._idle: list[_Worker] = []
         finalize(self, _stop_all, self._idle)
@@ -151,6 +152,35 @@ class Sandbox:
                     with self._lock:
                         self._idle.append(worker)
                 return answer
+
+
+class _Places:
+    """Places for a number of threads, given to waiting threads in order of arrival.
+
+    A semaphore lets a thread that has just left in again before the waiting ones wake up. So two tenants with many slow
+    files kept the files of all others waiting.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[Event] = deque()
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        own = Event()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            self._waiting.append(own)
+        own.wait()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
 
 
 class _Retired(Exception):
