@@ -36,6 +36,7 @@ SECRET_AGE = timedelta(days=30)
 
 MAX_SECRETS = 3
 MAX_SITES = 100
+MAX_ORIGINS = 100
 _MAX_NAME = 200
 _UNCHANGED: Mapping[str, object] = MappingProxyType({})
 
@@ -173,15 +174,15 @@ def add(
     :param identified: the tenant's own site signs identity tokens of its visitors.
     :param identity_required: refuse visitors without an identity token.
     :param key: a public key chosen by the caller; random if empty.
-    :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`, `site_invalid` with the field `name`,
-        `sites_too_many`.
+    :raises Invalid: `origin_invalid` with the origin, `origins_too_many`, `site_key_invalid`, `site_invalid` with the
+        field `name`, `sites_too_many`.
     """
     if key and not re.fullmatch(r"[A-Za-z0-9_-]{4,64}", key):
         raise Invalid("site_key_invalid")
     row = SiteRow(
         key=key or f"site_{token_hex(12)}",
         name=_checked_name(name),
-        origins=[checked_origin(one) for one in origins],
+        origins=_checked_origins(origins),
         config=_in_own_locale(config or SiteConfig()).model_dump(mode="json"),
         secrets=[_secret()],
         identity_secret=_random_secret() if identified or identity_required else None,
@@ -246,7 +247,7 @@ def update(
         chosen = parsed({**SiteConfig.model_validate(row.config).model_dump(), **config})
         row.config = chosen.model_dump(mode="json")
         row.name = row.name if name is None else _checked_name(name)
-        row.origins = row.origins if origins is None else [checked_origin(one) for one in origins]
+        row.origins = row.origins if origins is None else _checked_origins(origins)
         row.identity_required = row.identity_required if identity_required is None else identity_required
         if row.identity_required and row.identity_secret is None:
             row.identity_secret = _random_secret()
@@ -312,6 +313,12 @@ def checked_origin(origin: str) -> str:
     parts = urlsplit(origin_text)
     default = {"http": ":80", "https": ":443"}[parts.scheme]
     return origin_text.removesuffix(default)
+
+
+def _checked_origins(origins: Sequence[str]) -> list[str]:
+    if len(origins) > MAX_ORIGINS:
+        raise Invalid("origins_too_many", limit=MAX_ORIGINS)
+    return [checked_origin(one) for one in origins]
 
 
 def parsed(given: Mapping[str, object]) -> SiteConfig:

@@ -161,16 +161,18 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
 def change(login: str, *, role: str | None = None, name: str | None = None) -> Operator:
     """Change the role or name of an operator of the tenant in context; their open sessions follow at once.
 
-    :raises Invalid: `role_unknown`, `operator_oneself`: admins cannot change their own role, so one always remains.
+    :raises Invalid: `role_unknown`, `operator_oneself`: admins cannot change their own role; `operator_last_admin`.
     :raises NotFound: `operator_unknown`.
     """
     caller = context.current()
     with database.writing() as session:
+        session.lock_tenant()
         row = _existing(session, login)
         before = {"role": row.role, "name": row.name}
         if role is not None and checked_role(role) != row.role:
             if row.login == caller.subject:
                 raise Invalid("operator_oneself")
+            _check_not_last(session, row)
             row.role = role
         if name is not None:
             row.name = _display_name(name, row.login)
@@ -178,13 +180,19 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
         return record_of(Operator, row)
 
 
-def remove(login: str, *, installation: bool = False) -> None:
+def remove(login: str, *, installation: bool = False, even_last: bool = False) -> None:
     """Remove an operator of the tenant in context, or an admin of the installation, who is signed out at once.
 
-    Raises `NotFound`.
+    :param even_last: remove the tenant's only admin, too. For the owner of the data folder, who can add another.
+    :raises Invalid: `operator_last_admin`.
+    :raises NotFound: `operator_unknown`.
     """
     with _writing(installation=installation) as session:
+        if not installation:
+            session.lock_tenant()
         row = _existing(session, login)
+        if not (installation or even_last):
+            _check_not_last(session, row)
         session.delete(row)
         if not installation:
             changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
@@ -300,6 +308,16 @@ def _existing(session: TenantSession, login: str) -> OperatorRow:
     if row is None:
         raise NotFound("operator_unknown")
     return row
+
+
+def _check_not_last(session: TenantSession, row: OperatorRow) -> None:
+    """Raise `Invalid`, `operator_last_admin`, for the only admin of a tenant.
+
+    The tenant must be locked: two admins may demote each other at the same moment.
+    """
+    others = select(OperatorRow.login).where(OperatorRow.role == "admin", OperatorRow.login != row.login)
+    if row.role == "admin" and session.scalar(others.limit(1)) is None:
+        raise Invalid("operator_last_admin")
 
 
 def _display_name(name: str, login: str) -> str:

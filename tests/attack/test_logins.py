@@ -33,7 +33,7 @@ def admin(server: Server, installation: Settings) -> Iterator[Browser]:
         for tenant_id, logins in people.items():
             with acting_as(Tenant(tenant_id, "admin")):
                 for login in logins:
-                    operators.remove(login)
+                    operators.remove(login, even_last=True)
 
 
 def test_a_login_of_another_tenant_is_not_revealed(admin: Browser) -> None:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from threading import Barrier, Event
 from time import monotonic
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, func, select, text
@@ -16,7 +17,7 @@ from tenants.accounts.registry import Registry
 from tenants.chats import sites, webhooks
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, TryAgain
-from tenants.desk import articles, invitations, replies
+from tenants.desk import articles, invitations, operators, replies
 from tenants.desk.articles import Draft
 from tenants.desk.tables import InvitationRow
 from tenants.knowledge import edges, gaps, rejected, tools
@@ -98,6 +99,31 @@ def test_simultaneous_links_of_a_first_admin_replace_each_other() -> None:
         assert len(set(pool.map(renewed, range(AT_ONCE)))) == AT_ONCE
     with database.reading() as session:
         assert session.scalar(select(func.count()).select_from(InvitationRow)) == 1
+
+
+@pytest.mark.parametrize(
+    "lose", [operators.remove, lambda login: operators.change(login, role="operator")], ids=["remove", "demote"]
+)
+def test_two_admins_who_oust_each_other_leave_one(lose: Callable[[str], object]) -> None:
+    admins = {f"{name}-{uuid4().hex[:8]}" for name in ("anna", "boris")}
+    for login in admins:
+        operators.add(login, "river of snow 42", role="admin")
+    together = Barrier(2)
+
+    def ousted(login: str) -> bool:
+        together.wait(PATIENCE_SECONDS)
+        (caller,) = admins - {login}
+        with acting_as(Tenant(VICTIM, caller)):
+            try:
+                lose(login)
+            except Invalid:
+                return False
+            return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(ousted, admins)) == [False, True]
+    for one in operators.all():
+        operators.remove(one.login, even_last=True)
 
 
 def add_edge(session: TenantSession) -> None:

@@ -253,6 +253,10 @@ def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Browser, now:
     page = parsed(refused)
     assert values(page, "form")["name"] == "Лавка"
     assert page.get_element_by_id("consent_url-fault").text
+    origins = "\n".join(f"https://shop-{number}.example" for number in range(101))
+    refused = admin.post(path, {**form, "origins": origins})
+    assert refused.status_code == 422
+    assert "100" in parsed(refused).get_element_by_id("origins-fault").text
     hours = values(admin.page(f"{ROOT}/hours?site={key}"), "form")
     assert admin.post(f"{ROOT}/hours", {**hours, "zone": "UTC", "week_mon": "09:00-18:00"}).status_code == 303
     assert now().hours is None

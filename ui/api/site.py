@@ -7,11 +7,11 @@ from pydantic import BaseModel, Field
 
 from pipelines.routes import OpenRouter
 from tenants.chats import sites
-from tenants.chats.sites import Site, SiteConfig
+from tenants.chats.sites import MAX_ORIGINS, Site, SiteConfig
 
 _SITES, _SITE = "/sites", "/sites/{key}"
 
-_Origins: TypeAlias = Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=100)]
+_Origins: TypeAlias = Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=MAX_ORIGINS)]
 _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 

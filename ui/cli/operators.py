@@ -70,7 +70,7 @@ def operator_set(
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Remove an operator's account."""
     with _within(tenant, installation=installation):
-        operators.remove(login, installation=installation)
+        operators.remove(login, installation=installation, even_last=True)
     typer.echo(message("removed", login=login))
 
 

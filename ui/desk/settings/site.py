@@ -109,7 +109,7 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _faults(refused: OporaError, names: Container[str]) -> Mapping[str, str]:
-    if refused.code == "origin_invalid":
+    if refused.code in ("origin_invalid", "origins_too_many"):
         return {"origins": problems.detail(refused)}
     return forms.faults_of(refused, names)
 
