@@ -114,16 +114,20 @@ def claim(
     limit: int,
     now: datetime | None = None,
     *,
+    mail: bool | None = None,
     webhooks: Set[tuple[str, str]] = frozenset(),
     tenants: Set[str] = frozenset(),
 ) -> tuple[Delivery, ...]:
     """Claim due deliveries, longest due first, at most one of each tenant, with a lease of `LEASE`.
 
+    :param mail: only e-mails, or everything else; None claims both.
     :param webhooks: webhooks to exclude, as (tenant, webhook).
     :param tenants: tenants to exclude.
     """
     now = now or datetime.now(UTC)
     due = select(OutboxRow).where(OutboxRow.state == "pending", OutboxRow.next_at <= now)
+    if mail is not None:
+        due = due.where((OutboxRow.webhook_id == MAIL) if mail else (OutboxRow.webhook_id != MAIL))
     if webhooks:
         due = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.webhook_id).not_in(webhooks))
     if tenants:

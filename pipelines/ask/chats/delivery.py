@@ -2,9 +2,10 @@
 (https://www.standardwebhooks.com), and e-mails (`outgoing`).
 
 Deliveries to one receiver are sequential, to different receivers parallel: a hanging receiver delays only itself. After
-three requests in a row without an answer, it gets none for a minute. A tenant has a share of the threads. A
-failed delivery is retried under the same id for more than a day, then marked dead until an operator resends it. A
-receiver in the internal network is reached only if `OPORA_TOOL_NETWORKS` lists the network.
+three requests in a row without an answer, it gets none for a minute. A tenant has a share of the threads, and e-mails
+have their own: a mail server that does not answer would hold those of all tenants. A failed delivery is retried under
+the same id for more than a day, then marked dead until an operator resends it. A receiver in the internal network is
+reached only if `OPORA_TOOL_NETWORKS` lists the network.
 """
 
 import hmac
@@ -30,7 +31,7 @@ log = logging.getLogger("opora.webhooks")
 SECONDS = 15.0
 """Time limit of one delivery, from the connection to the end of the answer."""
 
-WORKERS = 16
+WORKERS, MAIL_WORKERS = 16, 4
 TENANT_WORKERS = 4
 FAILURES, REST_SECONDS = 3, 60.0
 _MAX_RESPONSE_BYTES = 64_000
@@ -55,7 +56,7 @@ class WebhookDelivery:
         self._breakers: dict[tuple[str, str], Breaker] = {}
         self._lock, self._starting = Lock(), Lock()
         self._closing = Event()
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="webhook")
+        self._pool = ThreadPoolExecutor(WORKERS + MAIL_WORKERS, thread_name_prefix="webhook")
 
     def close(self) -> None:
         """Begin no further delivery. One in work that does not end in time is made again by the next process."""
@@ -89,16 +90,17 @@ class WebhookDelivery:
     def start_due(self) -> None:
         """Begin what is due for receivers that nothing is being sent to."""
         with self._starting:
-            while not self._closing.is_set() and self._start_some():
-                pass
+            for mail in (False, True):
+                while not self._closing.is_set() and self._start_some(mail=mail):
+                    pass
 
-    def _start_some(self) -> int:
+    def _start_some(self, *, mail: bool) -> int:
         with self._lock:
-            busy = frozenset(self._busy)
+            busy = {key for key in self._busy if (key[1] == outbox.MAIL) == mail}
             resting = {key for key, breaker in self._breakers.items() if breaker.is_resting}
         full = {tenant_id for tenant_id, count in Counter(key[0] for key in busy).items() if count >= TENANT_WORKERS}
-        free = WORKERS - len(busy)
-        due = outbox.claim(free, webhooks=busy | resting, tenants=full) if free else ()
+        free = (MAIL_WORKERS if mail else WORKERS) - len(busy)
+        due = outbox.claim(free, mail=mail, webhooks=busy | resting, tenants=full) if free else ()
         for delivery in due:
             with self._lock:
                 self._busy.add((delivery.tenant_id, delivery.webhook_id))

@@ -9,12 +9,14 @@ import pytest
 from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
-from pipelines.ask.chats.delivery import FAILURES, TENANT_WORKERS, WebhookDelivery, signed
-from settings import Settings
+from pipelines.ask.chats import outgoing
+from pipelines.ask.chats.delivery import FAILURES, MAIL_WORKERS, TENANT_WORKERS, WORKERS, WebhookDelivery, signed
+from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
-from tenants.chats import outbox, store, webhooks
+from tenants.chats import mail, outbox, store, webhooks
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
 from tests.webhooks import SECONDS, receiving, wait_until
 
 
@@ -114,6 +116,32 @@ def test_tenant_with_many_hanging_receivers_delays_nobody() -> None:
         release.set()
         wait_until(sending(sender, lambda: len(hanging.requests) == webhooks.MAX_WEBHOOKS))
         sender.close()
+
+
+def test_mail_server_that_does_not_answer_delays_no_webhook(monkeypatch: pytest.MonkeyPatch) -> None:
+    sending_mail, release = list[str](), Event()
+
+    def hang(delivery: outbox.Delivery) -> None:
+        sending_mail.append(delivery.tenant_id)
+        release.wait(SECONDS)
+
+    monkeypatch.setattr(outgoing, "deliver", hang)
+    monkeypatch.setenv("OPORA_SMTP_HOST", "127.0.0.1")
+    get_settings.cache_clear()
+    for number in range(WORKERS):
+        tenant = Registry().add(f"shop-{number}")
+        with acting_as(Tenant(tenant.tenant_id, "anna")), database.writing() as session:
+            mail.enqueue_alert(session, "anna@shop.example", {})
+    sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS)
+    wait_until(sending(sender, lambda: len(sending_mail) >= MAIL_WORKERS))
+    with receiving() as quick:
+        webhooks.add(quick.url)
+        store.start()
+        wait_until(sending(sender, lambda: len(quick.requests) == 1))
+        assert len(sending_mail) == MAIL_WORKERS
+        release.set()
+        wait_until(sending(sender, lambda: len(sending_mail) == WORKERS))
+    sender.close()
 
 
 def test_receiver_that_does_not_answer_is_left_alone() -> None:
