@@ -52,9 +52,9 @@ class TurnOwner:
         conditions = ((rows.person, self.person), (rows.session_id, self.session_id))
         return and_(*(column == value for column, value in conditions if value))
 
-    def covers(self, entry: Entry) -> bool:
-        """Whether the turn is selected."""
-        return self.person in ("", entry.person) and self.session_id in ("", entry.session_id)
+    def covers(self, person: str, session_id: str) -> bool:
+        """Whether the turns of a person in a session are selected."""
+        return self.person in ("", person) and self.session_id in ("", session_id)
 
 
 def append(entries: Iterable[Entry], settings: Settings) -> int:
@@ -74,7 +74,7 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
         unwanted: list[int] = []
         for entry in fresh:
             sequence = chain.add_turn(entry)
-            if any(owner.covers(entry) and entry.at <= until for owner, until in forgotten):
+            if any(owner.covers(entry.person, entry.session_id) and entry.at <= until for owner, until in forgotten):
                 unwanted.append(sequence)
             else:
                 misses += [RecordedMiss(miss, entry.at, sequence) for miss in entry.misses]
@@ -98,6 +98,12 @@ def erase(owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
         if rows:
             chain.forget([row.sequence for row in rows])
     return tuple(row.turn_id for row in rows if row.turn_id)
+
+
+def forgotten() -> Sequence[tuple[TurnOwner, datetime]]:
+    """Return whose turns of the tenant in context were erased, and up to which moment."""
+    with database.reading() as session:
+        return _forgotten(session)
 
 
 def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: int, settings: Settings) -> None:

@@ -19,7 +19,7 @@
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
 A thumb in Phoenix is deleted with the trace of its turn; it has no name and no text.
-A trace on its way to Phoenix, which takes some seconds or as long as Phoenix is down, is found by erasing again.
+A trace that waits for Phoenix is not sent any more; one that Phoenix is just storing is found by erasing again.
 Counters of requests and digests of earlier searches are in memory and hold no text. Logs hold no personal text.
 Copies elsewhere, such as backups, are out of reach: they have to expire, and the journal of erasures
 (`tenants.privacy.erasures`) makes sure that a restore does not bring erased data back.
@@ -163,7 +163,9 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
     recorder.collect()
     thumbs = _delete(FeedbackRow, *_judged(owner))
     turns = store.erase(owner, settings)
-    quarantined = recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id and owner.covers(entry))
+    quarantined = recorder.spool.erase_quarantined(
+        lambda entry: entry.tenant_id == tenant_id and owner.covers(entry.person, entry.session_id)
+    )
     remembered = _delete(ConversationRow, *_owned(ConversationRow, subject, session_id))
     chatted = chats.erase(subject, session_id)
     tickets = _delete(TicketRow, *_owned(TicketRow, subject, session_id))

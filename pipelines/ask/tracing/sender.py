@@ -11,6 +11,7 @@ them.
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from hashlib import sha256
 
 import httpx
@@ -21,8 +22,11 @@ from pipelines.ask.tracing.export import Refused, SpanExport, Spans, Unavailable
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
+from tenants.audit import store
+from tenants.audit.store import TurnOwner
 from tenants.core import fairness
-from tenants.core.errors import trail
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import TryAgain, trail
 from tenants.core.repeating import Repeating, Rest
 from tenants.desk.feedback import Feedback
 from tenants.insight import traces
@@ -91,8 +95,10 @@ class Sender:
             self._batch = self._batch or [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             self._attempts += 1
             try:
-                self._destination.send(self._batch)
-            except Unavailable as error:
+                self._batch = _without_erased(self._batch)
+                if self._batch:
+                    self._destination.send(self._batch)
+            except (Unavailable, TryAgain) as error:
                 if not self._in_trouble:
                     log.warning("traces wait, their collector is unavailable: %s", error)
                 self._in_trouble = True
@@ -112,6 +118,23 @@ class Sender:
         log.error("%d traces are dropped: %s", len(self._batch), reason)
         self._dropped += len(self._batch)
         self._batch, self._attempts = [], 0
+
+
+def _without_erased(batch: Sequence[Trace | Feedback]) -> list[Trace | Feedback]:
+    """Leave out the traces of people who were erased while these waited. Raises `TryAgain`."""
+    forgotten: dict[str, Sequence[tuple[TurnOwner, datetime]]] = {}
+    for item in batch:
+        if isinstance(item, Trace) and (item.person or item.session_id) and item.tenant_id not in forgotten:
+            with acting_as(Tenant(item.tenant_id, "traces")):
+                forgotten[item.tenant_id] = store.forgotten()
+
+    def is_erased(item: Trace | Feedback) -> bool:
+        return isinstance(item, Trace) and any(
+            owner.covers(item.person, item.session_id) and item.asked_at <= until.timestamp() * 1e9
+            for owner, until in forgotten.get(item.tenant_id, ())
+        )
+
+    return [item for item in batch if not is_erased(item)]
 
 
 class _Destination:
