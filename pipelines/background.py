@@ -18,6 +18,7 @@ from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.chats import files, outbox
+from tenants.chats import store as chats
 from tenants.core.context import working_for
 from tenants.privacy import chat_people, retention
 from tenants.storage import bus, database
@@ -71,12 +72,14 @@ def tidy(closing: Event, now: datetime | None = None) -> None:
     """Delete expired rows, chats and their files, and uploads that no job owns."""
     now = now or datetime.now(UTC)
     retention.prune()
+    with_chats = chats.tenants_with_chats()
     for tenant in Registry().list():
         if closing.is_set():
             return
         with working_for(tenant.tenant_id, "jobs"):
-            files.prune(now)
-            chat_people.prune(now)
+            if tenant.tenant_id in with_chats:
+                files.prune(now)
+                chat_people.prune(now)
             for job_id in uploads.abandoned():
                 uploads.remove(job_id)
 

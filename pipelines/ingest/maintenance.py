@@ -6,6 +6,7 @@ whose size asks for another collection (`OPORA_PLACEMENT=tiered`).
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from threading import Event
 from time import monotonic
 
@@ -15,9 +16,11 @@ from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.chats import files
 from tenants.core import fairness
+from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import TryAgain, trail
 from tenants.knowledge import generations
+from tenants.knowledge.generations import Current
 from tenants.storage import database
 from tenants.work import jobs
 
@@ -47,11 +50,15 @@ class Mender:
         :param closing: set when the process stops.
         """
         healthy = True
-        for tenant in Registry().list():
-            if closing.is_set():
-                return False
-            fairness.yield_to_questions()
-            healthy &= _done("mending", tenant.tenant_id, self._mend)
+        for tenants in batches(Registry().list()):
+            unseen = [tenant.tenant_id for tenant in tenants if not index.is_open(tenant)]
+            known = generations.current_of(unseen) if unseen else {}
+            empty = {tenant_id for tenant_id, current in known.items() if current == (None, 0)}
+            for tenant_id in (tenant.tenant_id for tenant in tenants if tenant.tenant_id not in empty):
+                if closing.is_set():
+                    return False
+                fairness.yield_to_questions()
+                healthy &= _done("mending", tenant_id, partial(self._mend, known.get(tenant_id)))
         return healthy
 
     def run(self, closing: Event) -> float | None:
@@ -67,8 +74,8 @@ class Mender:
                 log.error("the records: %s", trail(error))
         return None if self.mend_all(closing) else _RETRY_SECONDS
 
-    def _mend(self, tenant_id: str) -> None:
-        damage = index.damage()
+    def _mend(self, known: Current | None, tenant_id: str) -> None:
+        damage = index.damage(known)
         if damage is not None:
             chunks = self._library.check(mend=True).chunks
             log.warning("the index of %r was %s and holds %d chunks again", tenant_id, damage, chunks)

@@ -438,6 +438,13 @@ def tenants_due(now: datetime) -> tuple[str, ...]:
         return tuple(session.scalars(select(TenantRow.tenant_id).where(due)))
 
 
+def tenants_with_chats() -> frozenset[str]:
+    """Return the tenants that have chats. One query for all tenants."""
+    has_chats = exists().where(ChatRow.tenant_id == TenantRow.tenant_id)
+    with database.across_tenants() as session:
+        return frozenset(session.scalars(select(TenantRow.tenant_id).where(has_chats)))
+
+
 def wake_up(now: datetime | None = None) -> tuple[str, ...]:
     """Wake the tenant's snoozed chats that are due; return their ids."""
     now = now or datetime.now(UTC)

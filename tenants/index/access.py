@@ -33,6 +33,7 @@ from tenants.index.protocol import Collection, EmptyCollection, Engine
 from tenants.index.remote import IndexListener, RemoteFolder
 from tenants.index.trial import TrialCollection
 from tenants.knowledge import generations, trial
+from tenants.knowledge.generations import Current, Generation
 from tenants.knowledge.trial import TrialDocument
 
 IN_FLIGHT = timedelta(minutes=2)
@@ -108,6 +109,7 @@ def _open_stored(
     create: bool = False,
     encoder: str = "",
     dimensions: int = 0,
+    known: Current | None = None,
 ) -> Collection:
     key = _key(settings, placement)
     collection = _open(key)
@@ -120,17 +122,19 @@ def _open_stored(
         collection = _open(key)
         if collection is not None:
             return collection
-        engine = _engine(settings)
+        engine, opened = _engine(settings), _IN_USE.get(key)
         is_checked = placement == tenant.placement and not _REPAIRING.get()
+        generation = known[0] if known else generations.find(placement.generation)
         try:
-            if is_checked and not engine.exists(_located(tenant, placement)) and generations.recorded_chunks():
+            exists = engine.exists(_located(tenant, placement, generation))
+            if is_checked and not exists and generations.recorded_chunks():
                 raise IndexDamaged("missing")
-            if create:
-                _create(engine, tenant, placement, encoder, dimensions)
-            opened = _IN_USE.get(key) or _open_existing(engine, tenant, placement)
-            if opened is None:
+            if create and not exists:
+                generation = _create(engine, tenant, placement, generation, encoder, dimensions)
+            elif opened is None and not exists:
                 return EmptyCollection()
-            if is_checked and _lacks_chunks(opened):
+            opened = opened or _open_existing(engine, tenant, placement, generation)
+            if is_checked and exists and _lacks_chunks(opened, known):
                 opened.close()
                 raise IndexDamaged("incomplete")
         except IndexDamaged as found:
@@ -162,7 +166,7 @@ class _Shared:
         """As `tenants.index.remote.Host.perform`."""
         settings = get_settings()
         tenant = registry.current(settings)
-        placement, engine = _located(tenant, tenant.placement.at(generation)), _engine(settings)
+        placement, engine = _found(tenant, generation), _engine(settings)
         key = _key(settings, placement)
         with _locked(key):
             if operation == "exists":
@@ -185,30 +189,42 @@ class _Shared:
         placement = tenant.placement.at(generation)
         key = _key(settings, placement)
         with _locked(key):
-            opened = _IN_USE.get(key) or _open_existing(_engine(settings), tenant, placement)
-            if opened is None:
+            opened, engine, found = _IN_USE.get(key), _engine(settings), generations.find(generation)
+            if opened is None and not engine.exists(_located(tenant, placement, found)):
                 return EmptyCollection()
+            opened = opened or _open_existing(engine, tenant, placement, found)
             with _TABLES:
                 _OPEN[key] = _IN_USE[key] = opened
             return opened
 
 
-def damage() -> str | None:
+def damage(known: Current | None = None) -> str | None:
     """Return the damage of the current index of the tenant in context: `missing`, `unreadable`, `incomplete`; None if
-    it is intact. Opens the index to check."""
-    try:
-        collection = open_collection()
-    except IndexDamaged as found:
-        return found.damage
+    it is intact. Opens the index to check.
+
+    :param known: what the records say of it, if that was read before.
+    """
     settings = get_settings()
     tenant = registry.current(settings)
     placement = tenant.placement
     key = _key(settings, placement)
-    if key in _OPEN:
-        located = _PLACES.get(collection) or _located(tenant, placement)
+    was_open = key in _OPEN
+    if known and (known[0] is None or known[0].number != placement.generation):
+        known = None
+    try:
+        collection = _open_stored(settings, tenant, placement, known=known)
+    except IndexDamaged as found:
+        return found.damage
+    if was_open:
+        located = _PLACES.get(collection) or _found(tenant, placement.generation)
         if not _engine(settings).exists(located) or _is_emptied(collection):
             _note(key, "missing")
     return _DAMAGED.get(key)
+
+
+def is_open(tenant: TenantRecord) -> bool:
+    """Return whether the tenant's current index is open in this process."""
+    return _key(get_settings(), tenant.placement) in _OPEN
 
 
 def damaged() -> int:
@@ -227,7 +243,7 @@ def repairing() -> Iterator[None]:
     with _locked(key):
         _discard_broken(key)
         if _DAMAGED.get(key) in {"missing", "unreadable"}:
-            _set_aside(key, _engine(settings), _located(tenant, placement))
+            _set_aside(key, _engine(settings), _found(tenant, placement.generation))
     token = _REPAIRING.set(True)
     try:
         yield
@@ -248,7 +264,7 @@ def activate(generation: int) -> None:
     generations.activate(generation)
     key = _key(settings, tenant.placement)
     with _locked(key):
-        _engine(settings).activate(_located(tenant, tenant.placement.at(generation)))
+        _engine(settings).activate(_found(tenant, generation))
         _forget(key)
         _DAMAGED.pop(key, None)
 
@@ -263,7 +279,7 @@ def remove(generation: int) -> None:
     key = _key(settings, placement)
     with _locked(key):
         _forget(key)
-        _engine(settings).remove(_located(tenant, placement))
+        _engine(settings).remove(_found(tenant, generation))
     generations.forget(generation)
 
 
@@ -277,7 +293,7 @@ def remove_all() -> None:
         with _locked(key):
             _forget(key)
             _DAMAGED.pop(key, None)
-            _engine(settings).remove(_located(tenant, placement))
+            _engine(settings).remove(_found(tenant, number))
 
 
 def bytes_on_disk() -> Mapping[str, int]:
@@ -370,9 +386,10 @@ def _discard_broken(key: _Key) -> None:
     _note(key, "unreadable")
 
 
-def _lacks_chunks(collection: Collection) -> bool:
+def _lacks_chunks(collection: Collection, known: Current | None = None) -> bool:
     """Whether records name more chunks than are stored, which never happens in an intact index."""
-    named, stored = generations.recorded_chunks(), collection.count()
+    named = known[1] if known else generations.recorded_chunks()
+    stored = collection.count()
     # Another process may be writing, so count the records again.
     return stored < named and stored < generations.recorded_chunks()
 
@@ -410,13 +427,17 @@ def _server(settings: Settings) -> Engine:
     )
 
 
-def _located(tenant: TenantRecord, placement: Placement) -> Placement:
+def _found(tenant: TenantRecord, number: int) -> Placement:
+    """Return where a generation of the tenant in context is stored."""
+    return _located(tenant, tenant.placement.at(number), generations.find(number))
+
+
+def _located(tenant: TenantRecord, placement: Placement, generation: Generation | None) -> Placement:
     """Return the placement with the collection that the generation shares with other tenants, if it shares one.
 
     Raises `InternalFault` (`collection_foreign`) if the registry names the chunks of another tenant: nothing in a
     shared collection says whose they are.
     """
-    generation = generations.find(placement.generation)
     if generation is None or not generation.shared:
         return placement
     if placement.collection != collection_name(tenant.tenant_id):
@@ -424,24 +445,30 @@ def _located(tenant: TenantRecord, placement: Placement) -> Placement:
     return replace(placement, shared=generation.shared)
 
 
-def _create(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str, dimensions: int) -> None:
-    """Make the generation unless it is there. How it is encoded is written down first."""
-    if engine.exists(_located(tenant, placement)):
-        return
+def _create(
+    engine: Engine,
+    tenant: TenantRecord,
+    placement: Placement,
+    generation: Generation | None,
+    encoder: str,
+    dimensions: int,
+) -> Generation | None:
+    """Make a generation. How it is encoded is written down first."""
     in_force = placement == tenant.placement
     if in_force:
         generations.record_first(encoder, dimensions)
-    generation, located = generations.find(placement.generation), _located(tenant, placement)
+        generation = generations.find(placement.generation)
+    located = _located(tenant, placement, generation)
     engine.create(located, tenant.tenant_id, generation.dimensions if generation else 0)
     if in_force:
         engine.activate(located)
+    return generation
 
 
-def _open_existing(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:
-    located = _located(tenant, placement)
-    if not engine.exists(located):
-        return None
-    generation = generations.find(placement.generation)
+def _open_existing(
+    engine: Engine, tenant: TenantRecord, placement: Placement, generation: Generation | None
+) -> Collection:
+    located = _located(tenant, placement, generation)
     encoder, dimensions = (generation.encoder, generation.dimensions) if generation else ("", 0)
     opened = engine.open(located, tenant.tenant_id, encoder, dimensions)
     _PLACES[opened] = located

@@ -78,11 +78,16 @@ class QdrantServer:
     def exists(self, placement: Placement) -> bool:
         """Whether the collection was made, payload indexes included, and not removed."""
         with self.call() as client:
-            if not client.collection_exists(placement.stored_in):
-                return False
             if self.in_memory:
-                return True
-            return client.get_collection(placement.stored_in).payload_schema.keys() >= _indexes(placement).keys()
+                return client.collection_exists(placement.stored_in)
+            try:
+                schema = client.get_collection(placement.stored_in).payload_schema
+            except UnexpectedResponse as missing:
+                # A proxy may answer so too.
+                if missing.status_code != 404 or client.collection_exists(placement.stored_in):
+                    raise
+                return False
+            return schema.keys() >= _indexes(placement).keys()
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
         """Make the collection, unless it exists. Running into another process that makes the same one is fine."""

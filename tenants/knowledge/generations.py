@@ -4,11 +4,12 @@ A generation is all of a tenant's chunks, encoded in one way. Its row comes befo
 chunk is ever without a row; `tenants.index` puts this record and the chunks themselves together.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import and_, delete, func, select
 
 from settings import get_settings
 from tenants.accounts import registry
@@ -17,10 +18,13 @@ from tenants.core.names import shared_name
 from tenants.knowledge import lexicon
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
-from tenants.storage.tables import DocumentRow, GenerationRow
+from tenants.storage.tables import DocumentRow, GenerationRow, TenantRow
 
 State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
 """`kept`: the previous generation, for a rollback. `dropped`: not searched any more."""
+
+
+_CHUNKS = func.coalesce(func.sum(func.json_array_length(DocumentRow.chunk_ids)), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class Generation:
     shared: str
     created_at: datetime
     retired_at: datetime | None
+
+
+Current: TypeAlias = tuple[Generation | None, int]
+"""A tenant's current generation, None without one, and the number of chunks that its records name."""
 
 
 def all() -> tuple[Generation, ...]:
@@ -64,6 +72,18 @@ def encoders() -> list[tuple[str, str]]:
     query = select(GenerationRow.tenant_id, GenerationRow.encoder).where(GenerationRow.state == "in_force")
     with database.across_tenants() as session:
         return [(tenant_id, encoder) for tenant_id, encoder in session.execute(query)]
+
+
+def current_of(tenant_ids: Sequence[str]) -> Mapping[str, Current]:
+    """Return the current generations of these tenants by one statement."""
+    chunks = select(_CHUNKS).where(DocumentRow.tenant_id == TenantRow.tenant_id).scalar_subquery()
+    in_force = and_(GenerationRow.tenant_id == TenantRow.tenant_id, GenerationRow.number == TenantRow.generation)
+    query = select(TenantRow.tenant_id, GenerationRow, chunks).outerjoin(GenerationRow, in_force)
+    with database.across_tenants() as session:
+        return {
+            tenant_id: (record_of(Generation, row) if row else None, int(count))
+            for tenant_id, row, count in session.execute(query.where(TenantRow.tenant_id.in_(tenant_ids)))
+        }
 
 
 def record_first(encoder: str, dimensions: int) -> None:
@@ -131,9 +151,8 @@ def changed_documents(after: int) -> frozenset[str]:
 
 def recorded_chunks() -> int:
     """Return the number of chunks that the document records name."""
-    lengths = func.coalesce(func.sum(func.json_array_length(DocumentRow.chunk_ids)), 0)
     with database.reading() as session:
-        return int(session.scalar(select(lengths)) or 0)
+        return int(session.scalar(select(_CHUNKS)) or 0)
 
 
 def _fitting(dimensions: int) -> str:

@@ -18,7 +18,7 @@ ACROSS = {
     },
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim"},
-    "chats/store.py": {"tenants_due"},
+    "chats/store.py": {"tenants_due", "tenants_with_chats"},
     "desk/evaluation_results.py": {"last_nights"},
     "work/jobs.py": {"tenants_waiting"},
     "work/leases.py": {"take", "want", "release", "_exists"},
@@ -27,7 +27,7 @@ ACROSS = {
     # The installation as a whole: backup, keys, and counts for its admins.
     "backup/restoring.py": {"_forget_lost_generations"},
     "insight/totals.py": {"by_tenant", "by_state"},
-    "knowledge/generations.py": {"encoders"},
+    "knowledge/generations.py": {"current_of", "encoders"},
     "privacy/erasures.py": {"journal"},
     "privacy/resealing.py": {"_reseal"},
     "storage/diagnosis.py": {"row_counts"},
