@@ -14,6 +14,8 @@ from time import monotonic
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
+from psycopg.errors import RaiseException
 
 from settings import Settings
 from tenants.core.errors import trail
@@ -191,14 +193,35 @@ class PostgresQueue(Queue):
             await self._tenants.job_manager.retry_job(job, retry_at=job.scheduled_at)
         except UniqueViolation:
             # Another one waits already.
-            with suppress(ConnectorException):
-                await self._tenants.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+            await self._tenants.job_manager.finish_job(job, Status.FAILED, delete_job=True)
         except ConnectorException:
             log.info("%s is restarted by another process", job.lock or job.task_name)
 
 
+class _Jobs(JobManager):
+    """Ends a job even if its end cannot be recorded at once: it would hold its lock for as long as this process lives.
+
+    A slow process may seem to have ended. Then another one has taken up its job, and may have deleted it.
+    """
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        until = monotonic() + STALLED_SECONDS
+        while True:
+            try:
+                return await super().finish_job(job, status, delete_job)
+            except ConnectorException as error:
+                if isinstance(error.__cause__, RaiseException):
+                    log.info("%s was taken up by another process", job.lock or job.task_name)
+                    return None
+                if monotonic() >= until:
+                    raise
+            await asyncio.sleep(_POLL_SECONDS)
+
+
 def _app(connector: PsycopgConnector) -> App:
-    return App(connector=connector, periodic_defaults={"max_delay": _LATE_SECONDS})
+    app = App(connector=connector, periodic_defaults={"max_delay": _LATE_SECONDS})
+    app.job_manager = _Jobs(connector)
+    return app
 
 
 async def _worker(app: App, queues: list[str], slots: int) -> None:

@@ -4,12 +4,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from gc import collect
 from itertools import pairwise
 from threading import Event
 from time import monotonic
 
 import pytest
 from croniter import croniter
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 from sqlalchemy import text
 
 from settings import Settings
@@ -191,6 +195,43 @@ def test_the_job_of_a_dead_process_is_taken_up(records: Settings, monkeypatch: p
         wait_until(chores.done)
     with database.across_tenants() as session:
         assert session.scalar(text("SELECT count(*) FROM procrastinate_jobs WHERE queue_name = 'ingest'")) == 0
+
+
+@pytest.mark.parametrize("records", ["postgresql"], indirect=True)
+def test_the_end_of_a_job_is_recorded_once_the_server_answers(
+    records: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = [ConnectorException()]
+    finish = JobManager.finish_job
+
+    async def finish_later(manager: JobManager, job: Job, status: Status, delete_job: bool) -> None:
+        if refusals:
+            raise refusals.pop()
+        await finish(manager, job, status, delete_job)
+
+    monkeypatch.setattr(JobManager, "finish_job", finish_later)
+    chores = Chores(acme=1)
+    chores.defer()
+    with running(records, tasks=(chores.task,)):
+        wait_until(lambda: chores.done() and not refusals)
+        chores.left["acme"] = 1
+        chores.defer()
+        wait_until(chores.done)
+
+
+@pytest.mark.parametrize("records", ["postgresql"], indirect=True)
+def test_a_job_that_another_process_took_up_ends_quietly(records: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    chores = Chores(acme=1)
+    chores.go_on.clear()
+    chores.defer()
+    with running(records, tasks=(chores.task,)):
+        wait_until(lambda: chores.running.total() == 1)
+        with database.across_tenants(records, write=True) as session:
+            session.execute(text("DELETE FROM procrastinate_jobs"))
+        chores.go_on.set()
+        wait_until(chores.done)
+    collect()
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_a_process_that_dies_while_it_recovers_work_keeps_nobody_from_it(records: Settings) -> None:
