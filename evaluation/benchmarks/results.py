@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -18,12 +19,13 @@ console = Console(stderr=True, width=None if sys.stderr.isatty() else 150)
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], faulty: Iterable[str] = ()
 ) -> None:
-    """Print rows to standard error, those whose first cell is named in `faulty` in red."""
-    table = Table(*columns, title=title, title_justify="left")
+    """Print rows to standard error, in Markdown unless it is a terminal; those whose first cell is named in `faulty`
+    in red."""
+    style = box.HEAVY_HEAD if console.is_terminal else box.MARKDOWN
+    table = Table(*columns, title=title, title_justify="left", box=style)
     wrong = frozenset(faulty)
     for first, *more in rows:
-        style = "bold red" if first in wrong else ""
-        table.add_row(str(first), *map(_cell, more), style=style)
+        table.add_row(str(first), *map(_cell, more), style="bold red" if first in wrong else "")
     console.print(table)
 
 
