@@ -2,26 +2,34 @@
 
 fastembed-haystack 3.0 has components for the models that fastembed lists, and `StockEmbedder` takes them. It cannot
 load an ONNX file that fastembed does not list, nor tell whether the file is there and which revision it is.
+
+fastembed takes seconds to import, so it is imported only where a model is loaded.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import get_native_id
+from threading import RLock, get_native_id
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from components.embed.onnx import loading, models_folder
 from components.nested import Nested
+from settings import get_settings
 from tenants.index import Dense
 from tenants.work.seats import Seats
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
+log = logging.getLogger("opora.embed")
+
 Pooling: TypeAlias = Literal["mean", "cls", "last_token"]
+
+_LOADING = RLock()
+"""Held while a model is loaded, so that each is loaded once however many components name it."""
 
 _WORKERS = Seats(2, 2)
 """Threads that embed passages, for all tenants in turn. They share one model: ONNX Runtime and the tokenizer compute
@@ -101,14 +109,22 @@ class FastEmbedder(Nested):
         return numbers
 
     def _loaded(self) -> "TextEmbedding":
-        folder = models_folder(self.cache_dir)
-        with loading(self.model, folder):
-            name = _registered(self.model, self.file, self.pooling, self.dimensions) if self.file else self.model
-            return _load(name, folder, self.offline, self.threads)
+        folder = self._folder()
+        with _LOADING:
+            try:
+                name = _registered(self.model, self.file, self.pooling, self.dimensions) if self.file else self.model
+                return _load(name, folder, self.offline, self.threads)
+            except Exception:
+                log.error("the model %s cannot be loaded: its files are missing or damaged in %s", self.model, folder)
+                raise
+
+    def _folder(self) -> str:
+        """Return the folder of models, with a sub-folder for each as Hugging Face lays them out."""
+        return self.cache_dir or str(get_settings().models)
 
     def _revision(self) -> str:
         """Return the revision of the model in the folder; empty if unknown."""
-        repository = Path(models_folder(self.cache_dir)) / f"models--{self.model.replace('/', '--')}"
+        repository = Path(self._folder()) / f"models--{self.model.replace('/', '--')}"
         try:
             return (repository / "refs" / "main").read_text(encoding="ascii").strip()
         except OSError:

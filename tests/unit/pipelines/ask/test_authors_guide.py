@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import pytest
 import yaml
+from fastembed.common.model_description import ModelSource
+from fastembed.rerank.cross_encoder import TextCrossEncoder
 from haystack import Pipeline
 from haystack.tracing.tracer import disable_tracing
 
@@ -189,12 +191,13 @@ def test_a_stock_retriever_searches_our_index(built: Callable[[str], Ask], monke
 
 def test_a_cross_encoder_orders_what_is_graded(shop: Tenant, built: Callable[[str], Ask], tmp_path: Path) -> None:
     lay_out(tmp_path, CROSS_ENCODER, cross_encoder())
-    known = f"{{model: {CROSS_ENCODER}, file: {FILE}, cache_dir: {tmp_path}}}"
+    TextCrossEncoder.add_custom_model(CROSS_ENCODER, sources=ModelSource(hf=CROSS_ENCODER), model_file=FILE)
+    reader = yaml.safe_load(profile("reader"))
+    parameters = reader["components"]["rerank"]["init_parameters"]
+    parameters |= {"model_name": CROSS_ENCODER, "local_files_only": True, "cache_dir": str(tmp_path)}
     question = "Насос, пароль, доставка: пароль"
     assert AskEngine().run(Turn("t", question)).evidence.passages[0].doc_id == "delivery"
-    turn, steps = built(profile("reader").replace("{model: BAAI/bge-reranker-v2-m3-int8, offline: false}", known))(
-        question
-    )
+    turn, steps = built(yaml.safe_dump(reader))(question)
     assert steps[steps.index("rank") : steps.index("curated")] == ["rank", "rerank", "expand"]
     assert turn.evidence.passages[0].doc_id == "password"
 
