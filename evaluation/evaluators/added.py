@@ -27,7 +27,6 @@ from evaluation.metrics.marks import GROUPS
 from pipelines.definition import ALLOWED_MODULES, reason
 from tenants.core.errors import Invalid
 
-_MODULES = [*ALLOWED_MODULES, "evaluation.evaluators"]
 _TAKEN = frozenset({"evaluator_failed", *(name for names in GROUPS.values() for name in names)})
 
 Input: TypeAlias = Callable[[Record], Any]
@@ -35,11 +34,6 @@ Input: TypeAlias = Callable[[Record], Any]
 
 def _answer(record: Record) -> str | None:
     return without_citations(record.text) if record.shown else None
-
-
-def _right_wordings(record: Record) -> tuple[str, ...]:
-    case = record.case
-    return (case.gold_answer,) if case.gold_answer else case.gold_spans
 
 
 def _contexts(record: Record) -> list[str] | None:
@@ -60,8 +54,7 @@ INPUTS: Mapping[str, Input] = MappingProxyType(
         "contexts": _contexts,
         "predicted_answers": _answer,
         "responses": _answer,
-        "ground_truth_answers": lambda record: next(iter(_right_wordings(record)), None),
-        "acceptable_answers": lambda record: list(_right_wordings(record)) or None,
+        "ground_truth_answers": lambda record: record.case.gold_answer or next(iter(record.case.gold_spans), None),
         "retrieved_documents": lambda record: _documents(record.ranked),
         "ground_truth_documents": lambda record: _documents(record.case.gold_docs),
     }
@@ -136,7 +129,7 @@ def read_evaluators(path: Path) -> AddedEvaluators:
         described = read_yaml(path)
         if not described.get("components"):
             raise Invalid("evaluators_empty", path=str(path))
-        return AddedEvaluators(Pipeline.from_dict(described, allowed_modules=_MODULES))
+        return AddedEvaluators(Pipeline.from_dict(described, allowed_modules=ALLOWED_MODULES))
     except Invalid:
         raise
     except Exception as unfit:  # whatever a component raises on creation

@@ -141,17 +141,12 @@ def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
 
 def test_evaluators_are_added_on_demand(shop: Path) -> None:
     cases, evaluators = shop / "judged.jsonl", shop / "evaluators.yaml"
-    rows = [CASES[0], {**CASES[1], "gold_answer": "Товар можно вернуть за 7 дней."}, CASES[2]]
+    rows = CASES[:3]
     cases.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
     measure = (str(cases), "--tenant", "shop", "--evaluators", str(evaluators))
     example = (ROOT / "docs/examples/evaluators.yaml").read_text(encoding="utf-8")
     with simulator_thread() as (simulator, url):
-        for ours, theirs in (
-            ("http://127.0.0.1:11434", url),
-            ("qwen3:30b-instruct", "simulated"),
-            ("bge-m3", "simulated-embed"),
-        ):
-            example = example.replace(ours, theirs)
+        example = example.replace("http://127.0.0.1:11434", url).replace("qwen3:30b-instruct", "simulated")
         evaluators.write_text(example, encoding="utf-8")
         first = evaluate(*measure, "--json")
         assert first.exit_code == 0, first.output
@@ -161,7 +156,6 @@ def test_evaluators_are_added_on_demand(shop: Path) -> None:
     figures = report["sets"][0]["figures"]
     assert (figures["faithfulness"]["value"], figures["faithfulness"]["n"]) == (1.0, 2)
     assert (figures["context_relevance"]["value"], figures["context_relevance"]["n"]) == (1.0, 2)
-    assert (figures["semantic_similarity"]["value"], figures["semantic_similarity"]["n"]) == (pytest.approx(1.0), 1)
     assert report["sets"][0]["unjudged"] == {}
     assert report["state"]["evaluators"]["faithfulness"] == "FaithfulnessEvaluator simulated"
     assert "faithfulness: malformed 1" in second.stdout

@@ -13,13 +13,11 @@ from haystack.components.evaluators import ContextRelevanceEvaluator, Faithfulne
 from haystack.components.generators.chat.mock import MockChatGenerator
 from haystack.core.component import Component
 from haystack.dataclasses import ChatMessage
-from haystack_integrations.components.embedders.ollama import OllamaTextEmbedder
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 from rich.console import Console
 
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
 from evaluation.evaluators.added import AddedEvaluators, read_evaluators
-from evaluation.evaluators.similarity import SemanticSimilarityEvaluator
 from evaluation.metrics.marks import better_direction
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
@@ -114,11 +112,8 @@ def test_a_malformed_reply_is_a_failure_that_is_counted() -> None:
 
 
 def test_an_unavailable_model_is_reported_as_such(nowhere: str) -> None:
-    url = f"http://{nowhere}"
-    evaluators = added(
-        faithfulness=FaithfulnessEvaluator(chat_generator=OllamaChatGenerator(url=url)),
-        semantic_similarity=SemanticSimilarityEvaluator(OllamaTextEmbedder(url=url)),
-    )
+    generator = OllamaChatGenerator(url=f"http://{nowhere}")
+    evaluators = added(faithfulness=FaithfulnessEvaluator(chat_generator=generator))
     (record,) = judged(evaluators, SUPPORTED)
     assert set(record.judged.values()) == {"refused"}
 
@@ -148,36 +143,6 @@ def test_the_models_are_asked_about_what_was_shown_and_found() -> None:
         f"{about}}}\nOutputs:",
     ]
     assert records[1].judged == {}, "nothing can bear on a question without an answer"
-
-
-class Directions:
-    """A custom embedder: texts that name a direction, and one without."""
-
-    dimensions = 2
-    model = "compass"
-
-    def question(self, text: str) -> Sequence[float]:
-        return {"север": (0.0, 2.0), "северо-восток": (1.0, 1.0), "восток": (3.0, 0.0)}.get(text, (0.0, 0.0))
-
-
-@pytest.mark.parametrize(
-    ("answer", "gold", "spans", "score"),
-    [
-        ("север [1]", "север", (), 1.0),
-        ("север", "восток", ("север",), 0.0),
-        ("север", "", ("восток", "северо-восток"), 0.7071),
-        ("нигде", "север", (), "malformed"),
-    ],
-)
-def test_an_answer_is_compared_with_the_nearest_right_wording(
-    answer: str, gold: str, spans: tuple[str, ...], score: float | str
-) -> None:
-    evaluators = added(similarity=SemanticSimilarityEvaluator(Directions()))
-    record = Record(Case("1", "?", gold_answer=gold, gold_spans=spans), "answered", text=answer, passages=(RETURNS,))
-    (one,) = judged(evaluators, record)
-    assert one.judged == {"similarity": score}
-    (refused,) = judged(evaluators, replace(record, outcome="refused"))
-    assert refused.judged == {}
 
 
 def test_scores_are_stored_shown_and_compared(tmp_path: Path) -> None:
