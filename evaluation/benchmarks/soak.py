@@ -3,8 +3,7 @@
 A working day of mixed use in half an hour: questions, streams, chats with open event streams, small documents in new
 versions, verdicts, searches of the audit, with idle pauses. Every few seconds the operating system is asked for memory,
 descriptors and threads of the service and its workers, and the database for its rows. A table goes to standard error,
-everything as JSON to standard output, and with `--plot FILE` the curves as SVG. The exit code is 1 if anything grew, or
-if a request failed.
+everything as JSON to standard output. The exit code is 1 if anything grew, or if a request failed.
 """
 
 import random
@@ -13,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from html import escape
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -77,13 +75,6 @@ KEPT = frozenset(
     }
 )
 """Tables with a row for each thing that happened, kept for as long as the settings say. No other may grow."""
-
-_ROW, _ROW_LEFT, _ROW_RIGHT = 96, 56, 628
-"""Height of a plot of a time series, and its sides."""
-_ROW_STYLE = (
-    "text{font:12px sans-serif;fill:#444}.curve{fill:none;stroke:#2463b0;stroke-width:1.5}"
-    ".grid{stroke:#ddd}rect{fill:#fff}"
-)
 
 _TENANT = "demo-ru"
 _DRAIN_SECONDS = 60.0
@@ -284,21 +275,6 @@ class Result:
         names = (*BOUNDS, "rows_kept")
         return {name: (_mean(parts[0], name), _mean(parts[1], name)) for name in names}
 
-    def plot(self) -> str:
-        """Plot each quantity over time as SVG."""
-        minutes = [sample.seconds / 60 for sample in self.samples]
-        curves = {title: [_value(one, name) for one in self.samples] for title, name in _PLOTTED.items()}
-        return _time_series("minutes", minutes, curves)
-
-
-_PLOTTED = {
-    "Memory of the service and its workers, MB": "memory_mb",
-    "Open files": "descriptors",
-    "Threads": "threads",
-    "Rows of tables that keep a state": "rows",
-    "Rows of tables that keep what happened": "rows_kept",
-}
-
 
 def grown(growth: Mapping[str, tuple[float, float]]) -> list[str]:
     """Return the quantities that grew beyond their bounds."""
@@ -319,57 +295,15 @@ def measure(minutes: float) -> Result:
         return Result(samples, diagnosis.row_counts(), dict(usage.done), dict(usage.failures), round(share, 3))
 
 
-def _time_series(unit: str, at: Sequence[float], curves: Mapping[str, Sequence[float]]) -> str:
-    """Draw one plot below the other over the same moments, as a separate file; every scale begins at 0.
-
-    :param unit: of the moments.
-    :param curves: values by title.
-    """
-    height, longest = _ROW * len(curves) + 20, max(at, default=0.0) or 1.0
-    rows = "".join(
-        _row(title, [moment / longest for moment in at], values, _ROW * place)
-        for place, (title, values) in enumerate(curves.items())
-    )
-    end = f'<text x="{_ROW_RIGHT}" y="{height - 6}" text-anchor="end">{longest:.0f} {escape(unit)}</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_ROW_RIGHT + 12} {height}"><style>{_ROW_STYLE}</style>'
-        f'<rect width="{_ROW_RIGHT + 12}" height="{height}"/>{rows}{end}</svg>\n'
-    )
-
-
-def _row(title: str, at: Sequence[float], values: Sequence[float], top: float) -> str:
-    """Draw one of the plots of `time_series`; `at` is scaled to 0..1."""
-    highest = max((*values, 1.0)) * 1.1
-    floor, inner, width = top + _ROW - 14, _ROW - 36, _ROW_RIGHT - _ROW_LEFT
-    lines = "".join(
-        f'<line class="grid" x1="{_ROW_LEFT}" x2="{_ROW_RIGHT}" y1="{floor - inner * part:.1f}" '
-        f'y2="{floor - inner * part:.1f}"/><text x="{_ROW_LEFT - 6}" y="{floor - inner * part + 4:.1f}" '
-        f'text-anchor="end">{highest * part:.0f}</text>'
-        for part in (0.0, 0.5, 1.0)
-    )
-    points = "L".join(
-        f"{_ROW_LEFT + width * x:.1f} {floor - inner * value / highest:.1f}"
-        for x, value in zip(at, values, strict=True)
-    )
-    return f'<text x="{_ROW_LEFT}" y="{top + 14}">{escape(title)}</text>{lines}<path class="curve" d="M{points}"/>'
-
-
-def _value(sample: Sample, name: str) -> float:
-    return float(getattr(sample, name))
-
-
 def _mean(samples: Sequence[Sample], name: str) -> float:
-    return round(float(np.mean([_value(sample, name) for sample in samples])), 1)
+    return round(float(np.mean([getattr(sample, name) for sample in samples])), 1)
 
 
 def _entries(pid: int, folder: str) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/{folder}").iterdir())
 
 
-def main(
-    minutes: Annotated[float, typer.Option(help="How long to use the service.")] = MINUTES,
-    plot: Annotated[Path | None, typer.Option(help="Where to write the curves as SVG.")] = None,
-) -> None:
+def main(minutes: Annotated[float, typer.Option(help="How long to use the service.")] = MINUTES) -> None:
     """Run and print; exit code 1 when something grew or failed."""
     result = measure(minutes)
     growth = result.growth()
@@ -378,8 +312,6 @@ def main(
     results.print_table(f"{minutes:g} minutes of use", ("quantity", "second quarter", "last quarter"), rows, too_large)
     results.print_faults([f"{count} times {failure}" for failure, count in result.failures.items()])
     results.console.print(f"done: {dict(result.done)}; processor: {result.processor_share:.0%}", highlight=False)
-    if plot:
-        plot.write_text(result.plot(), encoding="utf-8")
     content = {"schema": SCHEMA, "growth": growth, "grown": too_large, **asdict(result)}
     results.end(content, failed=bool(too_large or result.failures))
 
