@@ -13,7 +13,6 @@ from evaluation.compare import compare as compare_runs
 from evaluation.datasets.thumbs import graded_thumbs
 from evaluation.metrics.claims import GradedClaim, choose_threshold, graded_claims, threshold_choice
 from evaluation.metrics.results import reported
-from evaluation.metrics.thresholds import advise
 from evaluation.report import data, tables
 from evaluation.report.haystack import write_csv
 from evaluation.report.junit import as_junit
@@ -113,14 +112,12 @@ def calibrate(
             claims = graded_thumbs()
     chosen = choose_threshold(claims, right)
     choices = [threshold_choice(claims, stop) for stop in tables.CONFIDENCE_STOPS]
-    advice = {measured.name: advise(measured.records) for measured in sets}
     if as_json:
         print_json(
             {
                 "graded": len(claims),
                 "chosen": asdict(chosen) if chosen else None,
                 "thresholds": [asdict(choice) for choice in choices],
-                "advice": {name: [asdict(line) for line in lines] for name, lines in advice.items()},
             }
         )
         return
@@ -130,8 +127,6 @@ def calibrate(
         tables.print_choice(console, chosen, right, tenant, locale)
     else:
         console.print(message("no_threshold", n=len(claims), right=f"{right:.0%}"), highlight=False)
-    if run:
-        tables.print_advice(console, run, advice, locale)
 
 
 def _claims_of_file(path: Path) -> list[GradedClaim]:

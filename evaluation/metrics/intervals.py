@@ -112,11 +112,6 @@ def wilson(value: float, n: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def share(count: int, n: int) -> Figure:
-    """Return a share of `n` cases with Wilson's interval."""
-    return Figure(count / n, *wilson(count / n, n), n)
-
-
 def folds(n: int) -> list[Booleans]:
     """Return ten random parts of `n` cases, each as a mask."""
     places = np.random.default_rng(SEED).permutation(n) % _FOLDS

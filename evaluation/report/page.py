@@ -16,9 +16,9 @@ from evaluation.metrics.intervals import Figure
 from evaluation.metrics.marks import DEPTHS, GROUPS
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
-from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, Advice, advise, scores
+from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, scores
 from evaluation.report.answers import answers_to_read
-from evaluation.report.tables import advice_cells, figure_name, localised, outcome_name, requirement, threshold_now
+from evaluation.report.tables import figure_name, localised, outcome_name, requirement, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -80,7 +80,6 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
         questions=sum(set_run.n for set_run in run.sets),
         targets=[_target(result, locale) for result in results],
         missed=sum(not result.met for result in results),
-        now=localised(threshold_now(run), locale),
         sections=sections,
         graph=mermaid(run.state.source),
     )
@@ -131,15 +130,11 @@ class _Writer:
             "tiles": self._tiles(report),
             "outcomes": self._outcomes(report),
             "plots": self._plots(report, set_run),
-            "advice": [self._advice(advice) for advice in advise(set_run.records)],
             "worst": [self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]],
             "misses": len(wrong),
             "groups": self._groups(report),
             "to_read": to_read,
         }
-
-    def _advice(self, advice: Advice) -> list[str]:
-        return [localised(cell.replace("<=", "≤"), self.locale) for cell in advice_cells(advice, 2)]
 
     def _tiles(self, report: SetReport) -> list[dict[str, object]]:
         met = {result.target.figure: "met" if result.met else "missed" for result in report.targets()}

@@ -16,7 +16,7 @@ from evaluation.metrics.intervals import Figure
 from evaluation.metrics.marks import GATED
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import TargetResult, headlines
-from evaluation.metrics.thresholds import Advice, false_answers_at
+from evaluation.metrics.thresholds import false_answers_at
 from evaluation.runs import Run
 
 CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
@@ -198,21 +198,6 @@ def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
     )
 
 
-def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequence[Advice]], locale: str) -> None:
-    """Print the cost of relevance gate thresholds, set by set."""
-    columns = ("allowed", "threshold", "expected_over_refusal", "expected_false_answers")
-    for name, lines in advice_by_set.items():
-        if lines:
-            title = text("evaluation.table.advice", locale, set=name, now=localised(threshold_now(run), locale))
-            console.print(_table(title, columns, [advice_cells(advice, 3) for advice in lines], locale))
-
-
-def advice_cells(advice: Advice, digits: int) -> tuple[str, ...]:
-    """Format a line of advice; the threshold has so many digits."""
-    rates = as_text(advice.over_refusal), as_text(advice.false_answers)
-    return f"<= {advice.allowed:.0%}", f"{advice.threshold:.{digits}f}", *rates
-
-
 def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
     """Return a row for each headline figure that was measured: value, interval, n, and plain BM25's value."""
     columns = ("set", "figure", "value", "interval", "n", "reference")
@@ -263,11 +248,6 @@ def _digits(name: str) -> int:
 def _short(words: str) -> str:
     one_line = " ".join(words.split())
     return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
-
-
-def as_text(rate: Figure) -> str:
-    """Format a rate with its interval and its number of cases."""
-    return f"{rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 
 
 def threshold_now(run: Run) -> str:
