@@ -24,7 +24,6 @@ from typing import Annotated, TypeAlias
 import httpx
 import numpy as np
 import typer
-from haystack.core.serialization import allow_deserialization_module
 
 from components.answer.packing import quotable
 from components.models.calls import Call, collect_calls
@@ -33,7 +32,6 @@ from evaluation import workspace
 from evaluation.asking import concurrently, conversation, recorded
 from evaluation.benchmarks import results
 from evaluation.benchmarks.models import Interval, critical_path
-from evaluation.benchmarks.recording import RecordedCall, RecordingModels, record_calls
 from evaluation.cases import Case, Page, QuestionSet
 from evaluation.datasets import DATA_SETS
 from evaluation.datasets.catalogue import READERS, chosen_sets
@@ -69,7 +67,6 @@ class Asked:
     turn: Turn
     answer: TurnAnswer
     calls: Sequence[Call]
-    recorded: Sequence[RecordedCall]
     seconds: float
     right: bool | None
     reached: bool | None
@@ -104,15 +101,13 @@ class Asked:
                 {
                     "step": one.step,
                     "outcome": one.outcome,
-                    "usable": one.usable,
-                    "seconds": round(one.seconds, 2),
-                    "prompt_characters": len(one.prompt),
-                    "reply": one.reply,
+                    "seconds": round(one.milliseconds / 1_000, 2),
+                    "prompt_characters": len(one.request),
                 }
-                for one in self.recorded
+                for one in self.calls
             ],
             "calls_in_sequence": self.in_sequence,
-            "prompt_characters": sum(len(one.prompt) for one in self.recorded),
+            "prompt_characters": sum(len(one.request) for one in self.calls),
             "tokens": dict(self.answer.meta.tokens),
             "degraded": self.answer.meta.degraded,
             "seconds": round(self.seconds, 2),
@@ -131,7 +126,6 @@ def main(
 ) -> None:
     """Ask, write and count."""
     chosen = [one for name in sets for one in _chosen(name, data)]
-    allow_deserialization_module("evaluation.benchmarks.recording")
     os.environ.setdefault("OPENAI_API_KEY", "none")  # the client demands one, local servers do not
     workspace.enter(get_settings().data_dir.resolve() / "evaluation")
     unsupported = 0
@@ -169,14 +163,12 @@ def _chosen(name: str, data: Path) -> Iterator[QuestionSet]:
 
 
 def _adapted(folder: Path, url: str, seconds: float, concurrent: int, reply_tokens: int) -> Path:
-    """Write the profile of these models: no limits but the turn's, and every call recorded."""
+    """Write the profile of these models: no limits but the turn's."""
     listed = httpx.get(f"{url}/v1/models", timeout=30).raise_for_status().json()["data"]
     names = dict.fromkeys(_TIERS, str(listed[0]["id"]))
     adapt(folder, url, _PROFILE, names, timeout=seconds, concurrent=2 * concurrent, failures=_PATIENCE)
     path = folder / "ask" / "profiles" / f"{_PROFILE}.yaml"
     with edited(path) as profile:
-        for models in components_of_type(profile, "ChatModels"):
-            models["type"] = f"{RecordingModels.__module__}.{RecordingModels.__name__}"
         for generator in components_of_type(profile, "OpenAIChatGenerator") if reply_tokens else ():
             generator["init_parameters"]["generation_kwargs"] = {"max_completion_tokens": reply_tokens}
     return path
@@ -197,7 +189,7 @@ def _ask_all(
 
 def _asked(ask: Ask, case: Case, seconds: float, known: Mapping[str, Passage]) -> Asked:
     history = conversation(ask, case)
-    with collect_calls(deadline=monotonic() + seconds), record_calls() as calls:
+    with collect_calls(deadline=monotonic() + seconds):
         started = perf_counter()
         turn, steps = ask.finish(begin(AskRequest(question=case.question, locale=case.locale or None), history=history))
         spent = perf_counter() - started
@@ -207,19 +199,18 @@ def _asked(ask: Ask, case: Case, seconds: float, known: Mapping[str, Passage]) -
         turn,
         answer,
         steps.calls,
-        calls,
         spent,
         right=grade_turn(recorded(case, turn), case.key).right if case.key else None,
-        reached=_reached(case, turn, calls),
+        reached=_reached(case, turn, steps.calls),
         unsupported=unentailed(case.question, answer, known),
     )
 
 
-def _reached(case: Case, turn: Turn, calls: Iterable[RecordedCall]) -> bool | None:
+def _reached(case: Case, turn: Turn, calls: Iterable[Call]) -> bool | None:
     """Whether a labelled passage was in the prompt that asks for an answer."""
     if case.key is None or not any(passage.grade for passage in case.key.passages):
         return None
-    prompts = "\n".join(call.prompt for call in calls if call.step == "answer")
+    prompts = "\n".join(call.request for call in calls if call.step == "answer")
     shown = (one for one in turn.evidence.passages if quotable(one) in prompts)
     return any(grade(Page(one.doc_id, one.title, one.heading, one.text), case.key) for one in shown)
 
@@ -227,7 +218,7 @@ def _reached(case: Case, turn: Turn, calls: Iterable[RecordedCall]) -> bool | No
 def _print(name: str, turns: Sequence[Asked]) -> None:
     calls = [call for turn in turns for call in turn.calls]
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
-    characters = sum(len(call.prompt) for turn in turns for call in turn.recorded)
+    characters = sum(len(call.request) for call in calls)
     n = max(1, len(turns))
     figures: dict[str, results.Value] = {
         "outcomes": _counted(turn.answer.outcome for turn in turns),
@@ -242,7 +233,7 @@ def _print(name: str, turns: Sequence[Asked]) -> None:
         **_by_key([turn for turn in turns if turn.right is not None]),
     }
     results.print_table(f"{name}: {len(turns)} questions", ("figure", "value"), figures.items())
-    _print_calls([call for turn in turns for call in turn.recorded])
+    _print_calls(calls)
     results.print_faults([f"{turn.case.case_id}: {fault}" for turn in turns for fault in turn.unsupported], limit=100)
 
 
@@ -260,15 +251,15 @@ def _by_key(turns: Sequence[Asked]) -> dict[str, str]:
     }
 
 
-def _print_calls(calls: Sequence[RecordedCall]) -> None:
+def _print_calls(calls: Sequence[Call]) -> None:
     rows = []
     for step in dict.fromkeys(call.step for call in calls):
         of_step = [call for call in calls if call.step == step]
         failed = _counted(call.outcome for call in of_step if call.outcome != "ok")
-        characters = float(np.mean([len(call.prompt) for call in of_step]))
-        seconds = float(np.median([call.seconds for call in of_step]))
-        rows.append((step, len(of_step), sum(call.usable for call in of_step), failed, characters, seconds))
-    columns = ("step", "calls", "usable", "failed", "prompt characters", "seconds (median)")
+        characters = float(np.mean([len(call.request) for call in of_step]))
+        seconds = float(np.median([call.milliseconds for call in of_step])) / 1_000
+        rows.append((step, len(of_step), failed, characters, seconds))
+    columns = ("step", "calls", "failed", "prompt characters", "seconds (median)")
     results.print_table("Calls", columns, rows)
 
 

@@ -26,7 +26,7 @@ def test_turns_are_written_for_readers_and_counted(
     assert called
     for line in called:
         assert line["calls"][0]["step"] == "answer"
-        assert all(call["usable"] for call in line["calls"])
+        assert all(call["outcome"] == "ok" for call in line["calls"])
         assert 1 <= line["calls_in_sequence"] <= len(line["calls"])
         assert line["prompt_characters"] == sum(call["prompt_characters"] for call in line["calls"])
         assert line["tokens"]["total"] > 0
