@@ -149,6 +149,7 @@ def _overridden(**variables: object) -> "Settings":
 
 def _check_start(settings: "Settings") -> None:
     """Raise an error that would keep the service from starting."""
+    from pipelines.ask import profiles
     from tenants.backup import restoring
     from tenants.storage import database, sealed
     from tenants.work import queue
@@ -159,6 +160,7 @@ def _check_start(settings: "Settings") -> None:
     sealed.check_given(settings)
     _check_port(settings.host, settings.port)
     database.check(settings)
+    profiles.check_file(settings.profile)
 
 
 def _check_port(host: str, port: int) -> None:

@@ -21,7 +21,6 @@ _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 _JINJA = re.compile(r"\{\{-?\s*(?P<expression>.*?)\s*-?\}\}", re.DOTALL)
 _LONGEST = 120
 """Characters of a parameter's value, on one line."""
-_ROUTERS = "haystack.components.routers."
 _ESCAPED = {"&": "#amp;", "<": "#lt;", ">": "#gt;", '"': "#quot;", "#": "#35;"}
 _KEYWORDS = frozenset(
     "call class classDef click default end flowchart graph href interpolate linkStyle style subgraph".split()
@@ -152,15 +151,12 @@ def _comments(source: str) -> dict[tuple[str, str], str]:
 def _connections(
     connections: Sequence[Mapping[str, object]], components: Mapping[str, Mapping[str, object]]
 ) -> list[Connection]:
-    """Return the arrows between steps, each once, with the names of the sockets that receive what it carries.
-
-    An arrow from a stock router has the name of the router's output.
-    """
+    """Return the arrows between steps, each once, with the names of the sockets that send what it carries."""
     carried: dict[tuple[str, str], dict[str, None]] = {}
     for connection in connections:
-        (sender, socket), (receiver, into) = (str(connection[end]).split(".")[:2] for end in ("sender", "receiver"))
-        by_output = into == "value" or str(components[sender]["type"]).startswith(_ROUTERS)
-        carried.setdefault((sender, receiver), {})[socket if by_output else into] = None
+        sender, _, socket = str(connection["sender"]).partition(".")
+        receiver = str(connection["receiver"]).partition(".")[0]
+        carried.setdefault((sender, receiver), {})[socket] = None
     back = _back_edges({name: [receiver for sender, receiver in carried if sender == name] for name in components})
     return [
         Connection(sender, receiver, ", ".join(sockets), (sender, receiver) in back)

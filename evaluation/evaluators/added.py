@@ -45,7 +45,7 @@ def _contexts(record: Record) -> list[str] | None:
 
 
 def _documents(doc_ids: Sequence[str]) -> list[Document] | None:
-    return [Document(content=doc_id) for doc_id in doc_ids] or None
+    return [Document(id=doc_id, content=doc_id, meta={"doc_id": doc_id}) for doc_id in doc_ids] or None
 
 
 INPUTS: Mapping[str, Input] = MappingProxyType(
@@ -60,7 +60,7 @@ INPUTS: Mapping[str, Input] = MappingProxyType(
     }
 )
 """Sockets that an evaluator may have: the value of a case, None if it has none. `responses` is the name of the answer
-in evaluators of DeepEval; documents are compared by the id of their article."""
+in evaluators of DeepEval; documents can be compared by any field, because each is the id of the article."""
 
 _OF_THE_ANSWER = frozenset({"predicted_answers", "responses"})
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -42,6 +45,7 @@ class AskEngine:
         changed = {step: {"init_parameters": {"threshold": value}} for step, value in thresholds.items()}
         definition = with_overlay(load(path), {"components": changed})
         self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
+        _share_context()
         for _, component in self.pipeline.walk():
             if hasattr(component, "run_async"):
                 # Each turn has its own event loop, and an async client works only on the loop that opened it.
@@ -115,6 +119,25 @@ class AskEngine:
         for _, component in self.pipeline.walk():
             for holder in _closable(component):
                 holder.close()
+
+
+class _ContextPool(ThreadPoolExecutor):
+    """A thread pool whose threads know the tenant and the turn of the caller."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+        """Run the function in a copy of the caller's context."""
+        return super().submit(copy_context().run, fn, *args, **kwargs)
+
+
+def _share_context() -> None:
+    """Let stock components that start threads work for the tenant of the turn.
+
+    Those of Haystack 3.4, such as `MultiQueryEmbeddingRetriever`, start them in an empty context.
+    """
+    for name, module in tuple(sys.modules.items()):
+        is_stock = name.startswith(("haystack.components.", "haystack_integrations.components."))
+        if is_stock and vars(module).get("ThreadPoolExecutor") is ThreadPoolExecutor:
+            vars(module)["ThreadPoolExecutor"] = _ContextPool
 
 
 def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:

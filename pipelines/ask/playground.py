@@ -18,6 +18,7 @@ from pipelines.ask import profiles
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.runner import Runner
+from pipelines.ask.steps import collect_faults
 from tenants.accounts import policy
 
 Difference: TypeAlias = Literal["outcome", "reason", "text", "citations", "gates"]
@@ -71,10 +72,14 @@ class PlaygroundRequest(_Given):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An answer, and in what it differs from the first one."""
+    """An answer, and in what it differs from the first one.
+
+    :param fault: the step that failed and its message, if one did.
+    """
 
     answer: TurnAnswer
     differences: tuple[Difference, ...]
+    fault: str = ""
 
 
 async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]:
@@ -85,8 +90,13 @@ async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]
     """
     history = tuple(Exchange(one.question, one.outcome, one.options) for one in asked.history)
     request = problems.checked(AskRequest, question=asked.question, locale=asked.locale or None, anonymous=True)
-    answers = [await _answer(runner, request, history, trial) for trial in asked.trials]
-    return tuple(Tried(one, differences(answers[0], one)) for one in answers)
+    tried: list[Tried] = []
+    for trial in asked.trials:
+        with collect_faults() as faults:
+            answer = await _answer(runner, request, history, trial)
+        first = tried[0].answer if tried else answer
+        tried.append(Tried(answer, differences(first, answer), "; ".join(faults)))
+    return tuple(tried)
 
 
 def differences(one: TurnAnswer, other: TurnAnswer) -> tuple[Difference, ...]:
@@ -105,7 +115,10 @@ def as_json(tried: Sequence[Tried]) -> dict[str, object]:
     """Return the answers as `turn.v1` objects, each with its differences from the first."""
     return {
         "schema": "playground.v1",
-        "answers": [{"turn": one.answer.model_dump(mode="json"), "differs_in": one.differences} for one in tried],
+        "answers": [
+            {"turn": one.answer.model_dump(mode="json"), "differs_in": one.differences, "fault": one.fault}
+            for one in tried
+        ],
     }
 
 

@@ -28,6 +28,11 @@ def check_file(profile: str) -> None:
         raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
 
 
+def is_own() -> bool:
+    """Return whether the policy of the tenant in context chooses the profile."""
+    return bool(policy.current().profile)
+
+
 def chosen() -> str:
     """Return the profile of the tenant in context: its own, or the installation's."""
     return policy.current().profile or get_settings().profile
@@ -66,9 +71,6 @@ class ProfileEngines:
     def _engine(self, profile: str) -> AskEngine:
         with self._loading:
             if profile not in self._engines:
-                try:
-                    self._engines[profile] = AskEngine(path_of(profile))
-                except Exception:
-                    check_file(profile)  # its error names the line and the mistake
-                    raise
+                check_file(profile)  # Haystack ignores some mistakes, and its errors do not name the line
+                self._engines[profile] = AskEngine(path_of(profile))
             return self._engines[profile]

@@ -12,9 +12,11 @@ from threading import Lock
 from time import monotonic_ns, time_ns
 from typing import Any, TypeAlias
 
+from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ChatMessage
 from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
+from components.language.marks import on_one_line
 from components.models import calls
 from components.models.calls import Call, calling_from, collect_calls
 from components.models.providers import provider_named, tokens
@@ -82,6 +84,7 @@ class Steps:
 
 
 _CURRENT: ContextVar[Steps | None] = ContextVar("opora_steps", default=None)
+_FAULTS: ContextVar[list[str] | None] = ContextVar("opora_faults", default=None)
 _INSTALLING = Lock()
 
 
@@ -108,6 +111,27 @@ def record_steps(watch: Watch | None = None) -> Iterator[Steps]:
         finally:
             _CURRENT.reset(token)
             steps.calls = collected.finished
+
+
+@contextmanager
+def collect_faults() -> Iterator[list[str]]:
+    """Collect why turns fail in this block. For authors of pipelines only: the text may quote the question."""
+    faults: list[str] = []
+    token = _FAULTS.set(faults)
+    try:
+        yield faults
+    finally:
+        _FAULTS.reset(token)
+
+
+def note_fault(error: Exception) -> None:
+    """Note why a turn fails: the step, and the message of its component."""
+    faults = _FAULTS.get()
+    if faults is None:
+        return
+    step = f"{error.component_name}: " if isinstance(error, PipelineRuntimeError) else ""
+    cause = error.__cause__ or error
+    faults.append(f"{step}{type(cause).__name__}: {on_one_line(str(cause))}")
 
 
 class StepTracer(Tracer):

@@ -19,7 +19,7 @@ from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
 from pipelines.ask.engine import NotRunnable
 from pipelines.ask.help_links import of_caller
 from pipelines.ask.profiles import ProfileEngines
-from pipelines.ask.steps import Steps, Watch, record_steps
+from pipelines.ask.steps import Steps, Watch, note_fault, record_steps
 from pipelines.ask.tracing.sender import Sender
 from settings import get_settings
 from tenants.accounts import policy
@@ -171,6 +171,7 @@ class Ask:
         except (CallerError, TryAgain):
             raise
         except Exception as error:
+            note_fault(error)
             step = error.component_name if isinstance(error, PipelineRuntimeError) else None
             told = " ".join(str(error).split()) + " " if isinstance(error, NotRunnable) else ""
             log.error("turn %s%s: %s%s", turn.turn_id, f", step {step}" if step else "", told, trail(error))

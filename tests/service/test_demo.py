@@ -38,7 +38,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     assert "6 из 6" in printed
     assert _missing("README.ru.md", printed) == []
     assert printed.rstrip().endswith("/demo")
-    found = re.search(r"Имя для входа (\S+), пароль (\S+)", printed)
+    found = re.search(r"войдите: имя (\S+), пароль (\S+)", printed)
     company = re.search(r"понадобится и организация: (\S+)", printed)
     assert found is not None
     assert company is not None

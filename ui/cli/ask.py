@@ -2,23 +2,22 @@
 
 import logging
 import re
-from collections.abc import Sequence
 from itertools import groupby
 from textwrap import shorten
 from typing import Annotated, get_args
 
 import typer
 from pydantic import ValidationError
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.markup import escape
-from rich.table import Table
 
 from components.language.figures import number
 from components.language.marks import on_one_line
 from components.language.texts import terminal_locale
 from components.turn import Quality
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
+from pipelines.ask.steps import collect_faults
 from pipelines.ask.usecase import Ask
 from tenants.core.errors import Invalid
 from ui.cli.terminal import (
@@ -34,8 +33,7 @@ from ui.cli.terminal import (
 )
 
 EXCERPT_SHOWN = 160
-_CELLS = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r":?-+:?")
+_MARKS_AFTER_TABLE = re.compile(r"\|((?: *\[\d+\])+)$")
 
 
 def ask(
@@ -52,12 +50,15 @@ def ask(
         logging.getLogger("opora.models").setLevel(logging.ERROR)  # `turn.degraded` is shown instead
     with acting_for(chosen_tenant(tenant)):
         engine = Ask()
-        answer = engine.answer(asked)
+        with collect_faults() as faults:
+            answer = engine.answer(asked)
         engine.close()
     if as_json:
         typer.echo(answer.encoded)
     else:
         print_turn(terminal_console(), answer, question)
+    for fault in faults:
+        typer.echo(texts("cli")("turn.fault", fault=fault), err=True)
     if answer.outcome == "failed":
         raise typer.Exit(1)
 
@@ -118,24 +119,13 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
 
 
 def _print_text(console: Console, words: str) -> None:
-    """Print an answer; a Markdown table in it becomes a table of the terminal, followed by its `[N]`."""
+    """Print an answer; a Markdown table in it becomes a table of the terminal, with its `[N]` in the last cell."""
     for is_table, lines in groupby(words.split("\n"), lambda line: line.startswith("|")):
+        block = "\n".join(lines)
         if is_table:
-            _print_table(console, list(lines))
+            console.print(Markdown(_MARKS_AFTER_TABLE.sub(r"\1 |", block)))
         else:
-            console.print(escape("\n".join(lines)), highlight=False)
-
-
-def _print_table(console: Console, lines: Sequence[str]) -> None:
-    rows = [line.rpartition("|")[0] for line in lines]
-    cells = [[cell.strip().replace("\\|", "|") for cell in _CELLS.split(row)[1:]] for row in rows]
-    table = Table(*map(escape, cells[0]), box=SIMPLE_HEAD)
-    for row in cells[1:]:
-        if not all(_RULE.fullmatch(cell) for cell in row):
-            table.add_row(*map(escape, row))
-    console.print(table)
-    if marks := lines[-1].rpartition("|")[2].strip():
-        console.print(escape(marks), highlight=False)
+            console.print(escape(block), highlight=False)
 
 
 def _path(source: ArticlePart | CitationPart) -> str:

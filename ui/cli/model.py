@@ -62,13 +62,15 @@ def call_models(
 ) -> None:
     """Test the models of a profile. Exits with 1 if there is a problem; a missing optional model is a warning."""
     logging.getLogger("opora.models").setLevel(logging.ERROR)  # the results say what failed
-    with acting_for(first_tenant(tenant)):
+    with acting_for(first_tenant(tenant)) as acting:
         named = named_models.profile(profile or profiles.chosen())
+        origin = "named" if profile else "of_policy" if profiles.is_own() else "of_installation"
         profiles.check_file(named.name)
         results = model_checks.check(named, _LOADING_SECONDS)
     if as_json:
         print_json([_as_json(one) | {"status": model_checks.status(one, results)} for one in results])
     else:
+        typer.echo(message(f"test.{origin}", profile=named.name, tenant=acting.tenant_id))
         _print_results(results)
         if not results:
             typer.echo(message("test.none", profile=named.name))

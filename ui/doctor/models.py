@@ -99,8 +99,7 @@ def _local(settings: Settings) -> Finding:
 
 
 def _served(embedder: NamedModel) -> Finding:
-    lack = model_servers.lack(embedder, SECONDS)
-    result = ModelResult(embedder, 0, lack) if lack else model_checks.check_one(embedder, _EMBED_SECONDS)
+    result = model_checks.check_one(embedder, _EMBED_SECONDS)
     if result.fault is None:
         return ok("encoder", "embedder", dimensions=result.dimensions, **_shown(embedder))
     found = _fault(result)

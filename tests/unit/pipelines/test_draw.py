@@ -44,14 +44,14 @@ components:
   end: {type: x.y.First, init_parameters: {words: '"]<b>&#', weights: {one: 1, two: 2}, judge: {type: p.Judge}}}
   a-b: {type: x.y.Last}
 connections:
-  - {sender: end.turn, receiver: a-b.turn}
+  - {sender: end.accept, receiver: a-b.turn}
 """
     )
     assert text == (
         "flowchart TD\n"
         '  end_["<b>end</b><br>First<br>words: #quot;]#lt;b#gt;#amp;#35;<br>weights: one 1, two 2<br>judge: Judge"]\n'
         '  a_b["<b>a-b</b><br>Last"]\n'
-        "  end_ -- turn --> a_b\n"
+        "  end_ -- accept --> a_b\n"
     )
 
 

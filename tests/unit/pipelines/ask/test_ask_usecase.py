@@ -18,7 +18,7 @@ from pipelines.ask import runner, usecase
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.pipeline_wrapper import PipelineWrapper
 from pipelines.ask.runner import Runner
-from pipelines.ask.steps import StepTracer
+from pipelines.ask.steps import StepTracer, collect_faults
 from pipelines.ask.tracing import sender
 from pipelines.ask.tracing.export import span_id
 from pipelines.ask.usecase import Ask
@@ -192,7 +192,11 @@ def test_a_failed_step_is_logged_by_its_name(caplog: pytest.LogCaptureFixture) -
     def fail(turn: Turn) -> Turn:
         raise PipelineRuntimeError("newest", None, "секретный") from KeyError("секретный")
 
-    assert Ask(FakeEngine(fail)).answer(REQUEST).outcome == "failed"
+    with collect_faults() as faults:
+        answer = Ask(FakeEngine(fail)).answer(REQUEST)
+    assert answer.outcome == "failed"
+    assert faults == ["newest: KeyError: 'секретный'"]
+    assert "KeyError" not in answer.model_dump_json()
     assert "step newest: PipelineRuntimeError at" in caplog.text
     assert "секретный" not in caplog.text
 

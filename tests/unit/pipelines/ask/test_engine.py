@@ -4,9 +4,11 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+from haystack import Document
+from haystack.components.retrievers.multi_query_embedding_retriever import MultiQueryEmbeddingRetriever
 from haystack.core.errors import PipelineRuntimeError
 from haystack.tracing.tracer import disable_tracing
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +18,7 @@ from components.language.identifiers import codes
 from components.turn import PASSES, Exchange, Filters, Outcome, Quality, Reason, Turn
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import Steps, record_steps
+from tenants.core.context import Tenant, acting_as, current
 from tenants.core.errors import NoTenant
 from tests.generated import texts
 
@@ -171,3 +174,23 @@ def test_every_question_ends_in_one_outcome_within_its_budget(
     if turn.reply.suggestions:
         assert turn.outcome in SHOWN
         assert all(len(suggestion) <= 60 for suggestion in turn.reply.suggestions)
+
+
+class _TenantEmbedder:
+    def run(self, text: str) -> dict[str, list[float]]:
+        assert current().tenant_id == "acme"
+        return {"embedding": [1.0]}
+
+
+class _TenantRetriever:
+    def run(self, query_embedding: list[float]) -> dict[str, list[Document]]:
+        return {"documents": [Document(content=current().tenant_id)]}
+
+
+def test_threads_of_stock_retrievers_know_the_tenant() -> None:
+    stock: Any = MultiQueryEmbeddingRetriever
+    retriever = stock(retriever=_TenantRetriever(), query_embedder=_TenantEmbedder())
+    AskEngine()  # prepares the module of the retriever
+    with acting_as(Tenant("acme", "anna")):
+        found = retriever.run(queries=["E20", "drain"])["documents"]
+    assert [document.content for document in found] == ["acme"]

@@ -136,6 +136,18 @@ def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
         ProfileEngines()
 
 
+def test_a_profile_with_a_misspelt_key_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "pipelines"
+    shutil.copytree(ROOT / "pipelines" / "ask", own / "ask", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    (own / "ask" / "profiles" / "newest.yaml").write_text("conections: []")
+    monkeypatch.setenv("OPORA_PIPELINES_DIR", str(own))
+    monkeypatch.setenv("OPORA_PROFILE", "newest")
+    get_settings.cache_clear()
+    with pytest.raises(Invalid) as refused:
+        ProfileEngines()
+    assert "conections" in str(refused.value.params["fault"])
+
+
 def answer(*made: Call, degraded: tuple[str, ...] = (), quoted: bool = False) -> TurnAnswer:
     draft = Draft("", (), (), quoted=quoted)
     turn = Turn("t", "q", outcome="answered", draft=draft, degraded=degraded)
