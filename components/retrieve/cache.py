@@ -1,12 +1,13 @@
 """Results held in memory for the next question that needs the same ones."""
 
-from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
+from cachetools import LRUCache
 from haystack import Document
 
 from components.turn import Frozen
@@ -24,8 +25,7 @@ class TenantLruCache(Generic[T]):
     """
 
     def __init__(self, max_size: int) -> None:
-        self._max_size = max_size
-        self._results: OrderedDict[bytes, T] = OrderedDict()
+        self._results: LRUCache[bytes, T] = LRUCache(max_size)
         self._lock = Lock()
 
     def key(self, *request: object) -> bytes:
@@ -38,16 +38,12 @@ class TenantLruCache(Generic[T]):
     def get(self, key: bytes) -> T | None:
         """Return the result stored under this key, or None."""
         with self._lock:
-            if key in self._results:
-                self._results.move_to_end(key)
             return self._results.get(key)
 
     def put(self, key: bytes, result: T) -> None:
         """Store a result and evict the least recently used one."""
-        with self._lock:
+        with self._lock, suppress(ValueError):  # a cache of size 0 takes none
             self._results[key] = result
-            while len(self._results) > self._max_size:
-                self._results.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
