@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.decide.articles import nearest
+from components.decide.articles import is_likely, nearest
 from components.turn import Article, Passage, RejectedApproach, Turn
 from tests.turns import document, passage, turn
 
@@ -32,11 +32,14 @@ def test_documents_come_before_their_further_sections() -> None:
     ]
 
 
-@pytest.mark.parametrize(("likely_from", "offers"), [(0.3, 3), (0.4, 5)])
-def test_more_articles_are_offered_in_doubt(likely_from: float, offers: int) -> None:
-    near = [passage(f"Хранение номер {n}.", f"d{n}", doc_id=f"doc{n}") for n in range(6)]
-    evidence = replace(turn("хранение", *near).evidence, relevance_by_chunk={one.chunk_id: 0.3 for one in near})
-    assert len(nearest(replace(turn("хранение"), evidence=evidence), 0.1, likely_from)) == offers
+@pytest.mark.parametrize(
+    ("judged", "likely"),
+    [((0.4,), True), ((0.4, 0.1), True), ((0.4, 0.2), False), ((0.1, 0.01), False), ((), False)],
+)
+def test_the_first_article_is_likely_if_it_leads_clearly(judged: tuple[float, ...], likely: bool) -> None:
+    given = turn("хранение", FEES, DAYS, POINT)
+    by_chunk = {f"c{n}": probability for n, probability in enumerate(judged, 1)}
+    assert is_likely(replace(given, evidence=replace(given.evidence, relevance_by_chunk=by_chunk)), 0.2) is likely
 
 
 @pytest.mark.parametrize(

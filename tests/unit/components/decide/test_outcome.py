@@ -102,7 +102,7 @@ def composed(
 def test_each_draft_has_its_outcome(
     changes: dict[str, Any], route: Route, outcome: Outcome, reason: Reason | None
 ) -> None:
-    after = composed(documents=near(0.2, SOURCE), drafted=replace(GOOD, **changes), route=route)
+    after = composed(documents=near(0.1, SOURCE), drafted=replace(GOOD, **changes), route=route)
     assert (after.outcome, after.reason) == (outcome, reason)
     assert (GOOD.text in after.reply.text) == (outcome in SHOWN)
     assert bool(after.reply.articles) == (outcome in WITH_ARTICLES)
