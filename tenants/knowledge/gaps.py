@@ -112,7 +112,7 @@ class Asking:
     session_id: str
 
 
-def all(status: Status | None = "open") -> tuple[Gap, ...]:
+def all(status: Status | None = "open", *, limit: int = MOST) -> tuple[Gap, ...]:
     """The tenant's gaps, those asked most first.
 
     :param status: None: of every kind.
@@ -121,7 +121,7 @@ def all(status: Status | None = "open") -> tuple[Gap, ...]:
     if status is not None:
         query = query.where(GapRow.status == status)
     order = GapRow.count.desc(), GapRow.last_at.desc(), GapRow.gap_id
-    return records(Gap, query.order_by(*order).limit(MOST))
+    return records(Gap, query.order_by(*order).limit(limit))
 
 
 def counts() -> Mapping[Status, int]:

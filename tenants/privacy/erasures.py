@@ -35,9 +35,9 @@ class Erasure(BaseModel):
         return not self.person and not self.session_id
 
 
-def note(tenant_id: str, *, person: str = "", session_id: str = "") -> None:
+def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Settings | None = None) -> None:
     """Record an erasure before it starts. Raises `TryAgain`, `journal_unwritable`: then it must not start."""
-    settings = get_settings()
+    settings = settings or get_settings()
     path = settings.erasure_journal or settings.data_dir / "erasures.jsonl"
     line = _line(Erasure(tenant_id=tenant_id, person=person, session_id=session_id, at=datetime.now(UTC)))
     try:
