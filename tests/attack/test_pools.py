@@ -1,24 +1,27 @@
 """Silent servers of third parties, and deliberately heavy work: neither delays other tenants."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import perf_counter
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from components.ingest.fetch import Fetcher, Response
 from evaluation.benchmarks.attacks import SilentServer, client_from, silent_server
 from pipelines import pages
 from settings import Settings
+from tenants.access.keys import Key
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import providers
 from tests import desk
 from tests.attack.attacking import ATTACKER, SlowTool
 from tests.service.serving import Server, in_force
 from tests.service.stored import tool_of
+from ui.desk import oidc
 from ui.desk.oidc import SignIn
 
 MOST_SECONDS = 8.0
@@ -87,6 +90,24 @@ def test_a_tenant_keeps_few_documents_of_providers(monkeypatch: pytest.MonkeyPat
             address, _ = signing_in.begin(providers.parsed(given), "https://help.example/desk/sso-callback", "")
             assert address.startswith(f"https://login.example/{number}/authorize?")
     assert sum(map(len, signing_in._documents.values())) == 4
+
+
+def test_keys_of_a_provider_are_parsed_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,800 keys fit into the limit of a document, and each sign-in computed for half a second twice."""
+    issuer, parsed = "https://sso.example", list[object]()
+    listed = [{"kid": f"k{number}", "kty": "EC"} for number in range(2_800)]
+    document = {"issuer": issuer, "jwks_uri": f"{issuer}/keys", "keys": listed}
+
+    def counted(entry: Mapping[str, object]) -> Key:
+        parsed.append(entry["kid"])
+        return Key(str(entry["kid"]), "ES256", generate_private_key(65537, 2048).public_key())
+
+    monkeypatch.setattr(Fetcher, "fetch", lambda _, url, **__: Response(url, 200, "", json.dumps(document).encode()))
+    monkeypatch.setattr(oidc, "public_key", counted)
+    given = {"issuer": issuer, "client_id": "desk", "client_secret": "hush", "domains": ["shop.example"]}
+    with acting_as(Tenant(ATTACKER, "admin")):
+        assert SignIn()._key(providers.parsed(given), "k2799").kid == "k2799"
+    assert parsed == ["k2799"]
 
 
 def test_a_provider_that_fails_is_left_alone(server: Server, attacker: httpx.Client, provider: SilentServer) -> None:

@@ -170,21 +170,15 @@ class SignIn:
     def _key(self, provider: Provider, kid: object) -> Key:
         # The provider may have rotated its keys since the last download.
         for fresh in (False, True):
-            for key in self._keys(provider, fresh=fresh):
-                if key.kid == kid:
-                    return key
+            listed = self._fetched(self._endpoint(provider, "jwks_uri"), provider, fresh=fresh).get("keys")
+            for entry in listed if isinstance(listed, list) else ():
+                try:
+                    # Only the key that is needed is parsed: a provider may list thousands.
+                    if entry["kid"] == kid and entry.get("use", "sig") == "sig":
+                        return public_key(entry)
+                except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError):
+                    continue  # The provider has keys of other types for other clients.
         raise Forbidden("sso_invalid")
-
-    def _keys(self, provider: Provider, *, fresh: bool) -> list[Key]:
-        listed = self._fetched(self._endpoint(provider, "jwks_uri"), provider, fresh=fresh).get("keys")
-        usable: list[Key] = []
-        for entry in listed if isinstance(listed, list) else ():
-            try:
-                if entry.get("use", "sig") == "sig":
-                    usable.append(public_key(entry))
-            except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError):
-                continue  # The provider has keys of other types for other clients.
-        return usable
 
     def _endpoint(self, provider: Provider, name: str) -> str:
         """Return an endpoint of the provider, at least as secure as the provider itself."""
