@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from sqlalchemy import event
 
 from components.ingest.reconcile import Findings
 from pipelines.ingest import rebuild
@@ -117,6 +118,21 @@ def test_the_service_repairs_by_itself_whoever_is_damaged(
     assert mender.mend_all(Event())
     index.close_all()
     check_consistent()
+
+
+def test_a_look_at_intact_indexes_costs_two_statements(library: Library, ingest: Ingest) -> None:
+    for tenant_id in ("globex", "initech", "without-articles"):
+        Registry().add(tenant_id)
+        if tenant_id != "without-articles":
+            with acting_as(Tenant(tenant_id, "tests")):
+                ingest.run([article(tenant_id)])
+    index.close_all()
+    statements: list[str] = []
+    event.listen(database.engine(), "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    assert Mender(library).mend_all(Event())
+    # The tenants, and their generations and chunks.
+    assert len([statement for statement in statements if statement.startswith("SELECT")]) == 2, statements
+    assert all(index.is_open(tenant) for tenant in Registry().list() if tenant.tenant_id != "without-articles")
 
 
 def test_a_repair_that_is_cut_off_is_taken_up(library: Library, ingest: Ingest, installation: Settings) -> None:
