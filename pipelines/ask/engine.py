@@ -132,7 +132,8 @@ class _ContextPool(ThreadPoolExecutor):
 def _share_context() -> None:
     """Let stock components that start threads work for the tenant of the turn.
 
-    Those of Haystack 3.4, such as `MultiQueryEmbeddingRetriever`, start them in an empty context.
+    Those of Haystack 3.4, such as `MultiQueryEmbeddingRetriever`, start them in an empty context. Haystack copies the
+    context elsewhere since deepset-ai/haystack#9433 and #9717.
     """
     for name, module in tuple(sys.modules.items()):
         is_stock = name.startswith(("haystack.components.", "haystack_integrations.components."))
