@@ -9,7 +9,7 @@ from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.drafts import to_draft
 from components.decide.answer_guard import AnswerGuard, AnswerRules
-from components.decide.articles import ARTICLES, ARTICLES_IN_DOUBT, is_likely, nearest
+from components.decide.articles import ARTICLES, ARTICLES_IN_DOUBT, leads, nearest
 from components.decide.notices import rejections, source_notices, with_context_citations
 from components.faults import is_degraded
 from components.judge.grader import GRADER
@@ -62,9 +62,8 @@ class OutcomeComposer:
     :param near_from: the same of the first article, below which the reply doubts that the articles hold an answer, and
         a question of doubtful topic is off topic, where articles were compared by meaning. Of 499 everyday questions
         that the demo shops answer, 85 in 100 reach it, and 2 of 28 messages that are off topic or small talk.
-    :param likely_from: the same, from which on the reply says that the first article probably answers if no other is
-        nearly as likely (`is_likely`), and the question is no gap in the knowledge base. Otherwise more articles are
-        offered.
+    :param likely_from: the same, from which on the question is no gap in the knowledge base. Nor is it if the first
+        article leads clearly (`leads`): then the reply says that it probably answers, and offers fewer.
     :param clarify_from: least adequacy to clarify about sections that are not headed by the question.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
@@ -75,7 +74,7 @@ class OutcomeComposer:
         self,
         articles_from: float = 0.05,
         near_from: float = 0.05,
-        likely_from: float = 0.2,
+        likely_from: float = 0.3,
         clarify_from: float = 0.2,
         clarify_words: int = 1,
         options: int = 3,
@@ -183,7 +182,7 @@ class OutcomeComposer:
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        most = ARTICLES if is_likely(turn, self.likely_from) else ARTICLES_IN_DOUBT
+        most = ARTICLES if leads(turn) else ARTICLES_IN_DOUBT
         articles = () if turn.outcome else nearest(turn, self.articles_from, most, beside)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
@@ -207,7 +206,7 @@ class OutcomeComposer:
                 return "clarify", None
             if draft is not None and draft.withheld:
                 return "cannot_answer", "insufficient_context"
-            if articles and is_likely(turn, self.likely_from):
+            if articles and (leads(turn) or articles[0].score >= self.likely_from):
                 return self._weak(rules)
             return "refused", "no_relevant_context" if draft is None else "llm_self_refusal"
         if draft.factuality_status == "failed":
@@ -286,7 +285,7 @@ class OutcomeComposer:
         count, score = "one" if len(articles) == 1 else "some", articles[0].score
         if turn.reason in _NOT_FOUND or turn.outcome == "low_confidence":
             is_near = score >= self.near_from
-            certainty = "likely_" if is_likely(turn, self.likely_from) else "" if is_near else "far_"
+            certainty = "likely_" if leads(turn) else "" if is_near else "far_"
             return text(f"outcomes.articles.{certainty}{count}", turn.locale)
         # A visitor with articles to read needs no referral to another contact.
         outcome_text = text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)

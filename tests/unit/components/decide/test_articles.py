@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.decide.articles import is_likely, nearest
+from components.decide.articles import leads, nearest
 from components.turn import Article, Passage, RejectedApproach, Turn
 from tests.turns import document, passage, turn
 
@@ -33,13 +33,13 @@ def test_documents_come_before_their_further_sections() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judged", "likely"),
+    ("judged", "expected"),
     [((0.4,), True), ((0.4, 0.1), True), ((0.4, 0.2), False), ((0.1, 0.01), False), ((), False)],
 )
-def test_the_first_article_is_likely_if_it_leads_clearly(judged: tuple[float, ...], likely: bool) -> None:
+def test_the_first_article_leads_if_no_other_is_near(judged: tuple[float, ...], expected: bool) -> None:
     given = turn("хранение", FEES, DAYS, POINT)
     by_chunk = {f"c{n}": probability for n, probability in enumerate(judged, 1)}
-    assert is_likely(replace(given, evidence=replace(given.evidence, relevance_by_chunk=by_chunk)), 0.2) is likely
+    assert leads(replace(given, evidence=replace(given.evidence, relevance_by_chunk=by_chunk))) is expected
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_each_draft_has_its_outcome(
     ("documents", "failed", "outcome", "reason"),
     [
         ([], (), "refused", "no_relevant_context"),
-        (near(0.2, SOURCE), (), "refused", "no_relevant_context"),
+        (near(0.1, SOURCE), (), "refused", "no_relevant_context"),
         (near(0.4, SOURCE), (), "low_confidence", None),
         ([], ("grader",), "failed", "pipeline_error"),
     ],
@@ -288,7 +288,7 @@ def test_a_request_for_a_call_asks_for_the_number(locale: str) -> None:
 def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
     doubt = Reading("irrelevant", 0.5, kind="irrelevant")
     by_meaning = replace(SOURCE, meta={**SOURCE.meta, "scores": {"cosine": 0.85}})
-    for documents in (near(0.04, by_meaning), near(0.2, SOURCE)):
+    for documents in (near(0.04, by_meaning), near(0.1, SOURCE)):
         refused = composed("?", documents, doubt=doubt, refused=Verdict("human"))
         assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
     assert composed("?", near(0.06, by_meaning), doubt=doubt, refused=Verdict("human")).outcome == "refused"

@@ -39,7 +39,7 @@ def test_an_open_part_is_named_unless_the_answer_compares_it(question: str, miss
             else refused(part.question)
         )
 
-    joined = with_parts(turn(question), answered(question, MODELS), run)
+    joined = with_parts(turn(question), answered(question, MODELS, "Гарантия"), run)
     assert joined.draft is not None
     assert joined.draft.missing == missing
     assert joined.outcome == ("partially_answered" if missing else "answered")
