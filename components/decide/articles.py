@@ -19,7 +19,7 @@ ARTICLES_IN_DOUBT = 5
 shop, a right article was among three for 87, among five for 92."""
 
 _LEADS_FROM, _LEAD = 0.2, 4.0
-"""Least probability of a first section that is said to answer, and how many times as probable as any other it is. Of 51
+"""Least probability of a section that leads, and how many times as probable as any other it has to be. Of 51
 everyday questions to the demo shops with a first section like that, not sure enough to quote, it answered 47; of 14
 where it reached 0.3 without such a lead, 9."""
 

@@ -182,8 +182,8 @@ class OutcomeComposer:
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        most = ARTICLES if leads(turn) else ARTICLES_IN_DOUBT
-        articles = () if turn.outcome else nearest(turn, self.articles_from, most, beside)
+        max_articles = ARTICLES if leads(turn) else ARTICLES_IN_DOUBT
+        articles = () if turn.outcome else nearest(turn, self.articles_from, max_articles, beside)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
         reply = self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else (), kind)

@@ -52,10 +52,10 @@ _DENIED = 2.0
 
 _NOT = re.compile(
     r"\b(?:not|never|no longer|cannot|(?:can|don|doesn|didn|won|haven|hasn|isn|wasn)['’]?t|without|не|без|нет)"
-    r"(?![\w'’])\W+((?:[\w-]+\W+)?[\w-]+)",
+    r"(?![\w'’])\W+([\w-]+)",
     re.IGNORECASE,
 )
-"""A negation with the two words after it, which it denies."""
+"""A negation with the word after it, which it denies."""
 _CLAUSE = re.compile(r"\b(?:if|that|если|котор\w+)\b(.*)", re.IGNORECASE)
 
 _K1, _B = 1.2, 0.75
