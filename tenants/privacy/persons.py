@@ -19,7 +19,7 @@
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
 A thumb in Phoenix is deleted with the trace of its turn; it has no name and no text.
-A trace that waits for Phoenix is not sent any more; one that Phoenix is just storing is found by erasing again.
+A trace that waits for Phoenix is not sent any more. Erasing again finds a trace that Phoenix was storing at the moment.
 Counters of requests and digests of earlier searches are in memory and hold no text. Logs hold no personal text.
 Copies elsewhere, such as backups, are out of reach: they have to expire, and the journal of erasures
 (`tenants.privacy.erasures`) makes sure that a restore does not bring erased data back.
