@@ -220,7 +220,7 @@ def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> No
         assert sessions.verify(f"secret of {login}").operator == operator
     with acting_as(ANNA):
         assert [one.login for one in operators.all()] == ["anna"]
-        operators.remove("anna")
+        operators.remove("anna", even_last=True)
     with pytest.raises(Unauthenticated, match="session_ended"):
         sessions.verify("secret of anna")
 
