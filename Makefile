@@ -58,6 +58,9 @@ $(DOCS)/.ready: requirements/docs.txt $(BIN)/uv
 # disk.
 test test-chaos test-browser coverage: export TMPDIR := $(or $(TMPDIR),$(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}'),/tmp)
 
+# Keep the bytecode, whatever the environment says: tests start dozens of processes, which would each compile all modules.
+test test-chaos test-browser coverage: export PYTHONDONTWRITEBYTECODE :=
+
 test: setup clients
 	$(PYTEST) $(QUICK) $(TESTS)
 

@@ -42,6 +42,8 @@ os.environ |= {"OPORA_FETCH_MODELS": "false", "OPORA_MODELS_DIR": os.devnull}
 _BETWEEN_COLLECTIONS = 20_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
+gc.disable()  # until all modules are imported: `pytest_collection_finish` enables it
+
 
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Leave a random id out of a test's name: pytest-xdist needs the same names in each of its processes."""
@@ -59,6 +61,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_BETWEEN_COLLECTIONS)
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:

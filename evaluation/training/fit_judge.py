@@ -19,9 +19,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 import yaml
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from components.embed.dense import passage_text
 from components.embed.protocol import Embedder
@@ -112,6 +109,10 @@ def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
 
 def fit(vendors: Sequence[Vendor], kind: Kind) -> tuple[Numbers, float]:
     """Fit the weights of the columns and the bias. Each vendor counts the same."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     used = [COLUMNS.index(name) for name in KINDS[kind]]
     columns = np.concatenate([rows for one in vendors for rows in one.columns])[:, used]
     answers = np.concatenate([rows for one in vendors for rows in one.answers])

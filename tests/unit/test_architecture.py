@@ -177,7 +177,11 @@ def test_help_imports_no_command() -> None:
     assert not rooms & {"haystack", "sqlalchemy", "pipelines", *WEB}
 
 
-TESTS = {path: _parsed(_SOURCES[path]) for path in MODULES if _named(path).startswith("tests/")}
+def _tests() -> dict[Path, ast.Module]:
+    # Parsed when a rule runs: each process of pytest-xdist imports this module, only one runs its tests.
+    return {path: _parsed(_SOURCES[path]) for path in MODULES if _named(path).startswith("tests/")}
+
+
 _CHECKS = {"raises", "warns", "fail", "expect", "run_state_machine_as_test"}
 
 
@@ -210,7 +214,7 @@ def without_assertion(tests: Iterable[ast.AST]) -> list[str]:
 
 
 def test_every_test_asserts_something() -> None:
-    assert not without_assertion(TESTS.values())
+    assert not without_assertion(_tests().values())
 
 
 def test_a_test_without_an_assertion_is_seen() -> None:
@@ -225,7 +229,7 @@ def sleeps(tree: ast.AST) -> bool:
 
 
 def test_no_test_sleeps() -> None:
-    assert not {_named(path) for path, tree in TESTS.items() if sleeps(tree)}
+    assert not {_named(path) for path, tree in _tests().items() if sleeps(tree)}
 
 
 def test_a_sleep_is_seen() -> None:
