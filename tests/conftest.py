@@ -42,7 +42,8 @@ os.environ |= {"OPORA_FETCH_MODELS": "false", "OPORA_MODELS_DIR": os.devnull}
 _BETWEEN_COLLECTIONS = 20_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-gc.disable()  # until all modules are imported: `pytest_collection_finish` enables it
+# Set before the other modules are imported, so that they are not scanned again and again while they load.
+gc.set_threshold(_BETWEEN_COLLECTIONS)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -60,8 +61,6 @@ def pytest_collection_finish() -> None:
     """Exclude imported objects from garbage collection, which would scan them again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_BETWEEN_COLLECTIONS)
-    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
