@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask
 from tests.browser.fake_service import SITE, FakeService
-from tests.browser.turns import Json, turn
+from tests.browser.turns import PASSAGE, Json, citation, turn
 
 SECTION = "Исправный товар можно вернуть в течение 14 дней. Сохраните чек и упаковку."
 SNIPPET = "Код E20 означает, что вода не сливается."
@@ -34,6 +34,17 @@ def test_other_sections_of_an_article_are_one_click_away(opened: Page, service: 
     expect(links).to_have_text(["Условия", "Деньги"])
     expect(links.first).to_be_visible()
     assert unquote(links.last.get_attribute("href") or "") == f"{service.url}{page_of}#деньги"
+
+
+def test_an_article_cited_twice_is_linked_once(opened: Page, service: FakeService) -> None:
+    page_of = f"/help/{SITE}/errors.md"
+    cited = [citation(index, "Коды ошибок", SNIPPET, PASSAGE, url=f"{page_of}#e{index}0") for index in (1, 2)]
+    citations = [one | {"doc_id": "errors.md"} for one, _ in cited]
+    sources = [source for _, source in cited]
+    service.answers = [turn("answered", "Одно [1]. Другое [2].", citations=citations, sources=sources)]
+    ask(opened, "Чем E10 отличается от E20?")
+    expect(opened.locator(".related a")).to_have_text(["Коды ошибок"])
+    expect(opened.locator(".related a")).to_have_attribute("href", f"{service.url}{page_of}#e10")
 
 
 @pytest.mark.parametrize("outcome", ["refused", "partially_answered"])

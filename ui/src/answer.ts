@@ -150,11 +150,12 @@ function heading(one: { readonly title: string; readonly heading: string }): Tem
 
 /** Pages of the cited documents, and documents linked to them; those without a page open beside the answer. */
 function related(turn: Turn, most: number, { texts, service, show }: AnswerActions): TemplateResult | typeof nothing {
-  const pages = new Map<string, string>();
+  const pages = new Map<string, readonly [address: string, title: string]>();
   const beside: Citation[] = [];
   for (const one of turn.citations) {
     const address = documentLink(one.url, service);
-    if (one.cited !== false && address && pages.size < most && !pages.has(address)) pages.set(address, one.title);
+    if (one.cited !== false && address && pages.size < most && !pages.has(one.doc_id))
+      pages.set(one.doc_id, [address, one.title]);
     else if (one.cited === false && one.origin === 'related') beside.push(one);
   }
   if (!pages.size && !beside.length) return nothing;
@@ -167,7 +168,7 @@ function related(turn: Turn, most: number, { texts, service, show }: AnswerActio
   return html`<div class="related">
     <p>${texts.say('related')}</p>
     <ul>
-      ${[...pages].map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
+      ${[...pages.values()].map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
       ${beside.map((one) => html`<li .card=${cardOf(one)}>${link(one)}</li>`)}
     </ul>
   </div>`;

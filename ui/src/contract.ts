@@ -17,6 +17,7 @@ export type Outcome =
 
 export interface Citation {
   readonly index: number;
+  readonly doc_id: string;
   readonly title: string;
   readonly heading: string;
   readonly excerpt?: string;

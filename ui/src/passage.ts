@@ -25,8 +25,8 @@ export function passageOf(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, 
 }
 
 /** Section suggested for reading; it has no number. */
-export function passageOfArticle({ title, heading, url, text }: Article): Passage {
-  return { citation: { index: 0, title, heading, url }, text: text ?? '', marked: [0, 0] };
+export function passageOfArticle({ doc_id, title, heading, url, text }: Article): Passage {
+  return { citation: { index: 0, doc_id, title, heading, url }, text: text ?? '', marked: [0, 0] };
 }
 
 function spanOf(text: string, excerpt: string, span?: readonly [number, number]): readonly [number, number] {

@@ -119,10 +119,10 @@ Please report this to https://github.com/markedjs/marked.`,n){let i="<p>An error
           </button>
         </li>`)}
     </ol>
-  </details>`}function Cs(n){return n.heading&&n.heading!==n.title?h`<span class="under">${n.heading}</span>`:g}function zs(n,e,{texts:t,service:i,show:s}){let r=new Map,a=[];for(let l of n.citations){let u=oe(l.url,i);l.cited!==!1&&u&&r.size<e&&!r.has(u)?r.set(u,l.title):l.cited===!1&&l.origin==="related"&&a.push(l)}if(!r.size&&!a.length)return g;let o=l=>{let u=oe(l.url,i);return u?G(u,l.title):h`<button type="button" class="soft" aria-haspopup="dialog" @click=${d=>s(n,l.index,d.currentTarget)}>${l.title}</button>`};return h`<div class="related">
+  </details>`}function Cs(n){return n.heading&&n.heading!==n.title?h`<span class="under">${n.heading}</span>`:g}function zs(n,e,{texts:t,service:i,show:s}){let r=new Map,a=[];for(let l of n.citations){let u=oe(l.url,i);l.cited!==!1&&u&&r.size<e&&!r.has(l.doc_id)?r.set(l.doc_id,[u,l.title]):l.cited===!1&&l.origin==="related"&&a.push(l)}if(!r.size&&!a.length)return g;let o=l=>{let u=oe(l.url,i);return u?G(u,l.title):h`<button type="button" class="soft" aria-haspopup="dialog" @click=${d=>s(n,l.index,d.currentTarget)}>${l.title}</button>`};return h`<div class="related">
     <p>${t.say("related")}</p>
     <ul>
-      ${[...r].map(([l,u])=>h`<li>${G(l,u)}</li>`)}
+      ${[...r.values()].map(([l,u])=>h`<li>${G(l,u)}</li>`)}
       ${a.map(l=>h`<li .card=${Lt(l)}>${o(l)}</li>`)}
     </ul>
   </div>`}function G(n,e){return h`<a href=${n} target="_blank" rel="noopener noreferrer nofollow" dir="auto">${e}</a>`}function Es(n,e){return h`<div class="articles">
@@ -143,7 +143,7 @@ Please report this to https://github.com/markedjs/marked.`,n){let i="<p>An error
     ${s?h`<button type="button" class=${s==="link"?"soft":"action"} @click=${t.person}>
           ${i("ask_person")}
         </button>`:g}
-  </div>`}function Os(){return h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.500 11.600 3 8.100l1.100-1.100 2.400 2.400L11.900 4 13 5.100Z" /></svg>`}var le=8;function Cn(n,e){let t=n.citations.findIndex(a=>a.index===e),i=n.citations[t];if(!i)return;let s=i.excerpt??"",r=n.sources[t]?.page_content||s||i.snippet||"";return{citation:i,text:r,marked:Hs(r,s,i.span)}}function zn({title:n,heading:e,url:t,text:i}){return{citation:{index:0,title:n,heading:e,url:t},text:i??"",marked:[0,0]}}function Hs(n,e,t){if(!e)return[0,0];if(t&&n.slice(t[0],t[1])===e)return t;let i=n.indexOf(e);return i<0?[0,0]:[i,i+e.length]}function En(n,e,t){return h`<div class="passage" popover="auto" role="dialog" aria-labelledby="passage-title" @beforetoggle=${r=>{r.newState==="closed"&&t.leave()}} @toggle=${r=>{r.newState==="closed"&&t.hidden()}}>${n?Bs(n,e,t.service):g}</div>`}function Bs({citation:n,text:e,marked:[t,i]},s,r){let a=oe(n.url,r),o=l=>l.currentTarget.closest("[popover]")?.hidePopover();return h`<div class="title">
+  </div>`}function Os(){return h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.500 11.600 3 8.100l1.100-1.100 2.400 2.400L11.900 4 13 5.100Z" /></svg>`}var le=8;function Cn(n,e){let t=n.citations.findIndex(a=>a.index===e),i=n.citations[t];if(!i)return;let s=i.excerpt??"",r=n.sources[t]?.page_content||s||i.snippet||"";return{citation:i,text:r,marked:Hs(r,s,i.span)}}function zn({doc_id:n,title:e,heading:t,url:i,text:s}){return{citation:{index:0,doc_id:n,title:e,heading:t,url:i},text:s??"",marked:[0,0]}}function Hs(n,e,t){if(!e)return[0,0];if(t&&n.slice(t[0],t[1])===e)return t;let i=n.indexOf(e);return i<0?[0,0]:[i,i+e.length]}function En(n,e,t){return h`<div class="passage" popover="auto" role="dialog" aria-labelledby="passage-title" @beforetoggle=${r=>{r.newState==="closed"&&t.leave()}} @toggle=${r=>{r.newState==="closed"&&t.hidden()}}>${n?Bs(n,e,t.service):g}</div>`}function Bs({citation:n,text:e,marked:[t,i]},s,r){let a=oe(n.url,r),o=l=>l.currentTarget.closest("[popover]")?.hidePopover();return h`<div class="title">
       ${n.index?h`<span class="index">${n.index}</span>`:g}
       <h3 id="passage-title" dir="auto">${n.title}</h3>
       <button type="button" class="icon" aria-label=${s.say("close_source")} @click=${o}>
