@@ -1,0 +1,91 @@
+"""A customer who has closed the chat: a reply reaches them by e-mail, and their answer comes back into the chat."""
+
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from settings import Settings
+from tenants.access.tokens import issue
+from tenants.accounts import policy
+from tenants.accounts.registry import Registry
+from tenants.chats import sites
+from tenants.core.context import Tenant, acting_as
+from tests.mail_servers import MailFolder, MailServer, holding_mail, receiving_mail
+from tests.service.serving import Server, environment, in_force, serving
+from tests.service.test_chats import begun, visitor
+from tests.webhooks import wait_until
+
+TENANT, CUSTOMER = "posted", "ivan@example.ru"
+
+
+@pytest.fixture
+def smtp() -> Iterator[MailServer]:
+    with receiving_mail() as server:
+        yield server
+
+
+@pytest.fixture
+def mailbox() -> Iterator[MailFolder]:
+    with holding_mail() as folder:
+        yield folder
+
+
+@pytest.fixture
+def posted(tmp_path: Path, smtp: MailServer, mailbox: MailFolder) -> Iterator[tuple[Server, Settings]]:
+    settings = Settings(
+        data_dir=tmp_path / "data",
+        rate_limit_per_minute=0,
+        smtp_host="127.0.0.1",
+        smtp_port=smtp.port,
+        smtp_tls="none",
+        smtp_from="help@shop.example",
+        imap_host="127.0.0.1",
+        imap_port=mailbox.port,
+        imap_tls="none",
+        imap_user="help",
+        imap_seconds=5,
+    )
+    with in_force(settings):
+        Registry().add(TENANT, locale="ru")
+        with serving(environment(settings)) as server:
+            yield server, settings
+
+
+def test_a_reply_and_its_answer_go_by_e_mail(
+    posted: tuple[Server, Settings], smtp: MailServer, mailbox: MailFolder
+) -> None:
+    server, settings = posted
+    with acting_as(Tenant(TENANT, "admin")):
+        policy.change(email_after_minutes=0)
+        site = sites.add("Магазин", ["https://shop.example"])
+    staff = {"Authorization": f"Bearer {issue(settings, TENANT, scopes=('operate',), subject='olga', ttl_seconds=600)}"}
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        customer = visitor(client, site)
+        chat_id = begun(customer)
+        customer.send("POST", f"/chats/{chat_id}/person").raise_for_status()
+        customer.send("POST", f"/chats/{chat_id}/contact", contact=CUSTOMER).raise_for_status()
+        path = f"/desk/chats/{chat_id}"
+
+        def chat() -> dict[str, Any]:
+            shown: dict[str, Any] = client.get(path, headers=staff).raise_for_status().json()
+            return shown
+
+        body = {"text": "Мастер приедет завтра.", "name": "Ольга", "seen": chat()["messages"][-1]["seq"]}
+        client.post(f"{path}/reply", json=body, headers=staff).raise_for_status()
+        wait_until(lambda: bool(smtp.received))
+        (sent,) = smtp.received
+        text = sent.get_body(("plain",))
+        assert text is not None
+        assert (sent["To"], "Ольга: Мастер приедет завтра." in text.get_content()) == (CUSTOMER, True)
+
+        answer = EmailMessage()
+        answer["From"], answer["To"], answer["Subject"] = CUSTOMER, "help@shop.example", f"Re: {sent['Subject']}"
+        answer["Message-ID"], answer["In-Reply-To"] = "<answer-1@example.ru>", sent["Message-ID"]
+        answer.set_content("Спасибо, жду.\n\nМагазин <help@shop.example> пишет:\n> Мастер приедет завтра.\n")
+        mailbox.mails.append(answer.as_bytes())
+        wait_until(lambda: chat()["messages"][-1]["author"] == "customer")
+        assert chat()["messages"][-1]["text"] == "Спасибо, жду."
