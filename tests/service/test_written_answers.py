@@ -12,6 +12,7 @@ from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.server import Simulator
 from pipelines.ask.contract import TurnAnswer
 from settings import Settings
+from tenants.accounts import policy
 from tenants.chats import sites
 from tenants.chats.sites import Site
 from tenants.core.context import Tenant, acting_as
@@ -154,6 +155,43 @@ def ask_in_the_widget(anybody: httpx.Client, site: Site, question: str) -> tuple
 
     wait_until(is_answered)
     return chat_id, replies[0]
+
+
+def test_an_answer_that_cannot_be_checked_reaches_a_person(
+    anybody: httpx.Client, models: Simulator, site: Site
+) -> None:
+    models.set_knobs(Knobs(faults=(Fault(kind="garbage", task="review"),)))
+    chat_id, turn = ask_in_the_widget(anybody, site, ANSWERABLE)
+    assert (turn["outcome"], turn["refusal_reason"]) == ("human_followup", "budget_exhausted")
+    operator = Browser(anybody, desk.secret_of(desk.staff("written", {"Пётр": "operator"})["Пётр"]))
+    assert turn["handoff"]["ticket_id"] in operator.get(f"/desk/chat/{chat_id}").text
+    assert chat_id in operator.get("/desk").text
+
+
+@pytest.fixture
+def sampled(installation: Settings, written: httpx.Client) -> Iterator[None]:
+    """The profile of the tenant with another value in one line, until the test ends."""
+    profiles = installation.pipelines_dir / "ask" / "profiles"
+    source = (profiles / "ollama.yaml").read_text("utf-8")
+    assert source.count("samples: 1") == 1
+    (profiles / "sampled.yaml").write_text(source.replace("samples: 1", "samples: 3"), "utf-8")
+    with in_force(installation), acting_as(Tenant("written", "admin")):
+        policy.change(profile="sampled")
+    yield
+    with in_force(installation), acting_as(Tenant("written", "admin")):
+        policy.change(profile="ollama")
+    (profiles / "sampled.yaml").unlink()
+
+
+@pytest.mark.usefixtures("sampled")
+def test_one_line_of_yaml_compares_several_drafts(written: httpx.Client, models: Simulator) -> None:
+    def agreements() -> list[float]:
+        models.set_knobs(Knobs())
+        verdict = written.post("/ask/run", json={"question": ANSWERABLE}).json()["verdict"]
+        return [gate["score"] for gate in verdict["gates"] if gate["name"] == "agreement"]
+
+    wait_until(lambda: agreements() == [1.0])  # the service sees a changed policy within seconds
+    assert len([call for call in models.calls if call.task == "answer"]) == 3
 
 
 @pytest.mark.usefixtures("models")
