@@ -5,7 +5,7 @@ For tests of several processes, and of tenants in one collection, where there is
 """
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from json import loads
 from threading import Event, Lock, Thread
@@ -21,7 +21,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tenants.index.partition import TENANT
+
 _PATIENCE_SECONDS = 30.0
+_ALL = 1_000_000
 
 
 class Recorded(NamedTuple):
@@ -36,6 +39,9 @@ class Recorded(NamedTuple):
 class FakeQdrant:
     """Collections in memory, one request at a time.
 
+    The local mode looks at every point of a collection, a server only at those of the tenant that a filter names. So
+    searches with such a filter run on a copy with these points alone.
+
     :ivar refusal: status and error that whatever would change points gets; None: it is done.
     :ivar requests: the requests about collections, in order.
     """
@@ -46,6 +52,8 @@ class FakeQdrant:
         self._client = QdrantClient(":memory:")
         self._lock = Lock()
         self._indexes: dict[str, dict[str, str]] = {}
+        self._parts: dict[str, dict[str, str]] = {}
+        """Names of the copies by collection and tenant, until one of their points changes."""
         item = "/collections/{name}"
         self.application = Starlette(
             routes=[
@@ -95,6 +103,7 @@ class FakeQdrant:
 
     def delete(self, name: str, _body: bytes) -> object:
         self._indexes.pop(name, None)
+        self._drop_parts(name)
         return self._client.delete_collection(name)
 
     def index(self, name: str, body: bytes) -> object:
@@ -107,20 +116,27 @@ class FakeQdrant:
 
     def upsert(self, name: str, body: bytes) -> object:
         asked = models.PointsList.model_validate_json(body)
+        self._drop_parts(name, {str((point.payload or {}).get(TENANT)) for point in asked.points})
         return self._client.upsert(name, asked.points, update_filter=asked.update_filter)
 
     def delete_points(self, name: str, body: bytes) -> object:
-        return self._client.delete(name, models.FilterSelector.model_validate_json(body))
+        selected = models.FilterSelector.model_validate_json(body)
+        self._drop_parts(name, _tenants(selected.filter))
+        return self._client.delete(name, selected)
 
     def update(self, name: str, body: bytes) -> object:
+        self._drop_parts(name)
         return self._client.batch_update_points(name, models.UpdateOperations.model_validate_json(body).operations)
 
     def query(self, name: str, body: bytes) -> object:
-        return self._client.query_batch_points(name, [_exact(models.QueryRequest.model_validate_json(body))])[0]
+        asked = _exact(models.QueryRequest.model_validate_json(body))
+        return self._client.query_batch_points(self._part(name, *_filters(asked)), [asked])[0]
 
     def query_batch(self, name: str, body: bytes) -> object:
         asked = models.QueryRequestBatch.model_validate_json(body)
-        return self._client.query_batch_points(name, [_exact(search) for search in asked.searches])
+        searches = [_exact(search) for search in asked.searches]
+        part = self._part(name, *(one for search in searches for one in _filters(search)))
+        return self._client.query_batch_points(part, searches)
 
     def query_groups(self, name: str, body: bytes) -> object:
         asked = _exact(models.QueryGroupsRequest.model_validate_json(body))
@@ -153,7 +169,35 @@ class FakeQdrant:
 
     def count(self, name: str, body: bytes) -> object:
         asked = models.CountRequest.model_validate_json(body)
-        return self._client.count(name, asked.filter, exact=True)
+        return self._client.count(self._part(name, asked.filter), asked.filter, exact=True)
+
+    def _part(self, name: str, *filters: models.Filter | None) -> str:
+        """Return the collection with the points of the tenant that each filter names, else the whole one."""
+        tenants = {tenant for one in filters for tenant in _tenants(one) or {""}}
+        if len(tenants) != 1 or not (tenant := tenants.pop()):
+            return name
+        name = next((one.collection_name for one in self._client.get_aliases().aliases if one.alias_name == name), name)
+        parts = self._parts.setdefault(name, {})
+        if tenant not in parts:
+            part = f"{name} of {tenant}"
+            shown = self._client.get_collection(name).config.params
+            self._client.create_collection(
+                part, vectors_config=shown.vectors, sparse_vectors_config=shown.sparse_vectors
+            )
+            own = models.Filter(must=[models.FieldCondition(key=TENANT, match=models.MatchValue(value=tenant))])
+            records, _ = self._client.scroll(name, own, limit=_ALL, with_payload=True, with_vectors=True)
+            points = [models.PointStruct(id=one.id, vector=one.vector or {}, payload=one.payload) for one in records]
+            if points:
+                self._client.upsert(part, points)
+            parts[tenant] = part
+        return parts[tenant]
+
+    def _drop_parts(self, name: str, tenants: Collection[str] = ()) -> None:
+        """Drop the copies of tenants whose points change; of all, if none is named."""
+        parts = self._parts.get(name, {})
+        for tenant in tenants or list(parts):
+            if tenant in parts:
+                self._client.delete_collection(parts.pop(tenant))
 
     def _calling(self, work: Callable[[str, bytes], object], *, writes: bool = False) -> Callable[[Request], object]:
         async def answer(request: Request) -> Response:
@@ -189,6 +233,22 @@ def _exact(asked: _Query) -> _Query:
         if query.params is not None:
             query.params.exact = None
     return asked
+
+
+def _filters(asked: models.QueryRequest) -> list[models.Filter | None]:
+    """Return the filters of all searches of a query."""
+    prefetch = asked.prefetch if isinstance(asked.prefetch, list) else [asked.prefetch] if asked.prefetch else []
+    return [one.filter for one in prefetch] or [asked.filter]
+
+
+def _tenants(condition: models.Filter | None) -> set[str]:
+    """Return the tenant that a filter demands; empty if none."""
+    must = condition.must if condition is not None else None
+    return {
+        str(one.match.value)
+        for one in (must if isinstance(must, list) else [must])
+        if isinstance(one, models.FieldCondition) and one.key == TENANT and isinstance(one.match, models.MatchValue)
+    }
 
 
 def _plain(result: object) -> object:
