@@ -47,7 +47,8 @@ def ask(
     """Answer one question as the service would. Exits with 1 if answering failed."""
     asked = request(question, checked_locale(locale), quality, contact)
     if not as_json:
-        logging.getLogger("opora.models").setLevel(logging.ERROR)  # `turn.degraded` is shown instead
+        for name in ("opora.models", "opora.steps"):
+            logging.getLogger(name).setLevel(logging.ERROR)  # `turn.degraded` is shown instead
     with acting_for(chosen_tenant(tenant)):
         engine = Ask()
         with collect_faults() as faults:

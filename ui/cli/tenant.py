@@ -25,6 +25,7 @@ from tenants.desk import invitations, providers
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
+from tenants.work import claims
 from ui.api.settings import sign_in_answer
 from ui.cli.terminal import (
     SUBJECT,
@@ -127,7 +128,9 @@ def tenant_resume(tenant_id: TenantId) -> None:
 @group.installation_command("invite")
 def tenant_invite(tenant_id: TenantId) -> None:
     """Print only a link for a tenant's first admin, so that scripts can capture it."""
-    typer.echo(f"{get_settings().browsed_at}/desk/invitation/{invitations.renew(tenant_id)}")
+    settings = get_settings()
+    place = claims.service_place(settings) or settings
+    typer.echo(f"{place.browsed_at}/desk/invitation/{invitations.renew(tenant_id)}")
 
 
 @group.installation_command("remove")

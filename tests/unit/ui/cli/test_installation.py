@@ -122,13 +122,15 @@ def test_a_tenant_is_suspended_resumed_and_listed_with_its_size() -> None:
     assert opora("tenant", "suspend", "nobody").exit_code == 2
 
 
-def test_a_link_for_the_first_admin_is_printed_alone(tmp_path: Path) -> None:
+def test_a_link_for_the_first_admin_is_printed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     link = opora("tenant", "invite", "shop").stdout.strip()
     assert invitations.check(link.rpartition("/")[2]).tenant_id == "shop"
     article = tmp_path / "a.md"
     article.write_text(ARTICLE)
     assert opora("ingest", str(article), "--tenant", "shop").exit_code == 0
-    assert opora("tenant", "invite", "shop").exit_code == 0
+    monkeypatch.setattr(claims, "service_place", lambda _: claims.ServicePlace("127.0.0.1", 8080, "http://desk.test"))
+    assert opora("tenant", "invite", "shop").stdout.startswith("http://desk.test/desk/invitation/")
+    monkeypatch.undo()
     with acting_as(Tenant("shop", "")):
         operators.add("anna", "a-long-password", role="admin")
     refused = opora("tenant", "invite", "shop")
