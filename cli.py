@@ -1,7 +1,10 @@
 """Command line: the same use cases as the HTTP API, for people and scripts. Shared code is in `ui.cli.terminal`."""
 
+import gc
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -98,10 +101,11 @@ def serve(
 ) -> None:
     """Run the service until it is stopped. Settings come from the environment; options override them."""
     settings = _overridden(OPORA_PORT=port, OPORA_HOST=host)
-    _check_start(settings)
-    from app import serve as serve_http
-    from tenants.desk import first_run, operators
-    from ui.cli.model import fetch_encoder
+    with _importing():
+        _check_start(settings)
+        from app import serve as serve_http
+        from tenants.desk import first_run, operators
+        from ui.cli.model import fetch_encoder
 
     fetch_encoder()
     typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
@@ -136,6 +140,16 @@ def up(
     from app import serve as serve_http
 
     serve_http(settings, lambda: first_start.announce(prepared, watched_folder, settings))
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Switch garbage collection off, which takes a sixth of the time to import and finds next to nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _overridden(**variables: object) -> "Settings":
