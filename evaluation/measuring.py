@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from components.language.texts import terminal_locale
 from evaluation import workspace
 from evaluation.cases import Case, QuestionSet, Skipped
 from evaluation.commands import message
@@ -26,8 +25,8 @@ from evaluation.run import Evaluation, Plan, finished, measure, measure_tenant
 from evaluation.runs import Run, Runs, SetRun
 from evaluation.stored import Html, Junit, show_run
 from evaluation.workspace import SUBJECT
+from pipelines import lint
 from pipelines.ask import profiles
-from pipelines.lint import lint_file
 from settings import get_settings
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, Invalid
@@ -168,8 +167,8 @@ def _chosen_pipeline(pipeline: Path | None, tenant: str) -> Path:
             pipeline = profiles.path_of(profiles.chosen())
     elif pipeline is None:
         pipeline = profiles.path_of(get_settings().profile)
-    elif findings := lint_file(pipeline):
-        raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].describe(terminal_locale()))
+    else:
+        lint.check(pipeline)
     typer.echo(message("asked", path=str(pipeline)), err=True)
     return pipeline
 

@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from components.turn import PASSES, Turn
 from pipelines import definition
 from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS, TURN_INPUTS
 from settings import get_settings
+from tenants.core.errors import Invalid
 
 _KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
 
@@ -43,6 +45,19 @@ def lint_file(path: Path) -> list[Finding]:
     source = path.read_text(encoding="utf-8")
     base = definition.base_of(path)
     return lint(source) if base is None else _overlay_faults(source, base)
+
+
+def check(path: Path) -> None:
+    """Raise `Invalid` (`pipeline_faulty`) with the first finding in a pipeline file or profile, if there is one."""
+    read = [path, *filter(Path.is_file, filter(None, [definition.base_of(path)]))]
+    changed_at = tuple(one.stat().st_mtime_ns for one in read)
+    if findings := _known_findings(path, changed_at):
+        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
+
+
+@lru_cache(maxsize=32)
+def _known_findings(path: Path, _changed_at: tuple[int, ...]) -> Sequence[Finding]:
+    return lint_file(path)
 
 
 def lint(source: str) -> list[Finding]:

@@ -1,19 +1,15 @@
 """The profiles of an installation: the ask pipeline itself or with an overlay. Each tenant chooses one."""
 
-from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from components.language.texts import terminal_locale
 from components.turn import Turn
+from pipelines import lint
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import trace_steps
 from pipelines.definition import PROFILES
-from pipelines.lint import Finding, lint_file
 from settings import EMBEDDED, get_settings
 from tenants.accounts import policy
-from tenants.core.errors import Invalid
 
 
 def path_of(profile: str) -> Path:
@@ -25,14 +21,7 @@ def path_of(profile: str) -> Path:
 
 def check_file(profile: str) -> None:
     """Raise `Invalid` if the profile does not exist (`profile_unknown`) or cannot be loaded (`pipeline_faulty`)."""
-    path = path_of(profile)
-    if findings := _findings(path, path.stat().st_mtime_ns):
-        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
-
-
-@lru_cache(maxsize=32)
-def _findings(path: Path, _changed_at: int) -> Sequence[Finding]:
-    return lint_file(path)
+    lint.check(path_of(profile))
 
 
 def is_own() -> bool:

@@ -19,21 +19,19 @@ from typing import Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from components.language.personal import without_masks
-from components.language.texts import terminal_locale
 from components.turn import Exchange, Turn
+from pipelines import lint
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import Ask, begin
-from pipelines.lint import lint_file
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
 from tenants.audit.search import Record
 from tenants.core import context
-from tenants.core.errors import Invalid
 from tenants.knowledge.trial import TrialDocument, including
 
 Change: TypeAlias = Literal["outcome", "reason", "answer", "citations"]
@@ -235,8 +233,7 @@ def _side_as_json(side: VisibleResult) -> dict[str, object]:
 
 def _engine(path: Path) -> AskEngine:
     # Haystack accepts many mistakes silently and raises arbitrary exceptions for others.
-    if findings := lint_file(path):
-        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
+    lint.check(path)
     return AskEngine(path)
 
 

@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from components.language.texts import terminal_locale
-from pipelines import definition
+from pipelines import definition, lint
 from pipelines import draw as drawing
 from pipelines.ask import profiles
 from pipelines.draw import names, path_of
-from pipelines.lint import lint_file
 from settings import get_settings
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import NotFound
 from ui.cli.terminal import CommandGroup
 
 group = CommandGroup("pipeline")
@@ -33,8 +31,7 @@ def draw(
         path = profiles.path_of(pipeline)
     elif not path.is_file():
         raise NotFound("pipeline_unknown", name=pipeline, names=", ".join((*names(), *known)))
-    if findings := lint_file(path):
-        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
+    lint.check(path)
     drawn = (drawing.overview if overview else drawing.mermaid)(definition.source(path))
     if out is None:
         typer.echo(drawn, nl=False)
