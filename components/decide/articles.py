@@ -19,9 +19,8 @@ ARTICLES_IN_DOUBT = 5
 shop, a right article was among three for 87, among five for 92."""
 
 _LEADS_FROM, _LEAD = 0.2, 4.0
-"""Least probability of a section that leads, and how many times as probable as any other it has to be. Of 51
-everyday questions to the demo shops with a first section like that, not sure enough to quote, it answered 47; of 14
-where it reached 0.3 without such a lead, 9."""
+"""Least probability of a section that leads, and how many times as probable as any other it has to be. Of 800 everyday
+messages to the demo shops, 23 had such a section and no answer sure enough to quote; it answered 22 of them."""
 
 
 def leads(turn: Turn) -> bool:

@@ -35,9 +35,9 @@ from tenants.storage import database
 from tenants.storage.tables import TenantRow
 
 DISCARDED = "suggestion_discarded"
+"""The event of a suggestion that an operator did not want."""
 _OWN, _RECENT = 20, 200
 """Chats that are listed for their customer, and messages that a turn reads."""
-"""The event of a suggestion that an operator did not want."""
 
 # Reading
 
