@@ -228,7 +228,7 @@ _Query = TypeVar("_Query", models.QueryRequest, models.QueryGroupsRequest)
 
 def _exact(asked: _Query) -> _Query:
     """Drop `exact`: the local mode knows no other search, and warns of the parameter."""
-    queries: list[Any] = [asked, *(asked.prefetch if isinstance(asked.prefetch, list) else [])]
+    queries: list[Any] = [asked, *_prefetched(asked)]
     for query in queries:
         if query.params is not None:
             query.params.exact = None
@@ -237,8 +237,12 @@ def _exact(asked: _Query) -> _Query:
 
 def _filters(asked: models.QueryRequest) -> list[models.Filter | None]:
     """Return the filters of all searches of a query."""
-    prefetch = asked.prefetch if isinstance(asked.prefetch, list) else [asked.prefetch] if asked.prefetch else []
-    return [one.filter for one in prefetch] or [asked.filter]
+    return [one.filter for one in _prefetched(asked)] or [asked.filter]
+
+
+def _prefetched(asked: models.QueryRequest | models.QueryGroupsRequest) -> list[models.Prefetch]:
+    """Return the searches whose results a query joins; empty if it searches itself."""
+    return asked.prefetch if isinstance(asked.prefetch, list) else [asked.prefetch] if asked.prefetch else []
 
 
 def _tenants(condition: models.Filter | None) -> set[str]:
