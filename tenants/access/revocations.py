@@ -7,6 +7,7 @@ of it within seconds.
 A token that another one replaces is revoked from a moment to come, so that both work until then.
 """
 
+from asyncio import to_thread
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,11 +18,11 @@ from typing import Literal, TypeAlias, get_args
 from sqlalchemy import select
 
 from tenants.access import token_uses
-from tenants.accounts import changes
+from tenants.accounts import changes, registry
 from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
-from tenants.storage.cache import TenantCache, own_key
+from tenants.storage.cache import RevisionCache
 from tenants.storage.tables import RevocationRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
@@ -38,7 +39,7 @@ class Revocation:
     until: datetime
 
 
-_CACHE: TenantCache[_Revoked] = TenantCache("revocations")
+_CACHE: RevisionCache[_Revoked] = RevisionCache("revocations")
 
 
 def token_id(raw: str, jti: object) -> str:
@@ -60,7 +61,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
     with database.writing() as session:
         session.merge(RevocationRow(kind=kind, value=value, until=at))
         changes.note(session, "token", "revoked", value or "*", after={"until": at})
-    _CACHE.expire(own_key())
+    registry.expire()
     return Revocation(kind, value, at)
 
 
@@ -78,7 +79,11 @@ async def check(tenant: Tenant) -> None:
 
     Safe on the event loop: a database query runs in a thread.
     """
-    revoked = await _CACHE.load(own_key(), _load)
+    token_uses.write_soon()
+    record = registry.in_memory()
+    revoked = None if record is None else _CACHE.peek(record.key, record.settings)
+    if revoked is None:
+        revoked = await to_thread(_revoked)
     if not revoked:
         return
     ends_at = revoked.get(("token", tenant.token_id))
@@ -89,7 +94,9 @@ async def check(tenant: Tenant) -> None:
         raise Unauthenticated("token_revoked")
 
 
-def _load(_cached: _Revoked | None) -> _Revoked:
-    token_uses.write()
+def _revoked() -> _Revoked:
+    record = registry.current()
     # Whole seconds, as in tokens: a token issued in the second of its revocation is refused.
-    return {(one.kind, one.value): one.until.timestamp() for one in all()}
+    return _CACHE.get(
+        record.key, record.settings, lambda _: {(one.kind, one.value): one.until.timestamp() for one in all()}
+    )

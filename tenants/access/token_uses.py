@@ -1,53 +1,60 @@
 """Last use of each token, exact to ten minutes, with few database queries.
 
-A use is remembered in memory and written down when the tenant's revocations are read again: a moment at which the
-database answers, and outside of the event loop.
+A use is remembered in memory. Once a minute, those of all tenants are written down together, in a thread of their own:
+no request waits for it.
 """
 
+from asyncio import get_running_loop
 from datetime import UTC, datetime
 from threading import Lock
+from time import monotonic
 
 from cachetools import TTLCache
-from sqlalchemy import select, update
+from sqlalchemy import tuple_, update
 
 from settings import get_settings
-from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.context import Tenant
 from tenants.core.errors import TryAgain
 from tenants.storage import database
 from tenants.storage.tables import TokenRow
 
 _EVERY_SECONDS = 600.0
+_WRITTEN_SECONDS = 60.0
 _MOST_NOTED = 10_000
 _LOCK = Lock()
 _NOTED: TTLCache[tuple[str, str, str], None] = TTLCache(_MOST_NOTED, _EVERY_SECONDS)
-_UNWRITTEN: dict[tuple[str, str], set[str]] = {}
+_UNWRITTEN: dict[str, set[tuple[str, str]]] = {}
+_WRITTEN_AT: dict[str, float] = {}
 
 
 def note(caller: Tenant) -> None:
     """Remember that the caller's token was used."""
-    place = get_settings().database, caller.tenant_id
-    key = (*place, caller.token_id)
+    place = get_settings().database
+    key = (place, caller.tenant_id, caller.token_id)
     with _LOCK:
         if caller.token_id and key not in _NOTED:
             _NOTED[key] = None
-            _UNWRITTEN.setdefault(place, set()).add(caller.token_id)
+            _UNWRITTEN.setdefault(place, set()).add((caller.tenant_id, caller.token_id))
+
+
+def write_soon() -> None:
+    """Call `write` in a thread, at most once a minute. Call it on the event loop."""
+    place, now = get_settings().database, monotonic()
+    if place in _UNWRITTEN and now - _WRITTEN_AT.get(place, float("-inf")) >= _WRITTEN_SECONDS:
+        _WRITTEN_AT[place] = now
+        get_running_loop().run_in_executor(None, write)
 
 
 def write() -> None:
-    """Write down which tokens of the tenant in context were used. Those that were not issued here are not known."""
-    tenant_id = context.current().tenant_id
+    """Write down which tokens were used. Those that were not issued here are not known."""
     with _LOCK:
-        used = _UNWRITTEN.pop((get_settings().database, tenant_id), set())
-    if not used:
-        return
-    used_tokens = TokenRow.token_id.in_(used)
+        used = _UNWRITTEN.pop(get_settings().database, set())
     try:
-        with database.reading() as session:
-            if session.scalar(select(TokenRow.token_id).where(used_tokens).limit(1)) is None:
-                return
-        with database.writing() as session:
-            session.execute(update(TokenRow).where(used_tokens).values(used_at=datetime.now(UTC)))
+        for batch in batches(used):
+            with database.across_tenants(write=True) as session:
+                chosen = tuple_(TokenRow.tenant_id, TokenRow.token_id).in_(batch)
+                session.execute(update(TokenRow).where(chosen).values(used_at=datetime.now(UTC)))
     except TryAgain:
-        # A standby is read-only; the caller still gets an answer.
+        # A standby is read-only; the callers still get answers.
         return

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Self
+from typing import Self, TypeVar
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, ScalarSelect, func, select, update
 
 from settings import Settings, get_settings
 from tenants.accounts import changes
+from tenants.accounts.changes import SettingChangeRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Clash, Forbidden, Invalid, NotFound
@@ -20,7 +21,9 @@ from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache, own_key
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import TenantRow
+from tenants.storage.tables import LexiconStateRow, TenantRow
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,9 @@ class Placement:
 class TenantRecord:
     """A registered tenant. `policy` is stored as is; `tenants.accounts.policy` interprets it.
 
-    `relations` is the revision of the data in `tenants.knowledge.relations`; 0 until something is stored.
-    A suspended tenant gets no answers.
+    `relations` is the revision of the data in `tenants.knowledge.relations`; 0 until something is stored. `settings` is
+    the number and the time of the recorded changes of settings, and `lexicon` the revision of the document frequencies:
+    what is cached of either is read again only when they have changed. A suspended tenant gets no answers.
     """
 
     tenant_id: str
@@ -74,9 +78,26 @@ class TenantRecord:
     policy: Mapping[str, object]
     relations: int = 0
     suspended_at: datetime | None = None
+    settings: tuple[int, datetime | None] = (0, None)
+    lexicon: int = 0
+
+    @property
+    def key(self) -> Key:
+        """Return the cache key for what is stored of the tenant in the current database."""
+        return get_settings().database, self.placement.key
 
 
 _CACHE: TenantCache[TenantRecord] = TenantCache("tenants")
+
+
+def _of_changes(value: ColumnElement[T]) -> ScalarSelect[T]:
+    return select(value).where(SettingChangeRow.tenant_id == TenantRow.tenant_id).scalar_subquery()
+
+
+_RECORDS = select(
+    TenantRow, _of_changes(func.count()), _of_changes(func.max(SettingChangeRow.at)), LexiconStateRow.revision
+).outerjoin(LexiconStateRow, LexiconStateRow.tenant_id == TenantRow.tenant_id)
+"""One statement reads all that says whether something cached of a tenant has changed."""
 
 
 class Registry:
@@ -114,10 +135,10 @@ class Registry:
 
         def load(_cached: TenantRecord | None) -> TenantRecord:
             with database.across_tenants(self._settings) as session:
-                row = session.get(TenantRow, tenant_id)
-                if row is None:
-                    raise NotFound("tenant_unknown")
-                return _record(row)
+                row = session.execute(_RECORDS.where(TenantRow.tenant_id == tenant_id)).one_or_none()
+            if row is None:
+                raise NotFound("tenant_unknown")
+            return _record(*row)
 
         return _CACHE.get((self._settings.database, tenant_id), load)
 
@@ -134,8 +155,9 @@ class Registry:
 
         def load() -> Mapping[Key, TenantRecord]:
             with database.across_tenants(self._settings) as session:
-                rows = session.scalars(select(TenantRow).order_by(TenantRow.tenant_id))
-                return {(self._settings.database, row.tenant_id): _record(row) for row in rows}
+                rows = session.execute(_RECORDS.order_by(TenantRow.tenant_id)).all()
+            records = (_record(*row) for row in rows)
+            return {(self._settings.database, record.tenant_id): record for record in records}
 
         return tuple(_CACHE.load_all(load).values())
 
@@ -220,6 +242,8 @@ def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
         changes.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
 
 
-def _record(row: TenantRow) -> TenantRecord:
+def _record(row: TenantRow, changes: int, changed_at: datetime | None, lexicon: int | None) -> TenantRecord:
     placement = Placement(row.collection, row.generation, row.created_at)
-    return record_of(TenantRecord, row, placement=placement, policy=MappingProxyType(dict(row.policy)))
+    policy = MappingProxyType(dict(row.policy))
+    settings = changes, changed_at
+    return record_of(TenantRecord, row, placement=placement, policy=policy, settings=settings, lexicon=lexicon or 0)

@@ -20,13 +20,12 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, delete, func, select
 
-from settings import get_settings
 from tenants.accounts import registry
 from tenants.core import context
 from tenants.knowledge import trial
 from tenants.knowledge.trial import TrialDocument
 from tenants.storage import database
-from tenants.storage.cache import Key, TenantCache
+from tenants.storage.cache import RevisionCache
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import LexiconPartRow, LexiconStateRow
 
@@ -82,7 +81,7 @@ def _bytes_of(lexicon: Lexicon) -> int:
     return _TERM_BYTES * (len(lexicon.stems) + len(lexicon.words) + len(lexicon.codes))
 
 
-_CACHE: TenantCache[Lexicon] = TenantCache("lexicon", _CACHE_BYTES, _bytes_of)
+_CACHE: RevisionCache[Lexicon] = RevisionCache("lexicon", _CACHE_BYTES, _bytes_of)
 
 
 def current() -> Lexicon:
@@ -95,13 +94,13 @@ def current() -> Lexicon:
 
 def stored() -> Lexicon:
     """Return the stored lexicon."""
-    generation = _generation()
+    record = registry.current()
 
     def load(cached: Lexicon | None) -> Lexicon:
         with database.reading() as session:
-            return _read(session, generation, cached or Lexicon())
+            return _read(session, record.placement.generation, cached or Lexicon())
 
-    return _CACHE.get(_key(), load)
+    return _CACHE.get(record.key, record.lexicon, load)
 
 
 _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[int, Lexicon]] = WeakKeyDictionary()
@@ -151,7 +150,6 @@ def finish() -> None:
     with database.writing() as session:
         _state(session).dirty = False
     _fold(beyond=_FOLD_AFTER_RUN)
-    _CACHE.expire(_key())
 
 
 def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> None:
@@ -169,7 +167,7 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
     with database.writing() as session:
         _append(session, _state(session), generation, change)
     _fold(beyond=_FOLD_WITHIN_RUN)
-    _CACHE.expire(_key())
+    registry.expire()
 
 
 def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
@@ -185,7 +183,7 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
         forget(session, generation_in_work)
         state.revision += 1
         session.add(_part(state.revision, generation_in_work, counts, whole=True))
-    _CACHE.expire(_key(generation))
+    registry.expire()
 
 
 def differs(terms: Iterable[ChunkTerms]) -> bool:
@@ -199,11 +197,6 @@ def differs(terms: Iterable[ChunkTerms]) -> bool:
 def forget(session: TenantSession, generation: int) -> None:
     """Delete the counts of a removed generation."""
     session.execute(delete(LexiconPartRow).where(_parts(generation)))
-
-
-def _key(generation: int | None = None) -> Key:
-    placement = registry.current().placement
-    return get_settings().database, (placement if generation is None else placement.at(generation)).key
 
 
 def _generation() -> int:

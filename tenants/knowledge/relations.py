@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from sqlalchemy import and_, or_, select
 
-from settings import get_settings
 from tenants.accounts import registry
 from tenants.core.batches import batches
 from tenants.knowledge import agreements, contradictions, edges, rejected
@@ -19,7 +18,7 @@ from tenants.knowledge.contradictions import Contradiction
 from tenants.knowledge.edges import SUPERSEDES, Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
-from tenants.storage.cache import TenantCache
+from tenants.storage.cache import RevisionCache
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
@@ -52,7 +51,7 @@ def _size_of(relations: Relations) -> int:
     return 1 + sum(map(len, by_document)) + len(relations.rejected)
 
 
-_CACHE: TenantCache[Relations] = TenantCache("relations", _MAX_RELATIONS, _size_of)
+_CACHE: RevisionCache[Relations] = RevisionCache("relations", _MAX_RELATIONS, _size_of)
 
 
 def current() -> Relations:
@@ -60,9 +59,7 @@ def current() -> Relations:
     tenant = registry.current()
     if not tenant.relations:
         return NONE
-    # A revision never changes, so it is loaded once; the ones before it are dropped when they are the oldest.
-    key = get_settings().database, f"{tenant.placement.key}@{tenant.relations}"
-    return _CACHE.get(key, lambda known: known or _load())
+    return _CACHE.get(tenant.key, tenant.relations, lambda _: _load())
 
 
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:

@@ -20,12 +20,12 @@ from pydantic import (
 )
 from sqlalchemy import func, select
 
-from tenants.accounts import changes
+from tenants.accounts import changes, registry
 from tenants.core.errors import Invalid
 from tenants.core.patterns import compiled
 from tenants.core.validation import validated
 from tenants.storage import database
-from tenants.storage.cache import TenantCache, own_key
+from tenants.storage.cache import RevisionCache
 from tenants.storage.tables import ToolRow
 
 log = logging.getLogger("opora.tools")
@@ -117,7 +117,7 @@ class Tool(BaseModel):
         return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
 
 
-_CACHE: TenantCache[tuple[Tool, ...]] = TenantCache("tools")
+_CACHE: RevisionCache[tuple[Tool, ...]] = RevisionCache("tools")
 
 
 def parsed(definition: Mapping[str, object]) -> Tool:
@@ -133,7 +133,8 @@ def all() -> tuple[Tool, ...]:
         with database.reading() as session:
             return tuple(_accepted(session.scalars(rows)))
 
-    return _CACHE.get(own_key(), load)
+    record = registry.current()
+    return _CACHE.get(record.key, record.settings, load)
 
 
 def offered() -> tuple[Tool, ...]:
@@ -168,7 +169,7 @@ def put(tool: Tool) -> Tool:
         if before and headers != row.headers:
             changes.note(session, "tool", "rotated", tool.name)
         stored = _tool(row)
-    _CACHE.expire(own_key())
+    registry.expire()
     return stored
 
 
@@ -178,7 +179,7 @@ def remove(name: str) -> None:
         row = session.existing(ToolRow, name)
         session.delete(row)
         changes.note(session, "tool", "removed", name, _noted(row))
-    _CACHE.expire(own_key())
+    registry.expire()
 
 
 def set_enabled(name: str, *, enabled: bool) -> Tool:
@@ -189,7 +190,7 @@ def set_enabled(name: str, *, enabled: bool) -> Tool:
         row.definition = {**row.definition, "enabled": enabled}
         changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
         stored = _tool(row)
-    _CACHE.expire(own_key())
+    registry.expire()
     return stored
 
 

@@ -1,6 +1,9 @@
 """Values cached per tenant, or by another key.
 
-A process sees its own changes at once, and those of others when it is notified.
+A process sees its own changes at once, and those of others when it is notified, or a minute later without a notice: a
+command without Redis sends none, and neither does a process that is killed right after its commit. So no value is
+trusted longer because notices arrive. What is read of a tenant every minute is one row, which shows whether its
+revocations, tools, word counts and relations have changed; only then they are read again (`RevisionCache`).
 
 Processes that share a database notify each other (`tenants.storage.bus`). A process that cannot be notified now sees
 the change a second later.
@@ -203,10 +206,55 @@ class TenantCache(Generic[T]):
         return self._expiries[key[1]] + self._expiries[None]
 
 
+class RevisionCache(Generic[T]):
+    """A thread-safe cache of values that are read again when the tenant's record names another revision of them.
+
+    It needs no notices and no lifetime: the record has both. A value is labelled with a revision that was read before
+    it, so it is never older than that revision.
+
+    :param max_size: as of `TenantCache`.
+    """
+
+    def __init__(self, name: str, max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
+        self._name = name
+        self._entries: LRUCache[Key, tuple[object, T]] = LRUCache(
+            max_size, None if size_of is None else lambda entry: min(max_size, size_of(entry[1]))
+        )
+        self._lock = RLock()
+        self._hits = self._misses = 0
+        _REVISIONS.append(self)
+
+    @property
+    def use(self) -> CacheUse:
+        """Return how the cache is used."""
+        return CacheUse(self._name, self._hits, self._misses, int(self._entries.currsize))
+
+    def peek(self, key: Key, revision: object) -> T | None:
+        """Return the value of this revision; None if it has to be loaded."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry[0] != revision:
+                return None
+            self._hits += 1
+            return entry[1]
+
+    def get(self, key: Key, revision: object, load: Callable[[T | None], T]) -> T:
+        """Return the value of this revision; if it is not cached, the result of `load`, which gets the last value."""
+        value = self.peek(key, revision)
+        if value is None:
+            with self._lock:
+                self._misses += 1
+                last = self._entries.get(key)
+            value = load(last[1] if last else None)
+            with self._lock:
+                self._entries[key] = revision, value
+        return value
+
+
 def usage() -> Iterator[CacheUse]:
     """Yield the use of each cache that has a name."""
-    for cache in _CACHES.values():
-        yield cache.use
+    yield from (cache.use for cache in _CACHES.values())
+    yield from (cache.use for cache in _REVISIONS)
 
 
 def _fresh_seconds(key: Key) -> float:
@@ -219,6 +267,7 @@ def _loaders() -> ThreadPoolExecutor:
 
 
 _CACHES: "dict[str, TenantCache[Any]]" = {}  # of values of every kind
+_REVISIONS: "list[RevisionCache[Any]]" = []
 
 
 def _on_notice(payload: str) -> None:

@@ -4,22 +4,24 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event
+from time import monotonic
 
 import pytest
 from sqlalchemy import event
 
 from settings import Settings, get_settings
 from tenants.access import revocations
-from tenants.accounts import policy
+from tenants.accounts import policy, registry
 from tenants.accounts.registry import Registry
 from tenants.chats import fanout, outbox, sites, webhooks
 from tenants.chats.fanout import Announcement
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
-from tenants.knowledge import lexicon, tools
+from tenants.core.errors import Unauthenticated
+from tenants.knowledge import lexicon, relations, tools
 from tenants.storage import bus, cache, database
 from tenants.storage.cache import TenantCache
 from tests import servers
@@ -165,19 +167,59 @@ async def test_watchers_of_chats_read_again_after_an_outage(replica: Settings, o
             assert (await changed(chat), await changed(all_chats)) == (frozenset({"c1"}), frozenset({""}))
 
 
-async def test_a_question_costs_no_query_while_notices_arrive(replica: Settings, place: Path) -> None:
+async def test_a_question_costs_no_query_while_notices_arrive(
+    replica: Settings, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def what_a_question_needs() -> None:
         await revocations.check(context.current())
-        for read in (policy.current, lexicon.current, tools.offered, sites.own):
+        for read in (policy.current, lexicon.current, tools.offered, relations.current):
             await asyncio.to_thread(read)
-        await sites.load(site.key)
 
     statements: list[str] = []
     with servers.redis_in(place), acting_as(ACME):
         site = await asyncio.to_thread(sites.add, "Shop", ["*"])
         assert await asyncio.to_thread(eventually, lambda: is_live(replica))
+        for _ in range(2):
+            await what_a_question_needs()
+            await sites.load(site.key)
+            if not statements:
+                engine = database.engine(replica)
+                event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+                statements.append("listening")
+        assert statements == ["listening"]
+        later = monotonic() + cache.NOTIFIED_SECONDS
+        monkeypatch.setattr(cache, "monotonic", lambda: later)
         await what_a_question_needs()
-        engine = database.engine(replica)
-        event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
-        await what_a_question_needs()
-    assert statements == []
+    read = [one for one in statements[1:] if "set_config" not in one]
+    assert len(read) == 1, "the tenant's record shows that nothing has changed"
+    assert "FROM tenants" in read[0]
+
+
+async def test_a_change_without_a_notice_is_seen_within_a_minute(
+    replica: Settings, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command without `OPORA_REDIS_URL`, or a process that is killed right after its commit."""
+    caller = replace(ACME, token_id="stolen")
+    schema = {"properties": {"number": {"type": "string"}}}
+    address = "https://crm.example/orders"
+    tool = tools.parsed({"name": "o", "title": "O", "description": "d", "url": address, "parameters": schema})
+    term = lexicon.ChunkTerms(frozenset({"new"}), frozenset({"new"}))
+    with servers.redis_in(place), acting_as(caller):
+        assert await asyncio.to_thread(eventually, lambda: is_live(replica))
+
+        def seen() -> tuple[int, int, bool]:
+            return len(tools.offered()), lexicon.current().chunks, registry.current().suspended_at is not None
+
+        await revocations.check(caller)
+        assert await asyncio.to_thread(seen) == (0, 0, False)
+        with monkeypatch.context() as silent:
+            silent.setattr(registry, "expire", lambda: None)
+            await asyncio.to_thread(revocations.revoke, "token", "stolen")
+            await asyncio.to_thread(tools.put, tool)
+            await asyncio.to_thread(lexicon.apply, [term])
+            await asyncio.to_thread(registry.suspend, "acme", "admin")
+        later = monotonic() + cache.NOTIFIED_SECONDS
+        monkeypatch.setattr(cache, "monotonic", lambda: later)
+        with pytest.raises(Unauthenticated, match="token_revoked"):
+            await revocations.check(caller)
+        assert await asyncio.to_thread(seen) == (1, 1, True)

@@ -194,7 +194,7 @@ def test_differences_are_folded(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -
     lexicon.finish()
     with database.reading() as session:
         assert session.query(LexiconPartRow).count() == 1
-    lexicon._CACHE = type(lexicon._CACHE)()
+    lexicon._CACHE._entries.clear()
     assert counts(lexicon.current())[:2] == (10, {"все": 10} | {f"n{number}": 1 for number in range(10)})
 
 
@@ -214,7 +214,7 @@ def test_any_history_counts_what_is_left(acme: Tenant, history: list[tuple[list[
             lexicon.current()
     expected = dict(Counter(term for stems in left for term in stems))
     followed = counts(lexicon.current())
-    lexicon._CACHE = type(lexicon._CACHE)()
+    lexicon._CACHE._entries.clear()
     assert followed == counts(lexicon.current()) == (len(left), expected, expected)
 
 

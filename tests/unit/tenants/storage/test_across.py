@@ -16,6 +16,8 @@ ACROSS = {
     "desk/operators.py": {
         *("installation_admins", "anybody", "_staffed", "_find", "_writing"),
     },
+    # What requests of any tenants have left to write.
+    "access/token_uses.py": {"write"},
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim"},
     "chats/store.py": {"tenants_due", "tenants_with_chats"},
