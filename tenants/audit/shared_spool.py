@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from secrets import token_hex
 from time import monotonic, time_ns
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, insert, select
 
 from settings import Settings
 from tenants.audit.entry import Entry
 from tenants.storage import database
+from tenants.storage.connections import patient
 from tenants.storage.shared_tables import SpooledRow
 
 log = logging.getLogger("opora.audit")
 
-_PATIENCE_MILLISECONDS = 1_000
+_PATIENCE_SECONDS = 1.0
 _REST_SECONDS = 10.0
 
 
@@ -46,9 +47,12 @@ class SharedSpool:
         if not database.is_shared(self._settings) or monotonic() < self._resting_until:
             return False
         try:
-            with database.writing(self._settings) as session:
-                session.execute(text(f"SET LOCAL statement_timeout = {_PATIENCE_MILLISECONDS}"))
-                session.add(SpooledRow(spooled_id=f"{time_ns():016x}{token_hex(8)}", line=entry.line()))
+            row = insert(SpooledRow).values(spooled_id=f"{time_ns():016x}{token_hex(8)}", line=entry.line())
+            with (
+                database.single_statement(self._settings) as connection,
+                patient(connection.connection.driver_connection, _PATIENCE_SECONDS),
+            ):
+                connection.execute(row)
         except Exception as error:
             log.warning("records are spooled here for %.0f s: %s", _REST_SECONDS, type(error).__name__)
             self._resting_until = monotonic() + _REST_SECONDS

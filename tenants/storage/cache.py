@@ -89,19 +89,13 @@ class TenantCache(Generic[T]):
     """A thread-safe cache of loaded values, one per tenant.
 
     :param name: the same in all processes; empty for a cache that is of this one alone.
-    :param max_size: the bound of the values' sizes together.
-    :param size_of: the size of a value; 1 if None.
     """
 
-    def __init__(self, name: str = "", max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
+    def __init__(self, name: str = "") -> None:
         self._name = name
         if name:
             _CACHES[name] = self
-        self._entries: LRUCache[Key, _Entry[T]] = LRUCache(
-            max_size,
-            # A value beyond the bound is still cached, alone.
-            None if size_of is None else lambda entry: min(max_size, size_of(entry.value)),
-        )
+        self._entries: LRUCache[Key, _Entry[T]] = LRUCache(MAX_VALUES)
         self._loading: dict[Key, Future[T]] = {}
         self._rests: dict[Key, float] = {}
         self._lock = RLock()
@@ -212,13 +206,16 @@ class RevisionCache(Generic[T]):
     It needs no notices and no lifetime: the record has both. A value is labelled with a revision that was read before
     it, so it is never older than that revision.
 
-    :param max_size: as of `TenantCache`.
+    :param max_size: the bound of the values' sizes together.
+    :param size_of: the size of a value; 1 if None.
     """
 
     def __init__(self, name: str, max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
         self._name = name
         self._entries: LRUCache[Key, tuple[object, T]] = LRUCache(
-            max_size, None if size_of is None else lambda entry: min(max_size, size_of(entry[1]))
+            max_size,
+            # A value beyond the bound is still cached, alone.
+            None if size_of is None else lambda entry: min(max_size, size_of(entry[1])),
         )
         self._lock = RLock()
         self._hits = self._misses = 0

@@ -47,12 +47,12 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
 
 
 @contextmanager
-def patient(connection: object) -> Iterator[None]:
-    """Remove the time limit from the statements of a connection."""
+def patient(connection: object, limit: float | None = None) -> Iterator[None]:
+    """Give the statements of a connection this many seconds while the block runs; None: no limit."""
     if not isinstance(connection, BoundedConnection):
         yield
         return
-    seconds, connection.seconds = connection.seconds, None
+    seconds, connection.seconds = connection.seconds, limit
     try:
         yield
     finally:

@@ -55,8 +55,8 @@ class LeaseClaims:
                 set_={"holder": self._holder, "until": _END, "wanted": False},
                 where=LeaseRow.until < _NOW,
             ).returning(LeaseRow.name)
-            with database.across_tenants(self._settings, write=True) as session:
-                won = session.execute(taken).first() is not None
+            with database.single_statement(self._settings) as connection:
+                won = connection.execute(taken).first() is not None
             if won:
                 self._held.add(name)
             return won
@@ -72,8 +72,8 @@ class LeaseClaims:
     def want(self, name: str) -> None:
         """Ask the process that has the claim to give it back soon."""
         request = update(LeaseRow).where(LeaseRow.name == name).values(wanted=True)
-        with database.across_tenants(self._settings, write=True) as session:
-            session.execute(request, execution_options={"synchronize_session": False})
+        with database.single_statement(self._settings) as connection:
+            connection.execute(request, execution_options={"synchronize_session": False})
 
     def is_wanted(self, name: str) -> bool:
         """Whether another process waits for the claim."""
@@ -85,8 +85,8 @@ class LeaseClaims:
             if name in self._held:
                 self._held.discard(name)
                 removal = delete(LeaseRow).where(LeaseRow.name == name, LeaseRow.holder == self._holder)
-                with database.across_tenants(self._settings, write=True) as session:
-                    session.execute(removal)
+                with database.single_statement(self._settings) as connection:
+                    connection.execute(removal)
 
     def close(self) -> None:
         """Give all claims back."""
@@ -95,9 +95,11 @@ class LeaseClaims:
         self._renewing.close(LEASE_SECONDS)
 
     def _renew(self) -> float:
-        renewal = update(LeaseRow).where(LeaseRow.holder == self._holder).values(until=_END).returning(LeaseRow.name)
+        own = update(LeaseRow).where(LeaseRow.holder == self._holder)
         with suppress(OporaError), self._lock:
             if self._held:
+                # Not the others: a claim whose release did not arrive ends.
+                renewal = own.where(LeaseRow.name.in_(self._held)).values(until=_END).returning(LeaseRow.name)
                 with database.single_statement(self._settings) as connection:
                     renewed = set(connection.scalars(renewal))
                 if lost := self._held - renewed:
@@ -107,5 +109,5 @@ class LeaseClaims:
 
     def _exists(self, name: str, *conditions: ColumnElement[bool]) -> bool:
         query = select(LeaseRow.name).where(LeaseRow.name == name, LeaseRow.until > _NOW, *conditions)
-        with database.across_tenants(self._settings) as session:
-            return session.scalar(query) is not None
+        with database.single_statement(self._settings) as connection:
+            return connection.scalar(query) is not None

@@ -108,6 +108,25 @@ def test_a_lease_is_renewed_and_ends_with_its_process(
     theirs.close()
 
 
+def test_a_lease_whose_release_did_not_arrive_ends(
+    name: str, server: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_END", leases._NOW + 1.0)
+    monkeypatch.setattr(leases, "_RENEW_SECONDS", 0.2)
+    ours, theirs = on_server(server), on_server(server)
+    assert ours.take(name)
+
+    def away(_settings: Settings) -> None:
+        raise TryAgain
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "single_statement", away)
+        ours.release(name)
+    wait_until(lambda: theirs.take(name))
+    for one in (ours, theirs):
+        one.close()
+
+
 def test_a_lease_can_be_asked_for(name: str, server: Settings) -> None:
     ours, theirs = on_server(server), on_server(server)
     theirs.want(name)

@@ -46,7 +46,7 @@ def test_a_database_that_does_not_answer_is_left_alone_for_a_while(
 
     monkeypatch.setattr(shared_spool, "monotonic", lambda: now)
     with monkeypatch.context() as patch:
-        patch.setattr(database, "writing", away)
+        patch.setattr(database, "single_statement", away)
         assert [spool.append(one) for one in ENTRIES] == [False] * 3
         assert tries == 1
     assert not spool.append(ENTRIES[0])

@@ -23,7 +23,6 @@ ACROSS = {
     "chats/store.py": {"tenants_due", "tenants_with_chats"},
     "desk/evaluation_results.py": {"last_nights"},
     "work/jobs.py": {"tenants_waiting"},
-    "work/leases.py": {"take", "want", "release", "_exists"},
     # Retention.
     "privacy/retention.py": {"prune"},
     # The installation as a whole: backup, keys, and counts for its admins.
@@ -40,7 +39,6 @@ CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/diagnosis.py"
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
 SQL = {
-    "audit/shared_spool.py",
     "backup/taking.py",
     "storage/database.py",
     "storage/sessions.py",
