@@ -63,7 +63,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
 ERRORS = {
     "/desk/chat/{chat_id}": "/desk/chat/none",
     "/desk/sso/{tenant_id}": "/desk/sso/none",
-    "/desk/sso-callback": "/desk/sso-callback?state=none&code=none",
+    "/desk/sso-callback/{tenant_id}": "/desk/sso-callback/none?state=none&code=none",
     "/desk/first-run/{secret}": "/desk/first-run/none",
 }
 """Addresses that show an error. Signing in elsewhere shows no other page here; `test_walk` sees a first run."""

@@ -127,7 +127,7 @@ def test_links_are_those_of_the_public_address(behind: tuple[Server, Settings]) 
         providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
         begun = httpx.get(f"{server.url}/desk/sso/{ATTACKER}", headers={"Host": "help.shop.example"})
     target = httpx.URL(begun.headers["location"])
-    assert target.params["redirect_uri"] == f"{PUBLIC}/desk/sso-callback"
+    assert target.params["redirect_uri"] == f"{PUBLIC}/desk/sso-callback/{ATTACKER}"
 
 
 def test_the_service_says_how_it_sees_a_request(behind: tuple[Server, Settings], direct: Server) -> None:

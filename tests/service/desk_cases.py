@@ -81,7 +81,7 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/sign-in"): PageCase(None, {"login": "nobody", "password": "x"}, answers=(401,)),
     ("GET", "/desk/sso"): PageCase(None, answers=(404,)),
     ("GET", "/desk/sso/{tenant_id}"): PageCase(None, own={"tenant_id": "acme"}, answers=(404, 503)),
-    ("GET", "/desk/sso-callback"): PageCase(None, answers=(403,)),
+    ("GET", "/desk/sso-callback/{tenant_id}"): PageCase(None, own={"tenant_id": "acme"}, answers=(403,)),
     ("GET", "/desk/account"): PageCase(SIGNED_IN),
     ("POST", "/desk/account/password"): PageCase(SIGNED_IN, {"password": "x", "new_password": "y"}, answers=(422,)),
     ("POST", "/desk/account/sessions/end"): PageCase(SIGNED_IN, {"session_id": "0000000000000000"}, answers=(404,)),

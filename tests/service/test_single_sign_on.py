@@ -21,10 +21,11 @@ from tests import desk
 from tests.browser.conftest import launched
 from tests.provider import CLIENT, SECRET, IdentityProvider, providing
 from tests.service.serving import Server, environment, in_force, serving
-from ui.desk.sso import CALLBACK, COOKIE
+from ui.desk.sso import COOKIE
 
 ADMIN = Tenant("signed", "admin")
 EMAIL = "vera@shop.example"
+CALLBACK = "/desk/sso-callback/signed"
 
 
 @pytest.fixture(scope="module")

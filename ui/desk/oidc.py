@@ -66,13 +66,14 @@ class Attempt:
         return seal(json.dumps(asdict(self)))
 
 
-def opened(cookie: str, state: str) -> Attempt:
-    """Return the attempt that a callback belongs to. Raises `Forbidden`, `sso_expired`, if there is no attempt."""
+def opened(cookie: str, tenant_id: str, state: str) -> Attempt:
+    """Return the attempt that a tenant's callback belongs to. Raises `Forbidden`: `sso_expired`."""
     try:
         attempt = Attempt(**json.loads(unseal(cookie)))
     except (InternalFault, ValueError, TypeError) as foreign:
         raise Forbidden("sso_expired") from foreign
-    if attempt.until < time() or not hmac.compare_digest(attempt.state.encode(), state.encode("utf-8", "replace")):
+    own = hmac.compare_digest(attempt.state.encode(), state.encode("utf-8", "replace"))
+    if not own or attempt.tenant_id != tenant_id or attempt.until < time():
         raise Forbidden("sso_expired")
     return attempt
 

@@ -1,12 +1,16 @@
 """Sign-in to the desk by a tenant's identity provider: redirect and callback.
 
-Threat: another site sends an operator's browser here, and so signs it in to an account of the attacker. A request from
-another site gets a page with a link first.
+Threats and defences:
+
+- another site sends an operator's browser here, and so signs it in to an account of the attacker: a request from
+  another site gets a page with a link first;
+- a tenant's provider sends the browser on to that of another tenant, to receive its code (mix-up, RFC 9700, 4.4): each
+  tenant has its own callback, which only its own attempts may use.
 """
 
 from functools import partial
 from typing import Annotated, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
@@ -26,8 +30,7 @@ from ui.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
 from ui.desk.view import SEE_OTHER, Desk, back_to, home
 
 COOKIE = "__Host-opora-sign-in"
-CALLBACK = "/desk/sso-callback"
-_CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
+_CHOOSE, _BEGIN, _CALLBACK = "/desk/sso", "/desk/sso/{tenant_id}", "/desk/sso-callback/{tenant_id}"
 _ASKED_AT_ONCE = 4
 """Concurrent requests to one tenant's provider."""
 _Short: TypeAlias = Annotated[str, Query(max_length=500)]
@@ -54,18 +57,19 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
             {tenant_id: _ASKED_AT_ONCE}, partial(send_there, request, tenant_id, pages.local(next, ""))
         )
 
-    @endpoints.get(CALLBACK)
+    @endpoints.get(_CALLBACK)
     async def come_back(
         request: Request,
+        tenant_id: str,
         state: _Short = "",
         code: Annotated[str, Query(max_length=4_000)] = "",
         error: _Short = "",
     ) -> Response:
         await admit(request)
         try:
-            attempt = opened(pages.cookie_of(request.headers, COOKIE), state)
+            attempt = opened(pages.cookie_of(request.headers, COOKIE), tenant_id, state)
             response = await providers_asked.run(
-                {attempt.tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
+                {tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
             )
         except CallerError as refused:
             response = desk.error(refused)
@@ -82,7 +86,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     def send_there(request: Request, tenant_id: str, next: str) -> Response:
         provider = provider_of(tenant_id)
         with acting_as(Tenant(tenant_id, "sign-in")):
-            target, attempt = signing_in.begin(provider, redirect_uri(request), next)
+            target, attempt = signing_in.begin(provider, redirect_uri(request, tenant_id), next)
         response = RedirectResponse(target, SEE_OTHER)
         response.set_cookie(
             COOKIE,
@@ -100,16 +104,16 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
             raise Forbidden("sso_denied")
         provider = provider_of(attempt.tenant_id)
         with acting_as(Tenant(attempt.tenant_id, "sign-in")):
-            operator = signing_in.finish(provider, attempt, code, redirect_uri(request))
+            operator = signing_in.finish(provider, attempt, code, redirect_uri(request, attempt.tenant_id))
         sessions.end_by_secret(pages.presented(request.headers))
         return pages.signed_in(back_to(pages.local(attempt.next, home(operator))), request, operator)
 
     return endpoints
 
 
-def redirect_uri(request: Request) -> str:
-    """Return the callback address, which must be registered with the provider."""
-    return f"{public_url(request)}{CALLBACK}"
+def redirect_uri(request: Request, tenant_id: str) -> str:
+    """Return the callback address of a tenant, which must be registered with its provider."""
+    return f"{public_url(request)}{_CALLBACK.format(tenant_id=quote(tenant_id, safe=''))}"
 
 
 def provider_of(tenant_id: str) -> Provider:

@@ -47,7 +47,7 @@ def router(desk: Desk) -> OpenRouter:
         # A secret is never sent back.
         values = stored.model_dump(exclude={"client_secret"}) if stored else {}
         fault, fields = _form().shown(values, form, refused)
-        link = f"{public_url(request)}/desk/sso/{context.current().tenant_id}"
+        tenant_id = context.current().tenant_id
         return pages.page(
             desk,
             "sign-in",
@@ -57,8 +57,8 @@ def router(desk: Desk) -> OpenRouter:
             fault=fault,
             saved=saved,
             stored=stored,
-            redirect_uri=redirect_uri(request),
-            link=link,
+            redirect_uri=redirect_uri(request, tenant_id),
+            link=f"{public_url(request)}/desk/sso/{tenant_id}",
         )
 
     return endpoints
