@@ -1,5 +1,6 @@
 """Silent servers of third parties, and deliberately heavy work: neither delays other tenants."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +17,13 @@ from pipelines import pages
 from settings import Settings
 from tenants.access.keys import Key
 from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import Busy
 from tenants.desk import providers
 from tests import desk
 from tests.attack.attacking import ATTACKER, SlowTool
 from tests.service.serving import Server, in_force
 from tests.service.stored import tool_of
+from ui.api import tool
 from ui.desk import oidc
 from ui.desk.oidc import SignIn
 
@@ -129,12 +132,12 @@ def test_a_provider_that_fails_is_left_alone(server: Server, attacker: httpx.Cli
 def test_tests_of_a_slow_tool_hold_up_nobody(
     victim: httpx.Client, attacker: httpx.Client, slow_tool: SlowTool, answered: Callable[[], bool]
 ) -> None:
-    tool = tool_of(ATTACKER) | {"url": slow_tool.url, "timeout_seconds": 20}
-    assert attacker.put("/tools", json=tool).is_success
+    slow = tool_of(ATTACKER) | {"url": slow_tool.url, "timeout_seconds": 20}
+    assert attacker.put("/tools", json=slow).is_success
     question = {"question": "Где накладная 1234567?"}
 
     def test(_: int) -> int:
-        return attacker.post(f"/tools/{tool['name']}/test", json=question).status_code
+        return attacker.post(f"/tools/{slow['name']}/test", json=question).status_code
 
     with together(60, test) as codes:
         assert slow_tool.called.acquire(timeout=20)
@@ -142,6 +145,13 @@ def test_tests_of_a_slow_tool_hold_up_nobody(
         assert answered()
         slow_tool.go.set()
     assert set(codes) == {200, 503}
+
+
+def test_a_refused_test_of_a_tool_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refused ones of 60 tests read and decrypted the tool first, which was most of what they cost."""
+    monkeypatch.setattr(tool, "_TESTS_OF_TENANT", 0)
+    with acting_as(Tenant(ATTACKER, "admin")), pytest.raises(Busy):
+        asyncio.run(tool.test_tool("unread", tool.ToolQuestion(question="Где накладная?")))
 
 
 def test_question_files_hold_up_nobody(

@@ -1,6 +1,5 @@
 """`/tools`: the HTTP tools that a tenant's assistant may call. The gate has checked token and tenant."""
 
-from asyncio import to_thread
 from collections.abc import Iterable
 from functools import partial
 from time import perf_counter
@@ -96,17 +95,17 @@ def change_tool(name: str, body: ToolChange) -> ToolPart:
 @router.post(f"{_TOOL}/test")
 async def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
     """Call the tool as a customer's question would. Answers 200 with a `fault` if the tool fails."""
-    return await tested(await to_thread(tools.get, name), body.question)
+    return await tested(name, body.question)
 
 
-async def tested(tool: Tool, question: str) -> ToolTrial:
+async def tested(name: str, question: str) -> ToolTrial:
     """Run `trial_of` in a separate thread. Raises `Busy` if the tenant is testing several tools already."""
-    return await _TESTS.run({context.current().tenant_id: _TESTS_OF_TENANT}, partial(trial_of, tool, question))
+    return await _TESTS.run({context.current().tenant_id: _TESTS_OF_TENANT}, partial(trial_of, name, question))
 
 
-def trial_of(tool: Tool, question: str) -> ToolTrial:
-    """Return the tool's response to a sample question."""
-    started = perf_counter()
+def trial_of(name: str, question: str) -> ToolTrial:
+    """Return the tool's response to a sample question. Raises `NotFound` with the code `tool_unknown`."""
+    tool, started = tools.get(name), perf_counter()
     tried = try_tool(tool, question)
     spent = round((perf_counter() - started) * 1_000)
     return ToolTrial(arguments=dict(tried.arguments), text=tried.text, fault=tried.fault, milliseconds=spent)

@@ -59,7 +59,7 @@ def tool_test(
     as_json: Json = False,
 ) -> None:
     """Call a tool with a sample question."""
-    tried = trial_of(tools.get(name), question)
+    tried = trial_of(name, question)
     print_result(tried, _print_trial, as_json=as_json)
     if tried.fault:
         raise typer.Exit(1)

@@ -61,9 +61,9 @@ def router(desk: Desk) -> OpenRouter:
 
     @endpoints.post(f"{_TOOL}/test")
     async def try_tool(name: str, form: Typed) -> Response:
-        stored, question = await to_thread(tools.get, name), forms.line(form, "question")[:2_000]
-        tried = await tested(stored, question)
-        return await to_thread(page, stored, question=question, tried=tried)
+        question = forms.line(form, "question")[:2_000]
+        tried = await tested(name, question)
+        return await to_thread(lambda: page(tools.get(name), question=question, tried=tried))
 
     @endpoints.post(f"{_TOOL}/enable")
     def enable(name: str) -> Response:
