@@ -30,8 +30,7 @@ def degraded(step: str, error: Exception | None = None) -> None:
     if noted is not None:
         noted[step] = None
     if isinstance(error, ModelFailed):
-        is_late = error.is_blameless and error.outcome == "timeout"  # the turn is over, or a model is being loaded
-        level = logging.INFO if is_late else logging.WARNING
+        level = logging.INFO if error.is_late else logging.WARNING
         log.log(level, "without %s: no model answered (%s)", step, error.outcome)
     elif error is not None:
         log.warning("without %s: %s", step, trail(error))

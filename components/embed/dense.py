@@ -107,7 +107,7 @@ def load(settings: DenseSettings) -> None:
         _embedded("?", settings, _upstream(settings.space))
     except Exception as fault:
         cause = fault.__cause__
-        level = logging.INFO if isinstance(cause, ModelFailed) and cause.is_blameless else logging.WARNING
+        level = logging.INFO if isinstance(cause, ModelFailed) and cause.is_late else logging.WARNING
         log.log(level, "search uses words only until %s answers; `opora doctor` checks it", settings.space)
 
 

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import TypeVar
 
 from components.models.breaker import Upstream
-from components.models.calls import CallOutcome, current
-from components.models.failures import ModelFailed, outcome_of
+from components.models.calls import current
+from components.models.failures import ModelFailed, failure_of
 from tenants.work import seats
 
 log = logging.getLogger("opora.models")
@@ -66,7 +66,7 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
             )
         except ModelFailed as failure:
             is_unfair = remaining() <= 0 and granted < min(seconds / 2, MIN_FAIR_SECONDS)
-            is_blameless = is_unfair or (is_loading and failure.outcome == "timeout")
+            is_blameless = failure.is_blameless or is_unfair or (is_loading and failure.outcome == "timeout")
             raise ModelFailed(failure.outcome, is_blameless=is_blameless) from None
     upstream.record_loaded()
     return result
@@ -96,15 +96,15 @@ def in_background(
         with seats.waiting():
             if not upstream.acquire(remaining()):
                 raise ModelFailed("busy")
-    ended, results, faults = Event(), list[T](), list[CallOutcome]()
+    ended, results, faults = Event(), list[T](), list[ModelFailed]()
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             # Not the exception itself: its frames hold a connection that has to close now.
-            faults.append(outcome_of(error))
-            if faults[0] != "stopped":
+            faults.append(failure_of(error))
+            if faults[0].outcome != "stopped":
                 log.warning("%s failed: %s", name, type(error).__name__)
         finally:
             upstream.release()
@@ -127,5 +127,5 @@ def in_background(
                         log.warning("%s failed: no answer in time", name)
                     raise ModelFailed("timeout")
     if faults:
-        raise ModelFailed(faults[0])
+        raise faults[0]
     return results[0]

@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage, StreamingChunk
 from components.models.attempts import in_background
 from components.models.calls import Call, CallOutcome, Calls, Tier, caller
 from components.models.failures import Interrupted, ModelFailed
-from components.models.providers import Generator, is_complete, prepared, provider, tokens
+from components.models.providers import Generator, is_complete, is_cut_off, prepared, provider, tokens
 from tenants.access import spending
 
 if TYPE_CHECKING:
@@ -86,16 +86,17 @@ class ChatCall:
                 name, self._upstream, work, self._remaining, self._calls.stop, is_loading=lambda: self._is_loading
             )
         except ModelFailed as failure:
-            outcome = failure.outcome
+            outcome, is_blameless = failure.outcome, failure.is_blameless
             listener.cancel()
         else:
             self._upstream.record_loaded()
             self._usage, text = tokens(reply), reply.text or ""
             if is_complete(reply) and text.strip():
                 return text
-            outcome = "empty" if is_complete(reply) else "malformed"
+            # The model has ended its reply like this, which depends on what it was asked.
+            outcome, is_blameless = "empty" if is_complete(reply) else "malformed", not is_cut_off(reply)
         # The turn ran out of time, or the model was not in memory yet: neither is the provider's fault.
-        is_blameless = self._calls.remaining() <= 0 or (self._is_loading and outcome == "timeout")
+        is_blameless |= self._calls.remaining() <= 0 or (self._is_loading and outcome == "timeout")
         raise (Interrupted if listener.has_emitted else ModelFailed)(outcome, is_blameless=is_blameless)
 
     def _generate(self, listener: "_Listener") -> ChatMessage:

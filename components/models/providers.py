@@ -93,10 +93,14 @@ def _is_openai(generator: Generator) -> bool:
     return any(kind.__name__ == "OpenAIChatGenerator" for kind in type(generator).__mro__)
 
 
+def is_cut_off(reply: ChatMessage) -> bool:
+    """Return whether a broken connection has cut the reply off."""
+    return not reply.meta.get("finish_reason", "stop")
+
+
 def is_complete(reply: ChatMessage) -> bool:
-    """Return whether the reply is complete: not cut off by a broken connection or a token limit."""
-    reason = reply.meta.get("finish_reason", "stop")
-    return bool(reason) and reason not in ("length", "content_filter")
+    """Return whether the reply is complete: not cut off by a broken connection, a token limit or a filter."""
+    return not is_cut_off(reply) and reply.meta.get("finish_reason") not in ("length", "content_filter")
 
 
 def tokens(reply: ChatMessage) -> tuple[int, int]:

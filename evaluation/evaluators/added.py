@@ -19,7 +19,7 @@ from haystack import Document, Pipeline
 from components.embed.dense import passage_text
 from components.language.yaml_files import read_yaml
 from components.models.calls import CallOutcome
-from components.models.failures import outcome_of
+from components.models.failures import failure_of
 from evaluation.asking import concurrently
 from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
@@ -155,7 +155,7 @@ def _scores(name: str, evaluator: Any, inputs: Mapping[str, list[Any]]) -> dict[
         return {figure: _checked(score) for figure, score in _read(name, evaluator.run(**inputs)).items()}
     except Exception as fault:
         # Haystack wraps what a generator raises.
-        return {name: outcome_of(fault.__cause__ or fault)}
+        return {name: failure_of(fault.__cause__ or fault).outcome}
 
 
 def _read(name: str, output: Mapping[str, Any]) -> dict[str, Any]:

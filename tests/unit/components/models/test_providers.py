@@ -13,7 +13,7 @@ from haystack.utils import Secret
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 from components.models.chat import ChatModels
-from components.models.failures import outcome_of
+from components.models.failures import failure_of
 from components.models.providers import is_complete, prepared
 
 QUESTION = [ChatMessage.from_system("Кратко."), ChatMessage.from_user("?")]
@@ -134,4 +134,4 @@ def test_a_reply_that_was_cut_off_is_not_whole(reason: str | None) -> None:
 def test_a_stream_that_is_not_ollama_s_has_its_outcome(lines: Sequence[object], outcome: str) -> None:
     with pytest.raises((ollama.ResponseError, ValueError, TypeError, AttributeError)) as raised:
         reading(lines).run(QUESTION, streaming_callback=lambda _: None)
-    assert outcome_of(raised.value) == outcome
+    assert failure_of(raised.value).outcome == outcome
