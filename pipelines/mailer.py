@@ -1,9 +1,11 @@
 """Sends e-mail by the installation's mail server.
 
-Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks), a server that hangs (a time
-limit for each answer), and credentials over an open connection (TLS with a checked certificate, unless switched off).
+Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks), a server that hangs or sends
+without end (limits for each answer and for the session), and credentials over an open connection (TLS with a checked
+certificate, unless switched off).
 """
 
+import io
 import smtplib
 import ssl
 from collections.abc import Mapping
@@ -13,11 +15,16 @@ from email.headerregistry import Address, HeaderRegistry, MessageIDHeader
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid, parseaddr
+from time import monotonic
+from typing import ClassVar
 
+from components.ingest.fetch import BoundedSource
 from settings import Settings, get_settings
 
 SECONDS = 15.0
 """Time limit of each answer of the server."""
+SESSION_SECONDS = 60.0
+"""Time limit for everything that a server answers, plus that of one answer."""
 _LONGEST_NAME, _LONGEST_SUBJECT = 100, 200
 _HEADERS = HeaderRegistry()
 for _name in ("in-reply-to", "references"):
@@ -26,6 +33,38 @@ for _name in ("in-reply-to", "references"):
 _POLICY = SMTP.clone(header_factory=_HEADERS)
 _LASTING = range(500, 600)
 _SIGN_IN = frozenset({530, 534, 535, 538})
+
+
+class BoundedSession:
+    """Bounds what a client of the standard library reads from a mail server. A mixin for `smtplib` and `imaplib`.
+
+    Both read from the connection's `file`, which they open after connecting and again after STARTTLS.
+    """
+
+    most_bytes: ClassVar[int] = 100_000
+    _until: float = 0.0
+    _reader: io.BufferedReader | None = None
+
+    @property
+    def file(self) -> io.BufferedReader | None:
+        """Return the open file; None if the client is not connected."""
+        return self._reader
+
+    @file.setter
+    def file(self, opened: io.BufferedReader | None) -> None:
+        self._until = self._until or monotonic() + SESSION_SECONDS
+        source = None if opened is None else BoundedSource(opened.detach(), self.most_bytes, self._until)
+        self._reader = None if source is None else io.BufferedReader(source)
+
+    _file = file  # the name in `imaplib` of CPython 3.14
+
+
+class _Smtp(BoundedSession, smtplib.SMTP):
+    pass
+
+
+class _SmtpTls(BoundedSession, smtplib.SMTP_SSL):
+    pass
 
 
 class MailFailed(Exception):
@@ -96,9 +135,9 @@ def _connected(settings: Settings) -> smtplib.SMTP:
     """Return a signed-in connection."""
     address, checked = (settings.smtp_host, settings.smtp_port), ssl.create_default_context()
     if settings.smtp_tls == "tls":
-        server: smtplib.SMTP = smtplib.SMTP_SSL(*address, timeout=SECONDS, context=checked)
+        server: smtplib.SMTP = _SmtpTls(*address, timeout=SECONDS, context=checked)
     else:
-        server = smtplib.SMTP(*address, timeout=SECONDS)
+        server = _Smtp(*address, timeout=SECONDS)
     try:
         if settings.smtp_tls == "starttls":
             server.starttls(context=checked)

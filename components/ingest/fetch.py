@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
+from math import inf
 from threading import Timer
+from time import monotonic
 from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
@@ -206,15 +208,20 @@ class Fetcher:
         return addresses[0]
 
 
-class _Source(io.RawIOBase):
-    """The bytes of a connection, up to a number: `http.client` skips interim responses and trailers without end.
+class BoundedSource(io.RawIOBase):
+    """The bytes of a connection, up to a number and a moment.
 
-    Parsing them in Python would take a processor from the questions of all tenants until the time limit.
+    Threat: clients of the standard library skip interim responses and trailers, and collect lines, without end. That
+    takes a processor from the questions of all tenants, memory, or a thread.
+
+    :param left: bytes that may still come.
+    :param until: moment of the monotonic clock.
     """
 
-    def __init__(self, raw: io.RawIOBase) -> None:
+    def __init__(self, raw: io.RawIOBase, left: int, until: float = inf) -> None:
         self._raw = raw
-        self.left = _HEAD_BYTES
+        self._until = until
+        self.left = left
 
     def readable(self) -> bool:
         return True
@@ -222,7 +229,7 @@ class _Source(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - as the standard library declares it
         count: int | None = self._raw.readinto(buffer)
         self.left -= count or 0
-        if self.left < 0:
+        if self.left < 0 or monotonic() > self._until:
             raise OSError("the response is too long")
         return count
 
@@ -238,7 +245,7 @@ class _Answer(http.client.HTTPResponse):
         self, sock: socket.socket, debuglevel: int = 0, method: str | None = None, url: str | None = None
     ) -> None:
         super().__init__(sock, debuglevel, method, url)
-        self.source = _Source(self.fp.detach())
+        self.source = BoundedSource(self.fp.detach(), _HEAD_BYTES)
         self.fp = io.BufferedReader(self.source)
 
 

@@ -15,6 +15,7 @@ from components.language.texts import text
 from pipelines.ask.chats import incoming
 from pipelines.ask.chats.conversations import queued_notice
 from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
+from pipelines.mailer import BoundedSession
 from settings import Settings, get_settings
 from tenants.accounts import policy, registry
 from tenants.chats import mailed, store
@@ -30,6 +31,14 @@ SECONDS = 30.0
 ATTEMPTS = 5
 AT_ONCE = 50
 """E-mails of one look."""
+
+
+class _Imap(BoundedSession, imaplib.IMAP4):  # type: ignore[misc] # an attribute is a property here
+    most_bytes = 2 * AT_ONCE * MAX_BYTES
+
+
+class _ImapTls(BoundedSession, imaplib.IMAP4_SSL):  # type: ignore[misc] # an attribute is a property here
+    most_bytes = _Imap.most_bytes
 
 
 class Mailbox:
@@ -90,9 +99,9 @@ def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
     """Open a signed-in connection."""
     address, checked = (settings.imap_host, settings.imap_port), ssl.create_default_context()
     if settings.imap_tls == "tls":
-        box: imaplib.IMAP4 = imaplib.IMAP4_SSL(*address, ssl_context=checked, timeout=SECONDS)
+        box: imaplib.IMAP4 = _ImapTls(*address, ssl_context=checked, timeout=SECONDS)
     else:
-        box = imaplib.IMAP4(*address, timeout=SECONDS)
+        box = _Imap(*address, timeout=SECONDS)
     try:
         if settings.imap_tls == "starttls":
             box.starttls(checked)
