@@ -246,6 +246,11 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
 
     @property
+    def has_records(self) -> bool:
+        """Whether Opora may have stored anything: false where its data folder is missing or empty."""
+        return bool(self.database_url) or (self.data_dir.is_dir() and any(self.data_dir.iterdir()))
+
+    @property
     def address(self) -> str:
         """URL of the service on this machine."""
         return f"http://{self.host}:{self.port}"

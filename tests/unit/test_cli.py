@@ -86,6 +86,16 @@ def test_a_mistake_is_one_line_in_the_readers_language(
     assert result.stderr == f"{text('cli.error.label', locale)}: {text(f'cli.error.{code}', locale)}\n"
 
 
+def test_a_folder_without_data_is_named_and_stays_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "other"))
+    get_settings.cache_clear()
+    for arguments in (("ask", "?"), ("ask", "?", "--tenant", "shop"), ("tenant", "token", "shop")):
+        result = opora(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"The data folder {tmp_path / 'other'} is empty." in result.stderr
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_missing_path_is_named() -> None:
     result = opora("ingest", "/no/such/folder")
     assert result.exit_code == 2

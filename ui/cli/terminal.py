@@ -22,7 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from components.language.texts import LOCALES, terminal_locale, text, text_or
-from tenants.core.errors import CallerError, Invalid, OporaError
+from tenants.core.errors import CallerError, Invalid, NotFound, OporaError
 from ui.cli.help_page import TranslatedHelp
 
 if TYPE_CHECKING:
@@ -265,11 +265,12 @@ def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
 def chosen_tenant(named: str) -> str:
     """Return the named tenant, the only one, or the default one, which an empty installation does not have yet.
 
-    :raises NotFound: `tenant_unknown`.
+    :raises NotFound: `tenant_unknown`; `records_missing`, if nothing was ever stored.
     :raises Invalid: `tenant_unnamed`, if there are several.
     """
     from tenants.accounts.registry import Registry
 
+    _refuse_without_records()
     known = [one.tenant_id for one in Registry().list()]
     if named:
         return Registry().get(named).tenant_id
@@ -282,9 +283,20 @@ def chosen_tenant(named: str) -> str:
 
 def first_tenant(named: str) -> str:
     """Return the same tenant; create the default one in an empty installation."""
-    tenant_id = chosen_tenant(named)
+    from settings import get_settings
+
+    tenant_id = chosen_tenant(named) if named or get_settings().has_records else DEFAULT_TENANT
     ensure_tenant(tenant_id, terminal_locale())
     return tenant_id
+
+
+def _refuse_without_records() -> None:
+    """Refuse a command in a folder where Opora has never run, before a new database is created there."""
+    from settings import get_settings
+
+    settings = get_settings()
+    if not settings.has_records:
+        raise NotFound("records_missing", path=str(settings.data_dir.resolve()))
 
 
 @contextmanager
@@ -298,6 +310,7 @@ def acting_for(tenant_id: str) -> Iterator["Tenant"]:
     from tenants.core.context import SCOPES, Tenant, acting_as
     from tenants.work import claims
 
+    _refuse_without_records()
     if claims.index_is_held(get_settings()):
         from tenants import index
 
