@@ -67,6 +67,7 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["localised"] = partial(localised, locale=locale)
     results = [result for report in reports for result in report.targets()]
     writer = _Writer(run, locale)
     sections = [writer.section(report, set_run) for report, set_run in zip(reports, run.sets, strict=True)]

@@ -136,3 +136,6 @@ def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     assert "&lt;i&gt;даром&lt;/i&gt;" in page
     assert "<i>даром</i>" not in page
     assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import|<script", page), "the page asks for something"
+    plotted = re.findall(r">([^<]*\d[.,]\d[^<]*)</(?:span|title|text)>", as_page(run, reports, "ru"))
+    assert plotted
+    assert not [words for words in plotted if re.search(r"\d\.\d|\d%", words)]
