@@ -43,6 +43,7 @@ def test_an_article_cited_twice_is_linked_once(opened: Page, service: FakeServic
     sources = [source for _, source in cited]
     service.answers = [turn("answered", "Одно [1]. Другое [2].", citations=citations, sources=sources)]
     ask(opened, "Чем E10 отличается от E20?")
+    expect(opened.locator(".related p")).to_have_text(["Подробнее"])  # not «Смотрите также»: it was just cited
     expect(opened.locator(".related a")).to_have_text(["Коды ошибок"])
     expect(opened.locator(".related a")).to_have_attribute("href", f"{service.url}{page_of}#e10")
 

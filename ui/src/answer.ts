@@ -165,12 +165,11 @@ function related(turn: Turn, most: number, { texts, service, show }: AnswerActio
     const open = (event: Event): void => show(turn, one.index, event.currentTarget as HTMLElement);
     return html`<button type="button" class="soft" aria-haspopup="dialog" @click=${open}>${one.title}</button>`;
   };
+  const cited = [...pages.values()].map(([address, title]) => html`<li>${outside(address, title)}</li>`);
+  const others = beside.map((one) => html`<li .card=${cardOf(one)}>${link(one)}</li>`);
   return html`<div class="related">
-    <p>${texts.say('related')}</p>
-    <ul>
-      ${[...pages.values()].map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
-      ${beside.map((one) => html`<li .card=${cardOf(one)}>${link(one)}</li>`)}
-    </ul>
+    ${cited.length ? html`<p>${texts.say('read_more')}</p><ul>${cited}</ul>` : nothing}
+    ${others.length ? html`<p>${texts.say('related')}</p><ul>${others}</ul>` : nothing}
   </div>`;
 }
 
