@@ -78,10 +78,9 @@ class AnswerGuard:
 
     def text(self, text: str) -> str:
         """Return the text without foreign links and without personal data that the conversation and evidence lack."""
-        instead = said_in("outcomes.guard.link_removed", self._turn.locale)
         linked, masked = text, text
         if self._holds("links"):
-            linked = masked = without_links(text, self._is_welcome, self._is_known, instead)
+            linked = masked = without_links(text, self._is_welcome, self._is_known, self._instead)
         if self._holds("personal_data"):
             masked = mask_news(linked, lambda: self._known_text)
         self._note("link_removed", when=linked != text)
@@ -155,6 +154,11 @@ class AnswerGuard:
     def _is_welcome(self, address: str) -> bool:
         return leads_to(address, self._domains)
 
+    def _instead(self, address: str) -> str:
+        """Return what replaces an address; one that an article contains can be opened there."""
+        kind = "link_in_article" if address in self._quotable_text else "link_removed"
+        return said_in(f"outcomes.guard.{kind}", self._turn.locale)
+
     def _is_known(self, name: str) -> bool:
         return name.casefold() in self._known_text.casefold()
 
@@ -166,12 +170,19 @@ class AnswerGuard:
         return frozenset(filter(None, hosts))
 
     @cached_property
-    def _known_text(self) -> str:
-        """Return the conversation and what may be quoted of the evidence. An order in a passage is not of it."""
-        turn = self._turn
-        parts = [turn.question, turn.standalone_question, *(exchange.question for exchange in turn.history)]
+    def _quotable_text(self) -> str:
+        """Return what may be quoted of the evidence. An order in a passage is not of it."""
+        parts: list[str] = []
         for passage in self._evidence():
             parts += [passage.title, passage.heading, *(passage.text[start:end] for start, end in passage.sentences)]
+        return "\n".join(parts)
+
+    @cached_property
+    def _known_text(self) -> str:
+        """Return the conversation and what may be quoted of the evidence."""
+        turn = self._turn
+        parts = [turn.question, turn.standalone_question, *(exchange.question for exchange in turn.history)]
+        parts.append(self._quotable_text)
         for approach in turn.evidence.rejected:
             parts += [approach.text, approach.reason]
         return "\n".join(parts)

@@ -78,11 +78,13 @@ def code_spans(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(match.span() for match in _CODE.finditer(text)) if "`" in text or "~~~" in text else ()
 
 
-def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: str) -> str:
+def without_links(
+    text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: Callable[[str], str]
+) -> str:
     """Remove links that are not allowed. Idempotent; other text is unchanged.
 
     A Markdown link is reduced to its label, an address in brackets to the words before it; a picture is removed, and
-    `instead` replaces an address. In code, where an address can be part of a command, it stays readable, but
+    `instead` gives what replaces an address. In code, where an address can be part of a command, it stays readable, but
     `disarmed`.
 
     :param is_welcome: whether an address may be linked to.
@@ -110,7 +112,7 @@ def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callab
         is_own = comment or host_of(address) in _OWN_MACHINE
         if is_own or is_welcome(address) or (not clickable and is_known(address)):
             return match.group()
-        return (disarmed(address) if in_code(match) else instead) + match.group()[len(address) :]
+        return (disarmed(address) if in_code(match) else instead(address)) + match.group()[len(address) :]
 
     before = None
     while before != text:  # a picture can be the label of a link

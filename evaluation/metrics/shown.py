@@ -78,8 +78,9 @@ def unclaimed(text: str, claims: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _removed() -> re.Pattern[str]:
-    """Return a pattern for the placeholder of a removed external link, in any language."""
-    return re.compile("|".join(re.escape(said_in("outcomes.guard.link_removed", locale)) for locale in LOCALES))
+    """Return a pattern for the placeholders of external links, in any language."""
+    kinds = ("link_removed", "link_in_article")
+    return re.compile("|".join(re.escape(said_in(f"outcomes.guard.{kind}", one)) for kind in kinds for one in LOCALES))
 
 
 def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:

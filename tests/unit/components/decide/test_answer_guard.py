@@ -79,6 +79,12 @@ def test_links_lead_to_allowed_domains() -> None:
         assert checked.text(f"См. {claimed_text}") == (f"См. {claimed_text}" if is_kept else "См. [ссылка убрана]")
 
 
+def test_a_foreign_link_that_an_article_contains_is_said_to_be_there() -> None:
+    tracked = turn("Где моя посылка?", passage("Статус посылки: https://carrier.example/track."))
+    assert guard(given_turn=tracked).text("Статус: https://carrier.example/track.") == "Статус: [ссылка есть в статье]."
+    assert guard(given_turn=tracked).text("Статус: https://carrier.example/x.") == "Статус: [ссылка убрана]."
+
+
 def test_a_source_outside_of_the_allowed_domains_has_no_link() -> None:
     checked = guard(Policy(allowed_domains=("other.example",)))
     assert checked.draft(drafted("Вернуть товар можно за 14 дней.")).citations[0].passage.url is None

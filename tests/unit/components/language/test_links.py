@@ -10,7 +10,7 @@ QUOTED = "сборка на asp.net, корзина s3://bucket"
 
 
 def cleaned(text: str) -> str:
-    return without_links(text, lambda address: leads_to(address, DOMAINS), lambda name: name in QUOTED, "[–]")
+    return without_links(text, lambda address: leads_to(address, DOMAINS), lambda name: name in QUOTED, lambda _: "[–]")
 
 
 def test_a_foreign_link_is_removed() -> None:
