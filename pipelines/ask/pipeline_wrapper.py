@@ -26,8 +26,7 @@ from tenants.core.errors import InternalFault, OporaError, trail
 log = logging.getLogger("opora.ask")
 
 REHEARSED = 8
-"""Number of tenants whose index is opened at startup; opening one takes some 0.5 s at 10k chunks."""
-
+"""Number of tenants whose embedded index is opened at startup; opening one takes some 0.5 s at 10k chunks."""
 
 REHEARSAL_SECONDS = 5.0
 """Time limit of model calls in all rehearsals: a model that takes longer to load goes on loading after the start."""
@@ -53,7 +52,7 @@ class PipelineWrapper(BasePipelineWrapper):
         """Load what the first question needs and rehearse one with the first tenants, so no visitor waits for it."""
         self.ask.warm_up()
         ends_at = monotonic() + REHEARSAL_SECONDS
-        for tenant in Registry().list()[:REHEARSED]:
+        for tenant in Registry().list()[: 1 if get_settings().qdrant_url else REHEARSED]:
             question = AskRequest(question=text("service.rehearsal", tenant.locale))
             with acting_as(Tenant(tenant.tenant_id, "rehearsal")), collect_calls(ends_at):
                 try:

@@ -22,7 +22,7 @@ from tenants.accounts import changes, registry
 from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
-from tenants.storage.cache import RevisionCache
+from tenants.storage.cache import TenantCache
 from tenants.storage.tables import RevocationRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
@@ -39,7 +39,7 @@ class Revocation:
     until: datetime
 
 
-_CACHE: RevisionCache[_Revoked] = RevisionCache("revocations")
+_CACHE: TenantCache[_Revoked] = TenantCache("revocations")
 
 
 def token_id(raw: str, jti: object) -> str:
@@ -98,5 +98,5 @@ def _revoked() -> _Revoked:
     record = registry.current()
     # Whole seconds, as in tokens: a token issued in the second of its revocation is refused.
     return _CACHE.get(
-        record.key, record.settings, lambda _: {(one.kind, one.value): one.until.timestamp() for one in all()}
+        record.key, lambda _: {(one.kind, one.value): one.until.timestamp() for one in all()}, record.settings
     )

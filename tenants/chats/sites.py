@@ -111,7 +111,7 @@ class Site:
         return self.config.help_centre != "off" and not self.identity_required
 
 
-_SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites")
+_SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites", size_of=lambda sites: 1 + len(sites))
 _OWNERS: TenantCache[str] = TenantCache("site_owners")
 """Tenants of the sites, by key."""
 _ORIGINS: TenantCache[frozenset[str]] = TenantCache("origins")

@@ -25,7 +25,7 @@ from tenants.core import context
 from tenants.knowledge import trial
 from tenants.knowledge.trial import TrialDocument
 from tenants.storage import database
-from tenants.storage.cache import RevisionCache
+from tenants.storage.cache import TenantCache
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import LexiconPartRow, LexiconStateRow
 
@@ -81,7 +81,7 @@ def _bytes_of(lexicon: Lexicon) -> int:
     return _TERM_BYTES * (len(lexicon.stems) + len(lexicon.words) + len(lexicon.codes))
 
 
-_CACHE: RevisionCache[Lexicon] = RevisionCache("lexicon", _CACHE_BYTES, _bytes_of)
+_CACHE: TenantCache[Lexicon] = TenantCache("lexicon", _CACHE_BYTES, _bytes_of)
 
 
 def current() -> Lexicon:
@@ -100,7 +100,7 @@ def stored() -> Lexicon:
         with database.reading() as session:
             return _read(session, record.placement.generation, cached or Lexicon())
 
-    return _CACHE.get(record.key, record.lexicon, load)
+    return _CACHE.get(record.key, load, record.lexicon)
 
 
 _ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[int, Lexicon]] = WeakKeyDictionary()

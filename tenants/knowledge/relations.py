@@ -18,7 +18,7 @@ from tenants.knowledge.contradictions import Contradiction
 from tenants.knowledge.edges import SUPERSEDES, Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
-from tenants.storage.cache import RevisionCache
+from tenants.storage.cache import TenantCache
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
@@ -51,7 +51,7 @@ def _size_of(relations: Relations) -> int:
     return 1 + sum(map(len, by_document)) + len(relations.rejected)
 
 
-_CACHE: RevisionCache[Relations] = RevisionCache("relations", _MAX_RELATIONS, _size_of)
+_CACHE: TenantCache[Relations] = TenantCache("relations", _MAX_RELATIONS, _size_of)
 
 
 def current() -> Relations:
@@ -59,7 +59,7 @@ def current() -> Relations:
     tenant = registry.current()
     if not tenant.relations:
         return NONE
-    return _CACHE.get(tenant.key, tenant.relations, lambda _: _load())
+    return _CACHE.get(tenant.key, lambda _: _load(), tenant.relations)
 
 
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:

@@ -25,7 +25,7 @@ from tenants.core.errors import Invalid
 from tenants.core.patterns import compiled
 from tenants.core.validation import validated
 from tenants.storage import database
-from tenants.storage.cache import RevisionCache
+from tenants.storage.cache import TenantCache
 from tenants.storage.tables import ToolRow
 
 log = logging.getLogger("opora.tools")
@@ -117,7 +117,7 @@ class Tool(BaseModel):
         return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
 
 
-_CACHE: RevisionCache[tuple[Tool, ...]] = RevisionCache("tools")
+_CACHE: TenantCache[tuple[Tool, ...]] = TenantCache("tools")
 
 
 def parsed(definition: Mapping[str, object]) -> Tool:
@@ -134,7 +134,7 @@ def all() -> tuple[Tool, ...]:
             return tuple(_accepted(session.scalars(rows)))
 
     record = registry.current()
-    return _CACHE.get(record.key, record.settings, load)
+    return _CACHE.get(record.key, load, record.settings)
 
 
 def offered() -> tuple[Tool, ...]:

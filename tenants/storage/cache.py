@@ -1,12 +1,12 @@
 """Values cached per tenant, or by another key.
 
-A process sees its own changes at once, and those of others when it is notified, or a minute later without a notice: a
-command without Redis sends none, and neither does a process that is killed right after its commit. So no value is
-trusted longer because notices arrive. What is read of a tenant every minute is one row, which shows whether its
-revocations, tools, word counts and relations have changed; only then they are read again (`RevisionCache`).
+A process sees its own changes at once, and those of others when it is notified.
 
 Processes that share a database notify each other (`tenants.storage.bus`). A process that cannot be notified now sees
-the change a second later.
+the change a second later. A change without a notice is seen within a minute: a command without Redis sends none, and
+neither does a process that is killed right after its commit. So nothing is trusted longer because notices arrive. The
+one row that is read of a tenant every minute tells the revisions of what else is cached of it: a value with a
+`revision` is read again when that has changed.
 
 While the database does not respond, the last values stay in use, so that questions are still answered. They are an
 hour old at most: a withdrawn policy or document must not stay in use for days.
@@ -73,6 +73,11 @@ class _Entry(Generic[T]):
 
     loaded_at: float
     value: T
+    revision: object
+
+    def is_fresh(self, key: Key, revision: object) -> bool:
+        seconds = _fresh_seconds(key) if revision is None else STALE_SECONDS
+        return self.revision == revision and monotonic() - self.loaded_at < seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +94,19 @@ class TenantCache(Generic[T]):
     """A thread-safe cache of loaded values, one per tenant.
 
     :param name: the same in all processes; empty for a cache that is of this one alone.
+    :param max_size: the bound of the values' sizes together.
+    :param size_of: the size of a value; 1 if None.
     """
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
         self._name = name
         if name:
             _CACHES[name] = self
-        self._entries: LRUCache[Key, _Entry[T]] = LRUCache(MAX_VALUES)
+        self._entries: LRUCache[Key, _Entry[T]] = LRUCache(
+            max_size,
+            # A value beyond the bound is still cached, alone.
+            None if size_of is None else lambda entry: min(max_size, size_of(entry.value)),
+        )
         self._loading: dict[Key, Future[T]] = {}
         self._rests: dict[Key, float] = {}
         self._lock = RLock()
@@ -107,11 +118,11 @@ class TenantCache(Generic[T]):
         """Return how the cache is used."""
         return CacheUse(self._name, self._hits, self._misses, int(self._entries.currsize))
 
-    def peek(self, key: Key) -> T | None:
+    def peek(self, key: Key, revision: object = None) -> T | None:
         """Return the value in memory; None if it has to be loaded."""
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or monotonic() - entry.loaded_at >= _fresh_seconds(key):
+            if entry is None or not entry.is_fresh(key, revision):
                 return None
             self._hits += 1
             return entry.value
@@ -121,20 +132,22 @@ class TenantCache(Generic[T]):
         value = self.peek(key)
         return value if value is not None else await to_thread(self.get, key, load)
 
-    def get(self, key: Key, load: Callable[[T | None], T]) -> T:
+    def get(self, key: Key, load: Callable[[T | None], T], revision: object = None) -> T:
         """Return the cached value; once it may be stale, the result of `load`, which gets the last value.
 
         Where `load` raises `TryAgain` or takes long, the last value serves on, unless a write in this process has
-        changed it.
+        changed it, or it is known to be of another revision.
+
+        :param revision: of the value, read before it; None if only its age tells whether it may be stale.
         """
         with self._lock:
             entry = self._entries.get(key)
             age = monotonic() - entry.loaded_at if entry is not None else float("inf")
-            is_fresh = age < _fresh_seconds(key)
+            is_fresh = entry is not None and entry.is_fresh(key, revision)
             self._hits += is_fresh
             self._misses += not is_fresh
-        if entry is None or age >= STALE_SECONDS:
-            return self._load(key, load)
+        if entry is None or age >= STALE_SECONDS or entry.revision != revision:
+            return self._load(key, load, revision)
         if is_fresh or monotonic() < self._rests.get(key, 0.0):
             return entry.value
         try:
@@ -151,7 +164,7 @@ class TenantCache(Generic[T]):
         with self._lock:
             for key, value in values.items():
                 if self._expired(key) == expiries[key[1]] + expiries[None]:
-                    self._entries[key] = _Entry(now, value)
+                    self._entries[key] = _Entry(now, value, None)
         return values
 
     def expire(self, key: Key) -> None:
@@ -184,7 +197,7 @@ class TenantCache(Generic[T]):
             if self._loading.get(key) is done:
                 del self._loading[key]
 
-    def _load(self, key: Key, load: Callable[[T | None], T]) -> T:
+    def _load(self, key: Key, load: Callable[[T | None], T], revision: object = None) -> T:
         with self._lock:
             entry = self._entries.get(key)
             now, expiries = monotonic(), self._expired(key)
@@ -193,65 +206,17 @@ class TenantCache(Generic[T]):
             # A write in this process while loading: the value may be from before it, so it is used once and not cached.
             if expiries == self._expired(key):
                 self._rests.pop(key, None)
-                self._entries[key] = _Entry(now, value)
+                self._entries[key] = _Entry(now, value, revision)
         return value
 
     def _expired(self, key: Key) -> int:
         return self._expiries[key[1]] + self._expiries[None]
 
 
-class RevisionCache(Generic[T]):
-    """A thread-safe cache of values that are read again when the tenant's record names another revision of them.
-
-    It needs no notices and no lifetime: the record has both. A value is labelled with a revision that was read before
-    it, so it is never older than that revision.
-
-    :param max_size: the bound of the values' sizes together.
-    :param size_of: the size of a value; 1 if None.
-    """
-
-    def __init__(self, name: str, max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
-        self._name = name
-        self._entries: LRUCache[Key, tuple[object, T]] = LRUCache(
-            max_size,
-            # A value beyond the bound is still cached, alone.
-            None if size_of is None else lambda entry: min(max_size, size_of(entry[1])),
-        )
-        self._lock = RLock()
-        self._hits = self._misses = 0
-        _REVISIONS.append(self)
-
-    @property
-    def use(self) -> CacheUse:
-        """Return how the cache is used."""
-        return CacheUse(self._name, self._hits, self._misses, int(self._entries.currsize))
-
-    def peek(self, key: Key, revision: object) -> T | None:
-        """Return the value of this revision; None if it has to be loaded."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry[0] != revision:
-                return None
-            self._hits += 1
-            return entry[1]
-
-    def get(self, key: Key, revision: object, load: Callable[[T | None], T]) -> T:
-        """Return the value of this revision; if it is not cached, the result of `load`, which gets the last value."""
-        value = self.peek(key, revision)
-        if value is None:
-            with self._lock:
-                self._misses += 1
-                last = self._entries.get(key)
-            value = load(last[1] if last else None)
-            with self._lock:
-                self._entries[key] = revision, value
-        return value
-
-
 def usage() -> Iterator[CacheUse]:
     """Yield the use of each cache that has a name."""
-    yield from (cache.use for cache in _CACHES.values())
-    yield from (cache.use for cache in _REVISIONS)
+    for cache in _CACHES.values():
+        yield cache.use
 
 
 def _fresh_seconds(key: Key) -> float:
@@ -264,7 +229,6 @@ def _loaders() -> ThreadPoolExecutor:
 
 
 _CACHES: "dict[str, TenantCache[Any]]" = {}  # of values of every kind
-_REVISIONS: "list[RevisionCache[Any]]" = []
 
 
 def _on_notice(payload: str) -> None:

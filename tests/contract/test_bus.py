@@ -179,6 +179,7 @@ async def test_a_question_costs_no_query_while_notices_arrive(
     with servers.redis_in(place), acting_as(ACME):
         site = await asyncio.to_thread(sites.add, "Shop", ["*"])
         assert await asyncio.to_thread(eventually, lambda: is_live(replica))
+        registry.refresh()
         for _ in range(2):
             await what_a_question_needs()
             await sites.load(site.key)
