@@ -1,7 +1,7 @@
 """Last use of each token, exact to ten minutes, with few database queries.
 
-A use is remembered in memory. Once a minute, those of all tenants are written down together, in a thread of their own:
-no request waits for it.
+A use is remembered in memory. Once a minute, a thread writes down those of all tenants together; no request waits for
+it.
 """
 
 from asyncio import get_running_loop

@@ -97,7 +97,7 @@ def _of_changes(value: ColumnElement[T]) -> ScalarSelect[T]:
 _RECORDS = select(
     TenantRow, _of_changes(func.count()), _of_changes(func.max(SettingChangeRow.at)), LexiconStateRow.revision
 ).outerjoin(LexiconStateRow, LexiconStateRow.tenant_id == TenantRow.tenant_id)
-"""One statement reads all that says whether something cached of a tenant has changed."""
+"""The records, with the revisions of all that is cached of a tenant, by one statement."""
 
 
 class Registry:
