@@ -25,6 +25,10 @@ OnText: TypeAlias = Callable[[str], None]
 """Callback for each piece of a reply. It runs in a separate thread with the caller's context."""
 
 _WARM_UP_LOCK = Lock()
+_BYTES_OF_TOKEN = 4
+"""Bytes of UTF-8 in a token: about four letters of English and two of Russian."""
+_UNBILLED: frozenset[CallOutcome] = frozenset({"refused", "server_error", "rate_limited"})
+"""Outcomes without a bill, unless a part of the reply has arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class ChatCall:
         self._ends_at = self._started_at + models.timeout
         self._is_loading = False
         self._usage = (0, 0)
+        self._is_sent = False
+        self._received_bytes = 0
 
     def run(self) -> str:
         """Return the reply; record the call among the turn's, however it ends. Raises `ModelFailed`."""
@@ -78,7 +84,7 @@ class ChatCall:
         if loading := self._upstream.loading_seconds(self._models.loading):
             self._is_loading = True
             self._ends_at = max(self._ends_at, monotonic() + loading)
-        listener = _Listener(self._request.on_text, self._calls.stop, self._on_first_chunk)
+        listener = _Listener(self._request.on_text, self._calls.stop, self._on_chunk)
         name = f"{provider(self._generator)} {self._generator.model}"
         work = partial(self._generate, listener)
         try:
@@ -91,6 +97,7 @@ class ChatCall:
         else:
             self._upstream.record_loaded()
             self._usage, text = tokens(reply), reply.text or ""
+            self._received_bytes = len(text.encode())
             if is_complete(reply) and text.strip():
                 return text
             # The model has ended its reply like this, which depends on what it was asked.
@@ -113,9 +120,12 @@ class ChatCall:
         )
         callback = None if request.on_text is None else listener.receive
         messages = list(request.messages)
+        self._is_sent = True
         return target.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
 
-    def _on_first_chunk(self) -> None:
+    def _on_chunk(self, chunk: StreamingChunk) -> None:
+        reasoning = chunk.reasoning.reasoning_text if chunk.reasoning else ""
+        self._received_bytes += len(f"{chunk.content}{reasoning}".encode())
         self._upstream.record_loaded()
         if self._is_loading:
             self._is_loading = False
@@ -126,9 +136,9 @@ class ChatCall:
 
     def _record(self, outcome: CallOutcome) -> None:
         generator, request = self._generator, self._request
-        price, cost = self._models.prices.get(generator.model), None
-        if price is not None and any(self._usage):
-            cost = sum(count * per_million for count, per_million in zip(self._usage, price, strict=True)) / 1_000_000
+        price, cost, billed = self._models.prices.get(generator.model), None, self._billed_tokens(outcome)
+        if price is not None and any(billed):
+            cost = sum(count * per_million for count, per_million in zip(billed, price, strict=True)) / 1_000_000
             _spend(cost)
         self._calls.add(
             Call(
@@ -148,6 +158,16 @@ class ChatCall:
             )
         )
 
+    def _billed_tokens(self, outcome: CallOutcome) -> tuple[float, float]:
+        """Return the prompt and completion tokens that the provider charges for, estimated if it has not reported them.
+
+        Threat: a customer leaves during each answer. The provider reports nothing, and the cap is never reached.
+        """
+        if any(self._usage) or not self._is_sent or (outcome in _UNBILLED and not self._received_bytes):
+            return self._usage
+        prompt_bytes = sum(len((message.text or "").encode()) for message in self._request.messages)
+        return prompt_bytes / _BYTES_OF_TOKEN, self._received_bytes / _BYTES_OF_TOKEN
+
 
 class _Listener:
     """Passes a reply on until the call is cancelled.
@@ -157,11 +177,11 @@ class _Listener:
     leaves it open. A call that streams nothing, or has not begun to, runs until its own timeout and keeps its seat.
     """
 
-    def __init__(self, on_text: OnText | None, stop: Event, on_first: Callable[[], None]) -> None:
+    def __init__(self, on_text: OnText | None, stop: Event, on_chunk: Callable[[StreamingChunk], None]) -> None:
         self.has_emitted = False
         self._on_text = on_text
         self._stop = stop
-        self._on_first: Callable[[], None] | None = on_first
+        self._on_chunk = on_chunk
         self._cancelled = False
         self._lock = Lock()
 
@@ -170,9 +190,7 @@ class _Listener:
         with self._lock:
             if self._cancelled or self._stop.is_set():
                 raise ModelFailed("stopped")
-            if self._on_first is not None:
-                self._on_first()
-                self._on_first = None
+            self._on_chunk(chunk)
             if chunk.content and self._on_text is not None:
                 self.has_emitted = True
                 self._on_text(chunk.content)
