@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from components.models.breaker import Upstream
-from components.models.calls import current
+from components.models.calls import NOT_ATTEMPTED, current
 from components.models.failures import ModelFailed, failure_of
 from tenants.work import seats
 
@@ -104,7 +104,7 @@ def in_background(
         except BaseException as error:
             # Not the exception itself: its frames hold a connection that has to close now.
             faults.append(failure_of(error))
-            if faults[0].outcome != "stopped":
+            if faults[0].outcome not in NOT_ATTEMPTED:
                 log.warning("%s failed: %s", name, type(error).__name__)
         finally:
             upstream.release()

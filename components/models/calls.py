@@ -43,8 +43,8 @@ class Call:
     """A finished call of a language model.
 
     `step` is the calling step, `prompt` the name and version of the prompt (`answer.ru@1a2b3c4d`), `started` seconds of
-    the monotonic clock. Tokens are the provider's count, 0 if not reported; then `cost_usd` is an estimate. Without a
-    price, it is None. `caller` is the step of the pipeline that was running, as traces label it; empty outside of one.
+    the monotonic clock. Tokens are the provider's count, 0 if not reported: then `cost_usd` is an estimate. It is
+    missing without a price. `caller` is the step of the pipeline that was running, as traces label it; empty outside.
     `request` is the text of all messages that were sent.
     """
 

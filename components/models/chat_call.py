@@ -68,8 +68,6 @@ class ChatCall:
                 raise ModelFailed("stopped")
             if self._remaining() <= 0:
                 raise ModelFailed("timeout")
-            if self._models.prices and _is_spent():
-                raise ModelFailed("too_dear")
             with self._upstream.breaker.call():
                 text = self._reply()
             outcome = "ok"
@@ -108,6 +106,8 @@ class ChatCall:
 
     def _generate(self, listener: "_Listener") -> ChatMessage:
         generator, request = self._generator, self._request
+        if self._models.prices and _is_spent():  # others may have spent while this call waited for its seat
+            raise ModelFailed("too_dear")
         if hasattr(generator, "warm_up"):
             with _WARM_UP_LOCK:  # of two clients created at once, one would stay open
                 generator.warm_up()

@@ -1,6 +1,7 @@
 """Models, which all tenants share."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 
 import httpx2
@@ -15,6 +16,8 @@ from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from tenants.access import spending
+
+QUESTION = [ChatMessage.from_user("Wie?" * 100)]
 
 
 def replied(reason: str, text: str = "") -> Mapping[str, object]:
@@ -44,13 +47,17 @@ def test_questions_of_one_tenant_pause_no_model(
     models = ChatModels(generator)
     for _ in range(models.failures + 1):
         with pytest.raises(ModelFailed, match=r"^(?!open_circuit)"):
-            models.ask([ChatMessage.from_user("?")], step="answer", prompt="answer.ru@0", temperature=0)
+            models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
 
 
 class Unbilled:
-    """A generator that streams a reply and reports no tokens."""
+    """A generator that streams a reply when it is let go, and reports no tokens."""
 
     model = "m"
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.go = Event()
 
     def run(
         self,
@@ -60,6 +67,8 @@ class Unbilled:
         generation_kwargs: dict[str, object] | None = None,
     ) -> dict[str, list[ChatMessage]]:
         assert streaming_callback is not None
+        self.calls += 1
+        assert self.go.wait(20)
         for _ in range(10):
             streaming_callback(StreamingChunk("Насос. "))
         return {"replies": [ChatMessage.from_assistant("Насос. " * 10, meta={"finish_reason": "length"})]}
@@ -72,14 +81,36 @@ def test_a_reply_that_nobody_read_to_its_end_is_paid_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     monkeypatch.setattr(spending, "is_spent", lambda: False)
     monkeypatch.setattr(spending, "spend", paid.append)
-    models = ChatModels(Unbilled(), prices={"m": [1_000_000.0, 1_000_000.0]})
+    generator = Unbilled()
+    generator.go.set()
+    models = ChatModels(generator, prices={"m": [1_000_000.0, 1_000_000.0]})
 
     def on_text(_: str) -> None:
         if leaves:
             stop.set()
 
-    question = [ChatMessage.from_user("Wie?" * 100)]
     with collect_calls(stop=stop), pytest.raises(ModelFailed):
-        models.ask(question, step="answer", prompt="answer.ru@0", temperature=0, on_text=on_text)
+        models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0, on_text=on_text)
     tokens_of_chunk = len("Насос. ".encode()) / 4
     assert paid == [100 + tokens_of_chunk * (1 if leaves else 10)]
+
+
+def test_a_call_that_waits_for_a_seat_is_paid_for_by_nobody_beyond_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 50 questions at once, 32 calls were made, although 4 run at a time and the first ones reached the cap."""
+    paid, generator = list[float](), Unbilled()
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+    monkeypatch.setattr(spending, "is_spent", lambda: bool(paid))
+    monkeypatch.setattr(spending, "spend", paid.append)
+    models = ChatModels(generator, prices={"m": [1.0, 1.0]}, concurrent=1)
+
+    def ask(_: int) -> str:
+        with pytest.raises(ModelFailed) as failed:
+            models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0, on_text=lambda _: None)
+        return failed.value.outcome
+
+    with ThreadPoolExecutor(5) as pool:
+        asked = [pool.submit(ask, number) for number in range(5)]
+        assert not wait(asked, timeout=0.3).done
+        generator.go.set()
+        assert sorted(one.result() for one in asked) == ["malformed", *["too_dear"] * 4]
+    assert generator.calls == len(paid) == 1
