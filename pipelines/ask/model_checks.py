@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
+from pydantic import ValidationError
 
 from components.embed.protocol import known_dimensions
 from components.language.figures import number
@@ -23,7 +24,7 @@ from components.models.calls import CallOutcome, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from components.models.providers import Generator
-from components.models.structured import json_object
+from components.models.structured import Form, parsed
 from components.nested import from_description
 from pipelines.ask import model_servers
 from pipelines.ask.model_servers import Lack
@@ -40,14 +41,14 @@ CHECK_SECONDS = 60.0
 
 _LISTING_SECONDS = 5.0
 _COUNT = "Write the numbers from 1 to 20, separated by spaces."
-_ASK = "What is the capital of France?"
-_FORM: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"capital": {"type": "string"}, "is_in_europe": {"type": "boolean"}},
-    "required": ["capital", "is_in_europe"],
-    "additionalProperties": False,
-}
-"""The question does not name its fields: a reply that has them follows the schema."""
+_QUESTION = "What is the capital of France?"
+
+
+class _Answer(Form):
+    """The question does not name these fields: a reply that has them follows the schema."""
+
+    capital: str
+    is_in_europe: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +198,17 @@ def _ask(model: NamedModel, seconds: float) -> Mapping[str, float]:
     try:
         with collect_calls(monotonic() + seconds):
             alone.ask([ChatMessage.from_user(_COUNT)], step="test", prompt="test", temperature=0, on_text=pace.add)
-            reply = alone.ask([ChatMessage.from_user(_ASK)], step="test", prompt="test", temperature=0, schema=_FORM)
+            schema, question = _Answer.model_json_schema(), [ChatMessage.from_user(_QUESTION)]
+            reply = alone.ask(question, step="test", prompt="test", temperature=0, schema=schema)
     except ModelFailed as failed:
         if failed.outcome != "timeout":  # closing the connection would abort the load of a model
             alone.close()
         raise
     alone.close()
-    form = json_object(reply)
-    types = {name: type(value) for name, value in form.items()} if isinstance(form, dict) else {}
-    if types != {"capital": str, "is_in_europe": bool}:
-        raise _CheckFailed("schema_ignored")
+    try:
+        parsed(_Answer, reply)
+    except ValidationError as wrong:
+        raise _CheckFailed("schema_ignored") from wrong
     return pace.measured()
 
 
