@@ -25,9 +25,9 @@ YAML = Path(__file__).with_name("ask.yaml")
 
 
 class NotRunnable(RuntimeError):
-    """A component cannot be warmed up, or a mandatory input has no value: no question can be answered.
+    """A pipeline cannot be loaded or warmed up, or a mandatory input has no value: no question can be answered.
 
-    The message comes from the component or from Haystack, before either gets the question, so logs may quote it.
+    The message is of the file, the component or Haystack, none of which has got the question: logs may quote it.
     """
 
 

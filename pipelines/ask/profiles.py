@@ -5,11 +5,12 @@ from threading import Lock
 
 from components.turn import Turn
 from pipelines import lint
-from pipelines.ask.engine import AskEngine
+from pipelines.ask.engine import AskEngine, NotRunnable
 from pipelines.ask.steps import trace_steps
 from pipelines.definition import PROFILES
 from settings import EMBEDDED, get_settings
 from tenants.accounts import policy
+from tenants.core.errors import OporaError
 
 
 def path_of(profile: str) -> Path:
@@ -48,21 +49,33 @@ class ProfileEngines:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the pipeline that the tenant in context uses."""
-        return self._engine(chosen()).digest
+        """Return the digest of the pipeline that the tenant in context uses; empty if it cannot be loaded."""
+        try:
+            return self._chosen().digest
+        except NotRunnable:
+            return ""
 
     def warm_up(self) -> None:
         """Load what the first question needs."""
         self._engine(get_settings().profile).warm_up()
 
     def run(self, turn: Turn) -> Turn:
-        """Run the turn through the pipeline of the tenant in context."""
-        return self._engine(chosen()).run(turn)
+        """Run the turn through the pipeline of the tenant in context. Raises `NotRunnable` if it cannot be loaded."""
+        return self._chosen().run(turn)
 
     def close(self) -> None:
         """Close the engines."""
         for engine in self._engines.values():
             engine.close()
+
+    def _chosen(self) -> AskEngine:
+        try:
+            return self._engine(chosen())
+        except OporaError as faulty:
+            # The customer cannot change the profile: this is no mistake of their request.
+            raise NotRunnable(f"{faulty.code}: {', '.join(map(str, faulty.params.values()))}") from None
+        except Exception as faulty:
+            raise NotRunnable(f"{path_of(chosen())}: {faulty}") from faulty
 
     def _engine(self, profile: str) -> AskEngine:
         with self._loading:

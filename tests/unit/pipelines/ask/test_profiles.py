@@ -13,10 +13,11 @@ from components.turn import Draft, Turn
 from pipelines import definition
 from pipelines.ask import profiles
 from pipelines.ask.answering import answer_of
-from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.profiles import ProfileEngines
-from pipelines.ask.steps import Steps
+from pipelines.ask.steps import Steps, collect_faults
+from pipelines.ask.usecase import Ask
 from settings import ROOT, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
@@ -136,16 +137,36 @@ def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
         ProfileEngines()
 
 
-def test_a_profile_with_a_misspelt_key_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def misspelt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add a profile with a misspelt key to the installation."""
     own = tmp_path / "pipelines"
     shutil.copytree(ROOT / "pipelines" / "ask", own / "ask", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     (own / "ask" / "profiles" / "newest.yaml").write_text("conections: []")
     monkeypatch.setenv("OPORA_PIPELINES_DIR", str(own))
+    get_settings.cache_clear()
+
+
+@pytest.mark.usefixtures("misspelt")
+def test_a_profile_with_a_misspelt_key_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_PROFILE", "newest")
     get_settings.cache_clear()
     with pytest.raises(Invalid) as refused:
         ProfileEngines()
     assert "conections" in str(refused.value.params["fault"])
+
+
+@pytest.mark.usefixtures("misspelt")
+def test_a_faulty_profile_of_a_tenant_fails_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    policy.change(profile="newest")
+    ask = Ask()
+    with collect_faults() as faults:
+        turn = ask.turn(AskRequest(question="Где заказ?"))
+    assert (turn.outcome, turn.reason, ask.engine.digest) == ("failed", "pipeline_error", "")
+    for told in (caplog.text, *faults):
+        assert "newest.yaml" in told
+        assert "conections" in told
+    assert faults
 
 
 def answer(*made: Call, degraded: tuple[str, ...] = (), quoted: bool = False) -> TurnAnswer:
