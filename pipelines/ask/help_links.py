@@ -16,6 +16,7 @@ from tenants.chats import sites
 from tenants.core import context
 from tenants.core.errors import NoTenant, OporaError, trail
 from tenants.knowledge import published
+from tenants.knowledge.tools import ORIGIN
 
 log = logging.getLogger("opora.ask")
 
@@ -39,11 +40,11 @@ class HelpLinks:
     base: str
 
     def to(self, passage: Passage, quoted: str = "") -> str | None:
-        """Return the page of a passage at its section; None for a document that is not published.
+        """Return the page of a passage at its section; None for a tool and a document that is not published.
 
         :param quoted: a sentence of the passage, which tells its section where the passage holds several small ones.
         """
-        if not published.is_published(passage.doc_id, passage.status):
+        if passage.doc_id.startswith(ORIGIN) or not published.is_published(passage.doc_id, passage.status):
             return None
         place = anchor(passage.heading or _heading_above(quoted, passage.text))
         return f"{self.base}/{article_key(passage.doc_id)}" + (f"#{quote(place)}" if place else "")

@@ -84,6 +84,7 @@ def test_api_links_lead_to_the_first_site_with_a_help_centre() -> None:
         assert address.isascii()
         assert unquote(address) == f"{PUBLIC}/help/site-on/returns.md#возврат-сроки"
         assert links.to(passage("old.md", status="archived")) is None
+        assert links.to(passage("tool:orders")) is None
         merged = replace(passage("shop.md"), text="Оплата\n\nКартой или\nналичными.\n\nСамовывоз\n\nЗавтра с 9:00.")
         assert unquote(links.to(merged, "Завтра с 9:00.") or "").endswith("/shop.md#самовывоз")
         assert unquote(links.to(merged, "Картой или наличными.") or "").endswith("/shop.md#оплата")
