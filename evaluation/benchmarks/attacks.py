@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -46,6 +47,9 @@ _TABS_ADDRESS = "127.0.1.100"
 _SIGN_IN_SECONDS = 1.0
 """Between two passwords of a client: twelve of them try twice as many as once delayed questions by seconds."""
 
+_TLS = ssl.create_default_context()
+"""Shared by all clients: each would make its own, 50 ms of a processor, which attackers have on other machines."""
+
 _PATIENCE_SECONDS = 2.0
 """Pause before a refused client tries again."""
 
@@ -74,7 +78,7 @@ class Target:
 
     def client(self) -> httpx.Client:
         """Return a client with the attacker's token."""
-        return httpx.Client(base_url=self.url, headers=self.headers, timeout=120)
+        return httpx.Client(base_url=self.url, headers=self.headers, timeout=120, verify=_TLS)
 
     def stranger(self, number: int = 0) -> httpx.Client:
         """Return a client without a token, from a separate address."""
@@ -93,7 +97,7 @@ Attack = Callable[[Target], AbstractContextManager[None]]
 
 def client_from(url: str, address: str) -> httpx.Client:
     """Return a client of a service that connects from a loopback address."""
-    transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=None))
+    transport = httpx.HTTPTransport(verify=_TLS, local_address=address, limits=httpx.Limits(max_connections=None))
     return httpx.Client(base_url=url, transport=transport, timeout=120)
 
 
@@ -319,7 +323,7 @@ async def _follow(target: Target, cookie: str) -> None:
                 version = response.raise_for_status().headers["ETag"]
             await asyncio.sleep(_RELOAD_SECONDS + random.random() * _SPREAD_SECONDS)  # noqa: S311 - no secret
 
-    transport = httpx.AsyncHTTPTransport(local_address=_TABS_ADDRESS)
+    transport = httpx.AsyncHTTPTransport(verify=_TLS, local_address=_TABS_ADDRESS)
     async with (
         httpx.AsyncClient(base_url=target.url, transport=transport, headers={"Cookie": cookie}, timeout=120) as tab,
         asyncio.TaskGroup() as tasks,
