@@ -39,6 +39,9 @@ from components.turn import (
 from components.understand.intent import CALLBACK, FIXED, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
+from tenants.chats import sites
+from tenants.core import context
+from tenants.desk import sessions
 
 _NOT_FOUND: frozenset[Reason] = frozenset({"no_relevant_context", "low_confidence"})
 """Reasons that say no more than that no section was quoted."""
@@ -383,5 +386,6 @@ def _offer(turn: Turn, offers: Mapping[str, str]) -> str:
 def _calls_person(rules: Policy) -> bool:
     """Return whether a person is called for a question that used up its passes."""
     if rules.spent_budget_to_person == "staffed":
-        return rules.is_staffed(datetime.now(UTC))
+        hours = sites.hours(context.current().site)
+        return hours.at(datetime.now(UTC)).open if hours is not None else sessions.desk_in_use()
     return rules.spent_budget_to_person == "always"

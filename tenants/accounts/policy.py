@@ -4,7 +4,6 @@ from asyncio import to_thread
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -70,7 +69,7 @@ class Policy(BaseModel):
     spent_budget_to_person: Literal["staffed", "always", "never"] = Field(
         "staffed",
         description="When to call a person if every search pass is used and no answer is confirmed; `staffed`: within "
-        "the hours in which people answer.",
+        "the hours in which people answer or, if none are set, while an operator uses the desk.",
     )
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
         2, description="Questions in a row without an answer or an article before a person is called; 0: any number."
@@ -151,10 +150,6 @@ class Policy(BaseModel):
     def has_chat_tools(self, *, identified: bool) -> bool:
         """Return whether a customer may branch a chat and see what answers cost."""
         return self.chat_tools == "everyone" or (identified and self.chat_tools == "identified")
-
-    def is_staffed(self, now: datetime) -> bool:
-        """Return whether people answer at this moment; False if no hours are set."""
-        return self.hours is not None and self.hours.at(now).open
 
 
 class _Bounds(BaseModel):

@@ -23,6 +23,7 @@ from tenants.storage.mapping import record_of
 IDLE = timedelta(hours=12)
 LONGEST = timedelta(days=14)
 _NOTED_EVERY = timedelta(minutes=1)
+_AT_DESK = timedelta(minutes=15)
 _MAX_SECRET = 100
 _ID_LENGTH = 16
 
@@ -98,6 +99,14 @@ def is_alive(signed_in: SignedIn) -> bool:
     with database.reading() as session:
         row = session.get(OperatorSessionRow, signed_in.digest)
         return row is not None and not _over(row, datetime.now(UTC))
+
+
+def desk_in_use() -> bool:
+    """Whether an operator of the tenant has opened a page of the desk in the last minutes."""
+    recent = OperatorSessionRow.seen_at > datetime.now(UTC) - _AT_DESK
+    used = select(OperatorSessionRow.digest).join(OperatorRow).where(recent)
+    with database.reading() as session:
+        return session.scalars(used.limit(1)).first() is not None
 
 
 def of(operator: Operator) -> tuple[OperatorSession, ...]:

@@ -1,7 +1,7 @@
 """Operators and their sessions, on every database."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from argon2 import PasswordHasher, extract_parameters
@@ -191,6 +191,17 @@ def test_a_session_is_found_by_its_secret_alone(anna: Operator) -> None:
     for wrong in ("", signed_in.digest, one + "x", "x" * 1_000, "\ud800"):
         with pytest.raises(Unauthenticated, match="session_ended"):
             sessions.verify(wrong)
+
+
+def test_desk_is_in_use_while_an_operator_opens_pages(anna: Operator) -> None:
+    assert not sessions.desk_in_use()
+    sessions.begin(anna, address="", browser="")
+    assert sessions.desk_in_use()
+    with acting_as(GLOBEX):
+        assert not sessions.desk_in_use()
+    with database.writing() as session:
+        session.execute(update(OperatorSessionRow).values(seen_at=datetime.now(UTC) - timedelta(hours=1)))
+    assert not sessions.desk_in_use()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ from components.understand.intent import CALLBACK, PLEA, Reading
 from tenants.accounts import policy
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.accounts.policy import Policy
+from tenants.core.context import Tenant, acting_as
+from tenants.desk import sessions
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 from tests.turns import document, draft, passage
@@ -229,25 +231,34 @@ CLOSED = Hours(zone="UTC", week={})
 
 
 @pytest.mark.parametrize(
-    ("policy_now", "calls"),
+    ("policy_now", "desk_in_use", "calls"),
     [
-        (Policy(hours=ALWAYS_OPEN), True),
-        (Policy(hours=CLOSED), False),
-        (Policy(), False),
-        (Policy(spent_budget_to_person="always"), True),
-        (Policy(hours=ALWAYS_OPEN, spent_budget_to_person="never"), False),
+        (Policy(hours=ALWAYS_OPEN), False, True),
+        (Policy(hours=CLOSED), True, False),
+        (Policy(), False, False),
+        (Policy(), True, True),
+        (Policy(spent_budget_to_person="always"), False, True),
+        (Policy(hours=ALWAYS_OPEN, spent_budget_to_person="never"), True, False),
     ],
 )
 @pytest.mark.parametrize("claims", [True, False])
 def test_spent_budget_calls_person_at_desk(
-    rules: dict[str, Policy], policy_now: Policy, calls: bool, claims: bool
+    rules: dict[str, Policy],
+    monkeypatch: pytest.MonkeyPatch,
+    policy_now: Policy,
+    desk_in_use: bool,
+    calls: bool,
+    claims: bool,
 ) -> None:
     rules["now"] = policy_now
+    monkeypatch.setattr(sessions, "desk_in_use", lambda: desk_in_use)
     weak = replace(GOOD, answerability="cannot")
     if not claims:
         weak = replace(weak, claims=(), factuality_status="skipped")
     verdict = Verdict("human", ("quality", "budget_exhausted"))
-    after = OutcomeComposer().run(question="гарантия", answers=[to_answer(weak, "гарантия")], verdict=verdict)["turn"]
+    with acting_as(Tenant("acme", "visitor")):
+        composer = OutcomeComposer()
+        after = composer.run(question="гарантия", answers=[to_answer(weak, "гарантия")], verdict=verdict)["turn"]
     assert ((after.outcome, after.reason) == ("human_followup", "budget_exhausted")) is calls
 
 
