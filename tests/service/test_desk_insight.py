@@ -230,7 +230,7 @@ def test_the_playground_goes_on_from_an_answer_of_a_chat(get: Callable[..., http
     chat = desk.asked("acme", "v:1", "Что означает код E20?")
     chat = desk.answered("acme", chat, "Вода не сливается.")
     link = f"/desk/playground?chat={chat.chat_id}&after={chat.last_seq}"
-    links = html.fromstring(get(f"/desk/chat/{chat.chat_id}").text).iterfind(".//a")
+    links = html.fromstring(get(f"/desk/chat/{chat.chat_id}").text).iterfind(".//li/p[@class='acts']/a")
     assert link in [one.get("href") for one in links]
     (history,) = html.fromstring(get(link).text).iterfind(".//input[@name='history']")
     assert [one["question"] for one in json.loads(str(history.get("value")))] == ["Что означает код E20?"]
