@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from components.turn import SHOWN, Exchange
 from pipelines import problems, shutdown
-from pipelines.ask.contract import ArticlePart, AskRequest, TurnAnswer
+from pipelines.ask.contract import QUESTION_LIMIT, ArticlePart, AskRequest, TurnAnswer
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
+from tenants.chats.conversations import MAX_TURNS
 from tenants.core.errors import Invalid
 
 MODEL = "ask"
@@ -82,12 +83,16 @@ async def complete(
 
 
 def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
-    """Return the question and the conversation before it. Raises `Invalid` when there is no question."""
+    """Return the question and the conversation before it, as much as is remembered of one: its last turns, cut off.
+
+    :raises Invalid: `question_missing`.
+    """
     texts = [message.text for message in request.messages if message.role == "user" and message.text.strip()]
     if not texts:
         raise Invalid("question_missing")
     question = problems.checked(AskRequest, question=texts[-1], contact=request.contact)
-    return question, tuple(Exchange(earlier, "answered") for earlier in texts[:-1])
+    earlier = texts[:-1][-MAX_TURNS:]
+    return question, tuple(Exchange(one[:QUESTION_LIMIT], "answered") for one in earlier)
 
 
 def readable(answer: TurnAnswer, *, footnotes: bool = True) -> str:

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 import app
 from pipelines import bodies
+from pipelines.ask.openai_chat import ChatRequest, Message, parse
 from settings import Settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
@@ -117,3 +118,12 @@ def test_a_large_body_is_parsed_once_in_a_thread(installation: Settings, monkeyp
 def test_lists_of_a_policy_are_bounded(attacker: httpx.Client, fields: dict[str, object]) -> None:
     refused = attacker.patch("/settings/policy", json={"set": fields})
     problem(refused, 422, "policy_invalid")
+
+
+def test_a_conversation_that_a_client_keeps_is_bounded() -> None:
+    """Earlier messages of 1 MB made one question compute for 9.6 s, and its prompt 128,000 tokens long."""
+    messages = [Message(role="user", content=f"{number} " + "4276 1234 " * 480) for number in range(190)]
+    question, history = parse(ChatRequest(messages=(*messages, Message(role="user", content="А как её исправить?"))))
+    assert question.question == "А как её исправить?"
+    assert [one.question.split()[0] for one in history] == [str(number) for number in range(180, 190)]
+    assert {len(one.question) for one in history} == {2_000}
