@@ -33,6 +33,9 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     searched = whole.outcome in _SEARCHED or whole.reason == "low_confidence"
     if not questions or not searched or not whole.evidence.passages:
         return whole
+    sides = sides_of(initial.question)
+    if whole.outcome == "answered" and whole.draft is not None and _names(whole.draft.text, sides):
+        return whole
     parts: list[Turn] = []
     history = initial.history
     for question in questions:
@@ -42,7 +45,7 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     if whole.outcome == "answered" and all(_covers(whole, part) for part in parts):
         return whole
     if any(part.outcome in SHOWN for part in parts):
-        return _joined(whole, parts, sides_of(initial.question))
+        return _joined(whole, parts, sides)
     if whole.outcome in SHOWN:
         return whole
     return replace(whole, reply=replace(whole.reply, articles=_nearest([*parts, whole])))
