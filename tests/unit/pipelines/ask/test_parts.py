@@ -60,3 +60,10 @@ def test_a_side_that_an_offered_section_compares_is_not_missing(side: str, missi
     assert (joined.outcome, joined.draft.missing) == ("partially_answered", missing)
     assert [article.passage for article in joined.reply.articles] == [MODELS]
     assert (joined.reply.notice or "").count("Семья") == len(missing)
+
+
+def test_an_answer_that_compares_both_sides_is_not_replaced_by_one_of_them() -> None:
+    depth = passage("Для ниши подойдёт «Компакт».", "depth", heading="Глубина")
+    question = "Что лучше: «Компакт» или «Сушка»?"
+    whole = answered(question, MODELS)
+    assert with_parts(turn(question), whole, lambda part: answered(part.question, depth)) == whole
