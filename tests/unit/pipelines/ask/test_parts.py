@@ -65,5 +65,5 @@ def test_a_side_that_an_offered_section_compares_is_not_missing(side: str, missi
 def test_an_answer_that_compares_both_sides_is_not_replaced_by_one_of_them() -> None:
     depth = passage("Для ниши подойдёт «Компакт».", "depth", heading="Глубина")
     question = "Что лучше: «Компакт» или «Сушка»?"
-    whole = answered(question, MODELS)
-    assert with_parts(turn(question), whole, lambda part: answered(part.question, depth)) == whole
+    compared = answered(question, MODELS)
+    assert with_parts(turn(question), compared, lambda part: answered(part.question, depth)) == compared
