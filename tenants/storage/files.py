@@ -30,6 +30,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BLOCK_BYTES = 8_000_000
 """Part of an upload to S3, which takes at least 5 MB at a time."""
 
+_OPTIONS = {"s3": {"config_kwargs": {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 1}}}}
+"""Options by protocol. By default, S3's client waits for two minutes: 60 s, and four times more."""
+
 _DEPTH = 3
 """Folders above those of a job or of chats: of the tenant, of the kind, and the store."""
 
@@ -233,5 +236,6 @@ def _url(settings: Settings) -> str:
 
 @lru_cache(maxsize=8)
 def _opened(url: str) -> tuple[AbstractFileSystem, str]:
-    store, base = url_to_fs(url, use_listings_cache=False)  # other processes write, too
+    options = _OPTIONS.get(url.partition("://")[0], {})
+    store, base = url_to_fs(url, use_listings_cache=False, **options)  # other processes write, too
     return store, str(base)

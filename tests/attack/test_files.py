@@ -1,15 +1,20 @@
 """Files of visitors that take long to read."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from time import perf_counter
 
+import httpx
+
 from components.ingest.sandbox import Answer, Sandbox
+from evaluation.benchmarks.attacks import silent_server
 from evaluation.benchmarks.slow_file import slow_pdf
 from settings import Settings
-from tests.attack.attacking import ATTACKER, VICTIM
+from tenants.accounts.registry import Registry
+from tests.attack.attacking import ATTACKER, VICTIM, client_of, is_answered
 from tests.attack.visiting import add_site, visitor_of
-from tests.service.serving import Server, problem
+from tests.service.serving import Server, environment, free_port, problem, serving
 
 FILES = 12
 MOST_SECONDS = 8.0
@@ -49,6 +54,30 @@ def test_files_that_take_long_hold_up_nobody_elses(server: Server, installation:
             assert perf_counter() - started_at < MOST_SECONDS
             codes = [one.result().status_code for one in sent]
         assert set(codes) == {422, 503}
+
+
+def test_a_store_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> None:
+    """Six files of visitors held the threads of all requests, until the store answered again."""
+    port = free_port()
+    settings = Settings(data_dir=tmp_path, files_url=f"webhdfs://127.0.0.1:{port}/opora")
+    Registry(settings).add(ATTACKER)
+    Registry(settings).add(VICTIM)
+    add_site(settings, ATTACKER, "site_stored")
+    with (
+        serving(environment(settings)) as server,
+        client_of(server, settings, VICTIM) as victim,
+        visitor_of(server, "site_stored") as visitor,
+        ThreadPoolExecutor(2 * FILES) as pool,
+        silent_server(port),
+    ):
+        chat = f"/chats/{visitor.post('/chats', json={}).json()['chat_id']}/files"
+        sent = list[Future[httpx.Response]]()
+        while sum(not one.done() for one in sent) < 8:  # the others came while two were scanned
+            assert len(sent) < 18
+            sent.append(pool.submit(visitor.post, chat, files={"file": ("a.txt", b"text")}))
+            Event().wait(0.3)
+        assert is_answered(victim)
+        assert victim.get("/readyz").is_success
 
 
 def test_files_of_a_neighbour_come_next() -> None:

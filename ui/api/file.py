@@ -5,8 +5,9 @@ detected itself, and browsers must not sniff another one.
 """
 
 from asyncio import to_thread
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, Request
@@ -28,10 +29,17 @@ from tenants.chats.records import Chat
 from tenants.core import context
 from tenants.core.errors import TooLarge
 
+T = TypeVar("T")
+
 _FORM_BYTES = 10_000
 """Maximum size of the other parts of the form, besides the file."""
 _SCANS, _OF_TENANT, _OF_VISITOR = 2, 8, 2
 """Limits on concurrent scans, and on unscanned files per tenant and per visitor."""
+_AT_STORE, _OF_TENANT_AT_STORE, _WAITING_FOR_STORE = 8, 2, 16
+"""Files that are written and read at once, in all and per tenant, and those that a tenant may have waiting.
+
+Threat: a store that does not answer. It would hold the threads that all requests need.
+"""
 
 _FORM = {
     "requestBody": {
@@ -66,6 +74,10 @@ def router(conversations: Conversations) -> OpenRouter:
     endpoints = OpenRouter("visit", tags=["chats"])
     scanner = AttachmentScanner(_SCANS)
     scans = Pool("scan", _SCANS, turns=1)
+    at_store = Pool("chat-files", _AT_STORE, turns=_OF_TENANT_AT_STORE)
+
+    async def with_store(work: Callable[[], T]) -> T:
+        return await at_store.run({context.current().tenant_id: _WAITING_FOR_STORE}, work)
 
     async def own_chat(chat_id: str) -> Chat:
         # A dependency, so that no form is read for a chat that is not the caller's.
@@ -90,21 +102,22 @@ def router(conversations: Conversations) -> OpenRouter:
         caller = context.current()
         bounds = {caller.tenant_id: _OF_TENANT, f"{caller.tenant_id} {caller.subject}": _OF_VISITOR}
         form = await scans.run(bounds, partial(scanner.format_of, name, content))
-        stored = await to_thread(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
+        add = partial(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
+        stored = await with_store(add)
         return FilePart.model_validate(stored)
 
     @endpoints.get("/chats/{chat_id}/files/{file_id}", response_class=Response, responses=_DOWNLOAD)
-    def download_file(chat_id: str, file_id: str) -> Response:
+    async def download_file(chat_id: str, file_id: str) -> Response:
         """Return a file of the chat."""
-        store.own(chat_id)
-        return _download(*files.get(chat_id, file_id))
+        await to_thread(store.own, chat_id)
+        return _download(*await with_store(partial(files.get, chat_id, file_id)))
 
     @endpoints.get("/desk/chats/{chat_id}/files/{file_id}", response_class=Response, responses=_DOWNLOAD)
     @opens(scope="operate", desk=True)
-    def download_desk_file(chat_id: str, file_id: str) -> Response:
+    async def download_desk_file(chat_id: str, file_id: str) -> Response:
         """Return a file sent by a customer."""
-        store.get(chat_id)
-        return _download(*files.get(chat_id, file_id))
+        await to_thread(store.get, chat_id)
+        return _download(*await with_store(partial(files.get, chat_id, file_id)))
 
     return endpoints
 
