@@ -30,8 +30,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BLOCK_BYTES = 8_000_000
 """Part of an upload to S3, which takes at least 5 MB at a time."""
 
-_OPTIONS = {"s3": {"config_kwargs": {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 1}}}}
-"""Options by protocol. By default, S3's client waits for two minutes: 60 s, and four times more."""
+_S3_OPTIONS = {"config_kwargs": {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 0}}}
+_S3_ATTEMPTS = 2
+"""Both libraries below fsspec repeat failed requests: a server that does not answer would take two minutes."""
 
 _DEPTH = 3
 """Folders above those of a job or of chats: of the tenant, of the kind, and the store."""
@@ -236,6 +237,8 @@ def _url(settings: Settings) -> str:
 
 @lru_cache(maxsize=8)
 def _opened(url: str) -> tuple[AbstractFileSystem, str]:
-    options = _OPTIONS.get(url.partition("://")[0], {})
-    store, base = url_to_fs(url, use_listings_cache=False, **options)  # other processes write, too
+    is_s3 = url.startswith("s3://")
+    store, base = url_to_fs(url, use_listings_cache=False, **(_S3_OPTIONS if is_s3 else {}))  # others write, too
+    if is_s3:
+        store.retries = _S3_ATTEMPTS
     return store, str(base)
