@@ -4,16 +4,14 @@ pybreaker 1.4 does not fit: its `call` holds the breaker's lock while the provid
 time, and it measures its pause by the wall clock.
 """
 
-from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from threading import Event, Lock
+from threading import BoundedSemaphore, Lock
 from time import monotonic
 
 from components.models.failures import ModelFailed
-from tenants.core import context
 
 _IDLE_SECONDS = 300.0
 """Default idle time after which Ollama unloads a model."""
@@ -89,52 +87,20 @@ class Breaker:
 
 
 class Upstream:
-    """A provider: one breaker, and seats for `concurrent` calls at once. Thread-safe.
-
-    Threat: one tenant's calls keep those of all others waiting. A free seat goes to the tenant that holds the fewest.
-    """
+    """A provider: one breaker, and seats for `concurrent` calls at once. Thread-safe."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
-        self._free = concurrent
-        self._held: Counter[str | None] = Counter()
-        self._waiting: dict[str | None, deque[Event]] = {}
-        self._lock = Lock()
+        self._seats = BoundedSemaphore(concurrent)
         self._used_at = self._loaded_by = -inf
 
     def acquire(self, patience: float) -> bool:
-        """Wait for a seat for the tenant in context, `patience` seconds at most."""
-        tenant_id, turn = context.tenant_id(), Event()
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                self._held[tenant_id] += 1
-                return True
-            line = self._waiting.setdefault(tenant_id, deque())
-            line.append(turn)
-        turn.wait(max(0.0, patience))
-        with self._lock:
-            if not turn.is_set():
-                line.remove(turn)
-                if not line:
-                    del self._waiting[tenant_id]
-            return turn.is_set()
+        """Wait for a seat, `patience` seconds at most."""
+        return self._seats.acquire(timeout=max(0.0, patience))
 
     def release(self) -> None:
-        """Release a seat of the tenant in context, from any thread."""
-        with self._lock:
-            self._held[context.tenant_id()] -= 1
-            self._held += Counter()  # forgets tenants without a seat
-            if not self._waiting:
-                self._free += 1
-                return
-            # Among tenants with equally few seats, choose the one whose turn was longest ago.
-            tenant_id = min(self._waiting, key=self._held.__getitem__)
-            line = self._waiting.pop(tenant_id)
-            line.popleft().set()
-            self._held[tenant_id] += 1
-            if line:
-                self._waiting[tenant_id] = line
+        """Release the seat, from any thread."""
+        self._seats.release()
 
     def loading_seconds(self, limit: float) -> float:
         """Return how long a call that starts now may wait for its model to load; 0 when the model is in memory.
