@@ -11,6 +11,7 @@ from typing import TypeVar
 from components.models.breaker import Upstream
 from components.models.calls import NOT_ATTEMPTED, current
 from components.models.failures import ModelFailed, failure_of
+from tenants.core import context
 from tenants.work import seats
 
 log = logging.getLogger("opora.models")
@@ -92,10 +93,15 @@ def in_background(
     :param is_loading: whether the provider may be loading its model, so that no answer in time is no failure.
     :raises ModelFailed: the work failed or was abandoned, or all seats were taken.
     """
-    if not upstream.acquire(0):
+    tenant_id = context.tenant_id() or ""
+
+    def patience() -> float:
+        return 0.0 if stop.is_set() else remaining()
+
+    if not upstream.seats.acquire(tenant_id):
         with seats.waiting():
-            if not upstream.acquire(remaining()):
-                raise ModelFailed("busy")
+            if not upstream.seats.acquire(tenant_id, patience):
+                raise ModelFailed("stopped" if stop.is_set() else "busy")
     ended, results, faults = Event(), list[T](), list[ModelFailed]()
 
     def run() -> None:
@@ -107,13 +113,13 @@ def in_background(
             if faults[0].outcome not in NOT_ATTEMPTED:
                 log.warning("%s failed: %s", name, type(error).__name__)
         finally:
-            upstream.release()
+            upstream.seats.release(tenant_id)
             ended.set()
 
     try:
         Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
     except BaseException:
-        upstream.release()
+        upstream.seats.release(tenant_id)
         raise
     if not ended.wait(max(0.0, min(local_seconds, remaining()))):
         with seats.waiting():

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from time import monotonic
 
 from components.models.failures import ModelFailed
+from tenants.work.fair_semaphore import FairSemaphore
 
 _IDLE_SECONDS = 300.0
 """Default idle time after which Ollama unloads a model."""
@@ -91,16 +92,8 @@ class Upstream:
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
-        self._seats = BoundedSemaphore(concurrent)
+        self.seats = FairSemaphore(concurrent)
         self._used_at = self._loaded_by = -inf
-
-    def acquire(self, patience: float) -> bool:
-        """Wait for a seat, `patience` seconds at most."""
-        return self._seats.acquire(timeout=max(0.0, patience))
-
-    def release(self) -> None:
-        """Release the seat, from any thread."""
-        self._seats.release()
 
     def loading_seconds(self, limit: float) -> float:
         """Return how long a call that starts now may wait for its model to load; 0 when the model is in memory.

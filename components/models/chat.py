@@ -36,7 +36,7 @@ class ChatModels(Nested):
         Ollama's generator takes `keep_alive`, which keeps the model in memory: `keep_alive: 30m`.
     :param failures: consecutive failures that open the circuit.
     :param pause: seconds until one call may try again.
-    :param concurrent: calls of one model at once; further ones wait.
+    :param concurrent: calls of one model at once; further ones wait, and tenants take turns.
     :param prices: US dollars for a million tokens in and out, by model: `{gpt-5-mini: [0.25, 2.0]}`.
     :param schema_arguments: how a JSON schema is passed to a generator that differs from Ollama's and OpenAI's:
         `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where it takes none.

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from threading import Event
+from queue import SimpleQueue
+from threading import Event, Semaphore
 
 import httpx2
 import openai
@@ -16,6 +17,7 @@ from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from tenants.access import spending
+from tenants.core.context import Tenant, acting_as, current
 
 QUESTION = [ChatMessage.from_user("Wie?" * 100)]
 
@@ -114,3 +116,53 @@ def test_a_call_that_waits_for_a_seat_is_paid_for_by_nobody_beyond_the_cap(monke
         generator.go.set()
         assert sorted(one.result() for one in asked) == ["malformed", *["too_dear"] * 4]
     assert generator.calls == len(paid) == 1
+
+
+class Shared:
+    """A generator that notes which tenant calls it, and replies when it is let go."""
+
+    model = "m"
+
+    def __init__(self) -> None:
+        self.called: SimpleQueue[str] = SimpleQueue()
+        self.go = Semaphore(0)
+
+    def run(
+        self,
+        messages: list[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], None] | None = None,
+        generation_kwargs: dict[str, object] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        self.called.put(current().tenant_id)
+        assert self.go.acquire(timeout=20)
+        return {"replies": [ChatMessage.from_assistant("Насос.", meta={"finish_reason": "stop"})]}
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
+def test_a_neighbour_s_model_call_does_not_wait_for_a_crowd(monkeypatch: pytest.MonkeyPatch, is_known: bool) -> None:
+    """Beside 60 questions of another tenant, an answer took 15 to 23 s instead of 4.1 s."""
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+    generator = Shared()
+    models = ChatModels(generator, concurrent=4)
+
+    def ask(tenant_id: str) -> str:
+        with acting_as(Tenant(tenant_id, "anna")):
+            return models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
+
+    if is_known:
+        generator.go.release()
+        ask("acme")
+        assert generator.called.get(timeout=20) == "acme"
+    with ThreadPoolExecutor(11) as pool:
+        crowd = [pool.submit(ask, "mallory") for _ in range(10)]
+        for _ in range(3 if is_known else 4):
+            assert generator.called.get(timeout=20) == "mallory"
+        assert not wait(crowd, timeout=0.3).done
+        neighbour = pool.submit(ask, "acme")
+        wait([neighbour], timeout=0.3)  # it is in line
+        if not is_known:
+            generator.go.release()  # one call of the crowd ends
+        next_caller = generator.called.get(timeout=20)
+        generator.go.release(11)
+    assert next_caller == "acme"

@@ -1,6 +1,7 @@
 """Calls of embedders, rankers and tools: bounded by the turn, one declared failure, and the breaker knows."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from threading import Event, Thread
 from time import monotonic
@@ -8,7 +9,7 @@ from time import monotonic
 import pytest
 
 from components.models import attempts
-from components.models.attempts import attempt
+from components.models.attempts import attempt, in_background
 from components.models.breaker import Upstream
 from components.models.calls import CallOutcome, collect_calls
 from components.models.failures import ModelFailed
@@ -92,6 +93,19 @@ def test_an_abandoned_call_occupies_its_seat_until_it_ends(provider: Upstream) -
     assert outcome(provider, lambda: str(end.wait(60)), seconds=0.2) == "timeout"
     assert outcome(provider, unasked, seconds=0.01) == "busy"
     end.set()
+    assert attempt("it", provider, lambda: "well") == "well"
+
+
+def test_a_client_that_leaves_stops_waiting_for_a_seat(provider: Upstream) -> None:
+    stop = Event()
+    assert provider.seats.acquire("")
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(in_background, "it", provider, unasked, lambda: 60.0, stop)
+        assert not wait([call], 0.1).done
+        stop.set()
+        with pytest.raises(ModelFailed, match="stopped"):
+            call.result(20)
+    provider.seats.release("")
     assert attempt("it", provider, lambda: "well") == "well"
 
 
