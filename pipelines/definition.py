@@ -87,18 +87,18 @@ def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool =
         key: value for key, value in overlay.items() if key not in (NAMED_ONCE, RERANKER, REMOVED, "connections")
     }
     merged = _merged(base, laid_over)
-    removed = overlay.get(REMOVED, ())
+    removed = overlay.get(REMOVED) or ()
     names = {one for one in removed if isinstance(one, str)}
     cut = [one for one in removed if isinstance(one, Mapping)]
-    added = list(overlay.get("connections", ()))
-    taken = {one["receiver"] for one in added}
+    added = list(overlay.get("connections") or ())
+    taken = {_end(one, "receiver") for one in added}
     merged["components"] = {name: one for name, one in merged["components"].items() if name not in names}
     merged["connections"] = [
         one
         for one in merged.get("connections", ())
         if one not in cut
-        and not {_step(one["sender"]), _step(one["receiver"])} & names
-        and (one["receiver"] not in taken or _takes_several(merged["components"], one["receiver"]))
+        and not {_step(_end(one, "sender")), _step(_end(one, "receiver"))} & names
+        and (_end(one, "receiver") not in taken or _takes_several(merged["components"], _end(one, "receiver")))
     ] + added
     return with_overlay(merged, overlay[RERANKER]) if rerank and RERANKER in overlay else merged
 
@@ -119,6 +119,11 @@ def reason(error: Exception) -> str:
     """Return why Haystack could not build something, on one line and without its advice to programmers."""
     told = " ".join(str(error).rpartition("Original error: ")[2].split())
     return told.partition(". ")[0].rstrip(".")
+
+
+def _end(connection: object, side: str) -> str:
+    """Return the sender or receiver; empty in a faulty connection, which the lint reports."""
+    return str(connection.get(side, "")) if isinstance(connection, Mapping) else ""
 
 
 def _step(socket: str) -> str:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import mul
 from threading import Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,7 +13,7 @@ from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from components.models.attempts import in_background
 from components.models.calls import Call, CallOutcome, Calls, Tier, caller
-from components.models.failures import Interrupted, ModelFailed
+from components.models.failures import Interrupted, ModelFailed, failure_of
 from components.models.providers import Generator, is_complete, is_cut_off, prepared, provider, tokens
 from tenants.access import spending
 
@@ -57,8 +58,10 @@ class ChatCall:
         self._ends_at = self._started_at + models.timeout
         self._is_loading = False
         self._usage = (0, 0)
-        self._is_sent = False
+        self._is_sent = self._is_billed = False
         self._received_bytes = 0
+        self._cost: float | None = None
+        self._billing = Lock()
 
     def run(self) -> str:
         """Return the reply; record the call among the turn's, however it ends. Raises `ModelFailed`."""
@@ -94,8 +97,7 @@ class ChatCall:
             listener.cancel()
         else:
             self._upstream.record_loaded()
-            self._usage, text = tokens(reply), reply.text or ""
-            self._received_bytes = len(text.encode())
+            text = reply.text or ""
             if is_complete(reply) and text.strip():
                 return text
             # The model has ended its reply like this, which depends on what it was asked.
@@ -121,7 +123,15 @@ class ChatCall:
         callback = None if request.on_text is None else listener.receive
         messages = list(request.messages)
         self._is_sent = True
-        return target.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
+        try:
+            replies = target.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"]
+            reply: ChatMessage = replies[0]
+            self._usage, self._received_bytes = tokens(reply), len((reply.text or "").encode())
+        except BaseException as error:
+            self._bill(failure_of(error).outcome)
+            raise
+        self._bill("ok")  # before the next call gets the seat, and asks what has been spent
+        return reply
 
     def _on_chunk(self, chunk: StreamingChunk) -> None:
         reasoning = chunk.reasoning.reasoning_text if chunk.reasoning else ""
@@ -136,10 +146,7 @@ class ChatCall:
 
     def _record(self, outcome: CallOutcome) -> None:
         generator, request = self._generator, self._request
-        price, cost, billed = self._models.prices.get(generator.model), None, self._billed_tokens(outcome)
-        if price is not None and any(billed):
-            cost = sum(count * per_million for count, per_million in zip(billed, price, strict=True)) / 1_000_000
-            _spend(cost)
+        self._bill(outcome)
         self._calls.add(
             Call(
                 step=request.step,
@@ -152,11 +159,22 @@ class ChatCall:
                 outcome=outcome,
                 prompt_tokens=self._usage[0],
                 completion_tokens=self._usage[1],
-                cost_usd=cost,
+                cost_usd=self._cost,
                 caller=caller(),
                 request="\n\n".join(f"[{message.role.value}]\n{message.text or ''}" for message in request.messages),
             )
         )
+
+    def _bill(self, outcome: CallOutcome) -> None:
+        """Count the cost of the call, once: when it ends, or is abandoned."""
+        with self._billing:
+            if self._is_billed:
+                return
+            self._is_billed = True
+            price, billed = self._models.prices.get(self._generator.model), self._billed_tokens(outcome)
+            if price is not None and any(billed):
+                self._cost = sum(map(mul, billed, price)) / 1_000_000
+                _spend(self._cost)
 
     def _billed_tokens(self, outcome: CallOutcome) -> tuple[float, float]:
         """Return the prompt and completion tokens that the provider charges for, estimated if it has not reported them.

@@ -165,6 +165,7 @@ BROKEN_PROFILES = [
     (UNFED, "no_sender", "sorted.query"),
     ("steps: []", "overlay_key", "yaml"),
     ("connections: [{sender: rank.documents, receiver: expand.docs}]", "not_assembled", "connections.1"),
+    ("connections: [{sender: rank.documents, reciever: expand.documents}]", "unknown_key", "connections.1"),
     ("models: 1\ncomponents: {verfy: {init_parameters: {}}}", "overlay_step", "components.verfy"),
     ("remove: [verfy]", "overlay_removed", "remove"),
     ("remove: [{sender: answer.answers, receiver: outcome.answers}]", "overlay_removed", "remove"),
