@@ -31,9 +31,9 @@ class ExtractiveAnswerer(Nested):
     The best document is the first whose relevance is within `tie` of the highest: rankers settle near ties, and never
     put forward a document that answers something else.
 
-    A section that holds several headings is quoted from the one whose text covers most of the query. If the query names
-    codes, only the entries about them are quoted. Sentences that propose a rejected approach are left out, and the
-    draft names the approach.
+    A section that holds several headings is quoted from the one whose text covers most of the query; where several
+    cover as much of it by different words, each is quoted. If the query names codes, only the entries about them are
+    quoted. Sentences that propose a rejected approach are left out, and the draft names the approach.
 
     :param limit: most characters of an answer; the rest is left to the article.
     :param tie: how much less relevant than the most relevant document one may be, and still be quoted for its place.
@@ -125,11 +125,15 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
     if len(parts) == 1:
         return spans, ""
 
-    def covered(part: Sequence[tuple[int, int]]) -> float:
-        said = frozenset(stems(passage.text[part[0][0] : part[-1][1]]))
-        return sum(weight for stem, weight in query.weights.items() if stem in said)
-
-    best = max(range(len(parts)), key=lambda place: covered(parts[place]) if parts[place] else 0.0)
+    # A part for each choice of words of the query that is covered somewhere.
+    covering: dict[frozenset[str], int] = {}
+    for place, part in enumerate(parts):
+        said = stems(passage.text[part[0][0] : part[-1][1]]) if part else ()
+        covering.setdefault(frozenset(said).intersection(query.weights), place)
+    shares = {place: round(sum(query.weights[stem] for stem in words), 6) for words, place in covering.items()}
+    best = max(shares, key=shares.__getitem__)
+    if shares[best] and len(equal := [place for place, share in shares.items() if share == shares[best]]) > 1:
+        return [span for place in equal for span in parts[place]], ""
     heading = HEADING_MARK.match(passage.text, parts[best][0][0]) if parts[best] else None
     if best == 0 and heading is None:
         return [span for part in parts for span in part], ""
