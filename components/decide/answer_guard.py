@@ -155,7 +155,7 @@ class AnswerGuard:
         return leads_to(address, self._domains)
 
     def _instead(self, address: str) -> str:
-        """Return what replaces an address; one that an article contains can be opened there."""
+        """Return the text in place of an address, which may be open to readers of the article."""
         kind = "link_in_article" if address in self._quotable_text else "link_removed"
         return said_in(f"outcomes.guard.{kind}", self._turn.locale)
 

@@ -42,7 +42,7 @@ def test_the_part_under_the_fitting_heading_is_quoted() -> None:
     assert [one.passage.heading for one in draft.citations] == ["Возврат товара"]
 
 
-def test_parts_that_cover_different_words_of_the_query_equally_are_all_quoted() -> None:
+def test_parts_that_cover_different_words_equally_are_all_quoted() -> None:
     # "How much" is searched as "price": the price of something else alone would be a wrong answer.
     text = "### Цены\n\nПрокат велосипеда — 300 ₽.\n\n### Залог\n\nВелосипед: 2 000 ₽.\n\n### Часы\n\nС девяти."
     draft = quoted("цена залог", text)
