@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from sqlalchemy import ColumnElement, func, select
 
 from settings import get_settings
-from tenants.access import revocations, tokens
+from tenants.access import revocations, token_uses, tokens
 from tenants.access.revocations import Revocation
 from tenants.accounts import changes
 from tenants.core import context
@@ -88,7 +88,11 @@ def get(token_id: str) -> IssuedToken:
 
 
 def all() -> tuple[IssuedToken, ...]:
-    """Return the tokens of the tenant in context: working ones first, then the newest."""
+    """Return the tokens of the tenant in context: working ones first, then the newest.
+
+    Their last uses in this process are included. Those in others are written within a minute of the next request.
+    """
+    token_uses.write()
     return tuple(sorted(_known(), key=lambda one: one.state not in ("valid", "ending")))
 
 
