@@ -155,7 +155,7 @@ class AnswerGuard:
         return leads_to(address, self._domains)
 
     def _instead(self, address: str) -> str:
-        """Return the text in place of an address, which may be open to readers of the article."""
+        """Return the placeholder for an address, which names the article if the link is in one."""
         kind = "link_in_article" if address in self._quotable_text else "link_removed"
         return said_in(f"outcomes.guard.{kind}", self._turn.locale)
 

@@ -17,7 +17,7 @@ from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from tenants.access import spending
-from tenants.core.context import Tenant, acting_as, current
+from tenants.core.context import Tenant, acting_as, tenant_id
 
 QUESTION = [ChatMessage.from_user("Wie?" * 100)]
 
@@ -52,14 +52,15 @@ def test_questions_of_one_tenant_pause_no_model(
             models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
 
 
-class Unbilled:
-    """A generator that streams a reply when it is let go, and reports no tokens."""
+class Held:
+    """A generator that notes which tenant calls it, and replies when it is let go, without a count of tokens."""
 
     model = "m"
 
-    def __init__(self) -> None:
-        self.calls = 0
-        self.go = Event()
+    def __init__(self, ends_with: str) -> None:
+        self.ends_with = ends_with
+        self.called: SimpleQueue[str | None] = SimpleQueue()
+        self.go = Semaphore(0)
 
     def run(
         self,
@@ -68,12 +69,12 @@ class Unbilled:
         streaming_callback: Callable[[StreamingChunk], None] | None = None,
         generation_kwargs: dict[str, object] | None = None,
     ) -> dict[str, list[ChatMessage]]:
-        assert streaming_callback is not None
-        self.calls += 1
-        assert self.go.wait(20)
-        for _ in range(10):
-            streaming_callback(StreamingChunk("Насос. "))
-        return {"replies": [ChatMessage.from_assistant("Насос. " * 10, meta={"finish_reason": "length"})]}
+        self.called.put(tenant_id())
+        assert self.go.acquire(timeout=20)
+        if streaming_callback is not None:
+            for _ in range(10):
+                streaming_callback(StreamingChunk("Насос. "))
+        return {"replies": [ChatMessage.from_assistant("Насос. " * 10, meta={"finish_reason": self.ends_with})]}
 
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["left", "cut off"])
@@ -83,8 +84,8 @@ def test_a_reply_that_nobody_read_to_its_end_is_paid_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     monkeypatch.setattr(spending, "is_spent", lambda: False)
     monkeypatch.setattr(spending, "spend", paid.append)
-    generator = Unbilled()
-    generator.go.set()
+    generator = Held("length")
+    generator.go.release()
     models = ChatModels(generator, prices={"m": [1_000_000.0, 1_000_000.0]})
 
     def on_text(_: str) -> None:
@@ -99,7 +100,7 @@ def test_a_reply_that_nobody_read_to_its_end_is_paid_for(monkeypatch: pytest.Mon
 
 def test_a_call_that_waits_for_a_seat_is_paid_for_by_nobody_beyond_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 50 questions at once, 32 calls were made, although 4 run at a time and the first ones reached the cap."""
-    paid, generator = list[float](), Unbilled()
+    paid, generator = list[float](), Held("length")
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     monkeypatch.setattr(spending, "is_spent", lambda: bool(paid))
     monkeypatch.setattr(spending, "spend", paid.append)
@@ -113,41 +114,20 @@ def test_a_call_that_waits_for_a_seat_is_paid_for_by_nobody_beyond_the_cap(monke
     with ThreadPoolExecutor(5) as pool:
         asked = [pool.submit(ask, number) for number in range(5)]
         assert not wait(asked, timeout=0.3).done
-        generator.go.set()
+        generator.go.release(5)
         assert sorted(one.result() for one in asked) == ["malformed", *["too_dear"] * 4]
-    assert generator.calls == len(paid) == 1
-
-
-class Shared:
-    """A generator that notes which tenant calls it, and replies when it is let go."""
-
-    model = "m"
-
-    def __init__(self) -> None:
-        self.called: SimpleQueue[str] = SimpleQueue()
-        self.go = Semaphore(0)
-
-    def run(
-        self,
-        messages: list[ChatMessage],
-        *,
-        streaming_callback: Callable[[StreamingChunk], None] | None = None,
-        generation_kwargs: dict[str, object] | None = None,
-    ) -> dict[str, list[ChatMessage]]:
-        self.called.put(current().tenant_id)
-        assert self.go.acquire(timeout=20)
-        return {"replies": [ChatMessage.from_assistant("Насос.", meta={"finish_reason": "stop"})]}
+    assert generator.called.qsize() == len(paid) == 1
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
 def test_a_neighbour_s_model_call_does_not_wait_for_a_crowd(monkeypatch: pytest.MonkeyPatch, is_known: bool) -> None:
     """Beside 60 questions of another tenant, an answer took 15 to 23 s instead of 4.1 s."""
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
-    generator = Shared()
+    generator = Held("stop")
     models = ChatModels(generator, concurrent=4)
 
-    def ask(tenant_id: str) -> str:
-        with acting_as(Tenant(tenant_id, "anna")):
+    def ask(tenant: str) -> str:
+        with acting_as(Tenant(tenant, "anna")):
             return models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
 
     if is_known:

@@ -90,11 +90,15 @@ def test_anybody_can_see_who_holds_a_claim(process: Process, name: str) -> None:
     assert not theirs.is_held(name)
 
 
-def test_a_lease_is_renewed_and_ends_with_its_process(
-    name: str, server: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let leases end after a second without renewal."""
     monkeypatch.setattr(leases, "_END", leases._NOW + 1.0)
     monkeypatch.setattr(leases, "_RENEW_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("short_leases")
+def test_a_lease_is_renewed_and_ends_with_its_process(name: str, server: Settings) -> None:
     ours, theirs = on_server(server), on_server(server)
     assert ours.take(name)
     Event().wait(1.5)
@@ -108,11 +112,10 @@ def test_a_lease_is_renewed_and_ends_with_its_process(
     theirs.close()
 
 
+@pytest.mark.usefixtures("short_leases")
 def test_a_lease_whose_release_did_not_arrive_ends(
     name: str, server: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "_END", leases._NOW + 1.0)
-    monkeypatch.setattr(leases, "_RENEW_SECONDS", 0.2)
     ours, theirs = on_server(server), on_server(server)
     assert ours.take(name)
 
