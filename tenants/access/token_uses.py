@@ -23,6 +23,7 @@ _EVERY_SECONDS = 600.0
 _WRITTEN_SECONDS = 60.0
 _MOST_NOTED = 10_000
 _LOCK = Lock()
+_WRITING = Lock()
 _NOTED: TTLCache[tuple[str, str, str], None] = TTLCache(_MOST_NOTED, _EVERY_SECONDS)
 _UNWRITTEN: dict[str, set[tuple[str, str]]] = {}
 _WRITTEN_AT: dict[str, float] = {}
@@ -47,14 +48,15 @@ def write_soon() -> None:
 
 
 def write() -> None:
-    """Write down which tokens were used. Those that were not issued here are not known."""
-    with _LOCK:
-        used = _UNWRITTEN.pop(get_settings().database, set())
-    try:
-        for batch in batches(used):
-            with database.across_tenants(write=True) as session:
-                chosen = tuple_(TokenRow.tenant_id, TokenRow.token_id).in_(batch)
-                session.execute(update(TokenRow).where(chosen).values(used_at=datetime.now(UTC)))
-    except TryAgain:
-        # A standby is read-only; the callers still get answers.
-        return
+    """Write down which tokens were used, after any write in progress. Those that were not issued here are not known."""
+    with _WRITING:
+        with _LOCK:
+            used = _UNWRITTEN.pop(get_settings().database, set())
+        try:
+            for batch in batches(used):
+                with database.across_tenants(write=True) as session:
+                    chosen = tuple_(TokenRow.tenant_id, TokenRow.token_id).in_(batch)
+                    session.execute(update(TokenRow).where(chosen).values(used_at=datetime.now(UTC)))
+        except TryAgain:
+            # A standby is read-only; the callers still get answers.
+            return

@@ -1,7 +1,11 @@
 """Tokens that were issued are known, replaced without a gap, and refused when they should be."""
 
 import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
+from threading import Event, Timer
 
 import pytest
 
@@ -10,6 +14,7 @@ from tenants.access import issued_tokens, revocations, token_uses
 from tenants.access.tokens import TokenVerifier
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
+from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, NotFound, TryAgain
 from tenants.storage import database
@@ -118,3 +123,29 @@ def test_who_asks_does_not_fail_because_a_use_cannot_be_noted(
     token_uses.note(caller)
     with acting_as(caller):
         asyncio.run(revocations.check(caller))
+
+
+def test_a_list_waits_for_uses_that_are_being_written(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with acting_as(ANNA):
+        _, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+    token_uses.note(TokenVerifier(records).verify(raw))
+    taken, go_on = Event(), Event()
+
+    def slowly(used: set[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+        taken.set()
+        assert go_on.wait(10)
+        yield from batches(used)
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(2) as pool:
+        patched.setattr(token_uses, "batches", slowly)
+        writing = pool.submit(copy_context().run, token_uses.write)
+        assert taken.wait(10)
+        listing = pool.submit(copy_context().run, _listed_as_anna)
+        Timer(0.2, go_on.set).start()
+        assert listing.result(10)[0].used_at is not None
+        writing.result(10)
+
+
+def _listed_as_anna() -> tuple[issued_tokens.IssuedToken, ...]:
+    with acting_as(ANNA):
+        return issued_tokens.all()
