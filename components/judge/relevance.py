@@ -50,6 +50,9 @@ _NAMES_CODE = 2.0
 _DENIED = 2.0
 """Log-odds against a passage whose heading assumes what the query denies, set by hand: such questions are rare."""
 
+_OTHER = 3.0
+"""Log-odds against a passage whose heading asks something else about the subject, set by hand for the same reason."""
+
 _NOT = re.compile(
     r"\b(?:not|never|no longer|cannot|(?:can|don|doesn|didn|won|haven|hasn|isn|wasn)['’]?t|without|не|без|нет)"
     r"(?![\w'’])\W+([\w-]+)",
@@ -90,6 +93,7 @@ def judge(query: Query, passages: Sequence[Passage], by_meaning: bool = True) ->
     odds = log_odds(signals, "vectors" if has_vectors else "words")
     denials = _denied(query.search)
     odds -= [_DENIED * bool(denials & _assumed(innermost(passage.heading))) for passage in passages]
+    odds -= [_OTHER * _asks_otherwise(query.search, passage) for passage in passages]
     strict = 0 < len(query.codes) <= STRICT_CODES
     scores = []
     for passage, row, odd in zip(passages, signals.tolist(), odds.tolist(), strict=True):
@@ -183,6 +187,22 @@ def _head(above: str) -> frozenset[str]:
 def _denied(text: str) -> frozenset[str]:
     """Return the stems that a text denies: "remember" of "I can't remember it"."""
     return frozenset(stem for match in _NOT.finditer(text) for stem in stems(match[1]))
+
+
+def _asks_otherwise(query: str, passage: Passage) -> bool:
+    """Return whether the query names no more than the subject of a document, and the heading asks something else of it.
+
+    "What is the warranty?" is not answered under "What the warranty does not cover", nor "Where is the service centre?"
+    in its article under "Where to buy spare parts".
+    """
+    heading = innermost(passage.heading)
+    asked = frozenset(stems(query))
+    headed = frozenset(stems(heading))
+    if not asked or not headed or not asked.issubset(stems(passage.title)):
+        return False
+    is_question = analyse_word(all_words(heading)[0])[1]
+    denies = bool(_denied(heading)) and not _NOT.search(query)
+    return is_question and (denies or asked.isdisjoint(headed))
 
 
 @lru_cache(maxsize=3_000)

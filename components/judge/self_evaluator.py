@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from haystack import component
 from haystack.dataclasses import GeneratedAnswer
@@ -9,9 +10,11 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_draft
 from components.faults import degraded
 from components.judge.llm import LlmJudge
+from components.judge.relevance import COSINE
 from components.judge.terms import read_query
+from components.language.captions import innermost
 from components.language.identifiers import codes
-from components.language.words import stems
+from components.language.words import stems, words
 from components.models.calls import tier_of
 from components.passages import relevance
 from components.turn import Complexity, Draft, Passage, Quality, SelfEvaluation
@@ -19,6 +22,8 @@ from components.turn import Complexity, Draft, Passage, Quality, SelfEvaluation
 SELF_EVALUATOR = "self_evaluator"
 _QUOTED = re.compile(r"[«“\"]\s*([^«»“”\"]{2,40}?)\s*[»”\"]")
 """A name that the customer quotes: «Волна Семья», "Family Plus"."""
+_NAME = re.compile(r"[A-ZА-ЯЁ][\w-]*(?:\s[A-ZА-ЯЁ][\w-]*)+")
+"""A name of several words in a text: Volna Standard."""
 NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, 0.0)
 """The evaluation if no judge could give one: a score is measured or absent."""
 
@@ -29,8 +34,9 @@ class SelfEvaluator:
 
     A model reads the question and the answer, never the passages: whether the claims are true is `FactVerifier`'s
     question. A quotation is worth as much as the judge's probability that its section answers. Below
-    `quote_threshold` it answers nothing; above, it leaves open the codes and the names in quotation marks that it does
-    not hold. If the model fails, the answer counts as not evaluated and the turn is degraded (`self_evaluator`).
+    `quote_threshold` it answers nothing, nor if it matches by chance. Above, it leaves open the codes and the names that
+    it does not hold. If the model fails, the answer counts as not evaluated, and the turn is degraded
+    (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
@@ -75,14 +81,37 @@ class SelfEvaluator:
     def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
-        if adequacy < self.quote_threshold:
+        if adequacy < self.quote_threshold or _is_chance(query, draft.citations[0].passage):
             return SelfEvaluation(50, "cannot", adequacy, adequacy)
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
         titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
         said = frozenset(stems(f"{draft.text} {titles}"))
-        missing += tuple(name for name in _QUOTED.findall(query) if not said.issuperset(stems(name)))
+        asked = dict.fromkeys((*_QUOTED.findall(query), *_siblings(query, draft.text)))
+        missing += tuple(name for name in asked if not said.issuperset(stems(name)))
         return SelfEvaluation(100, "partially" if missing else "fully", adequacy, adequacy, missing)
+
+
+def _is_chance(query: str, passage: Passage) -> bool:
+    """Return whether a passage matches by words alone, by the only word of the query, and is headed by more than that.
+
+    "What is the warranty?" is not "What you need for a warranty repair": any section about the word matches as well.
+    """
+    heading = innermost(passage.heading)
+    asked, headed = frozenset(stems(query)), frozenset(stems(heading))
+    if COSINE in passage.scores or len(asked) != 1 or codes(query) or not asked < headed:
+        return False
+    return not {word.stem for word in words(query)}.issubset(word.stem for word in words(heading))
+
+
+def _siblings(query: str, answer: str) -> tuple[str, ...]:
+    """Return the names in a query that begin like a name in the answer: "Volna Family" beside "Volna Standard".
+
+    A customer types them without quotation marks and capitals.
+    """
+    families = {words(name)[0].stem for name in _NAME.findall(answer) if not words(name)[0].stop}
+    asked = words(query)
+    return tuple(query[one.start : two.end] for one, two in pairwise(asked) if one.stem in families and not two.stop)
 
 
 def _about(passage: Passage) -> tuple[str, ...]:

@@ -67,3 +67,20 @@ def test_a_section_that_assumes_what_the_question_denies_is_improbable(question:
     scores = judged(question, passage(text, "opposite", heading=heading), passage(text, "neutral", heading="Пароль"))
     affirmed = judged(heading, passage(text, "opposite", heading=heading))
     assert scores["opposite"].probability < scores["neutral"].probability < affirmed["opposite"].probability
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "heading", "neutral"),
+    [
+        ("What is the warranty?", "Warranty", "What the warranty does not cover", "Warranty period"),
+        ("Где сервисный центр?", "Сервисный центр", "Где купить запчасти", "Контакты сервисного центра"),
+    ],
+)
+def test_another_question_about_the_subject_is_improbable(
+    question: str, title: str, heading: str, neutral: str
+) -> None:
+    about = passage("Где сервисный центр? What is the warranty?", "about", title=title, heading=neutral)
+    scores = judged(question, replace(about, chunk_id="other", heading=heading), about)
+    asked = judged(heading, replace(about, chunk_id="other", heading=heading), about)
+    assert scores["other"].probability < scores["about"].probability
+    assert scores["other"].probability < asked["other"].probability

@@ -56,6 +56,23 @@ def test_a_quoted_name_that_the_quotation_lacks_is_missing(query: str, missing: 
 
 
 @pytest.mark.parametrize(
+    ("query", "text", "missing"),
+    [
+        ("Какой расход воды у Волна Семья", "Машина «Волна Стандарт» расходует 44 литра.", ("Волна Семья",)),
+        ("расход воды у волны семьи", "Машина «Волна Стандарт» расходует 44 литра.", ("волны семьи",)),
+        ("расход воды у волны стандарт", "Машина «Волна Стандарт» расходует 44 литра.", ()),
+        ("расход воды волны за стирку", "Машина «Волна Стандарт» расходует 44 литра.", ()),
+        ("how much water does volna family use", "Volna Standard uses 44 litres of water.", ("volna family",)),
+        ("how much water does volna standard use", "Volna Standard uses 44 litres of water.", ()),
+    ],
+)
+def test_a_name_beside_those_of_the_quotation_is_missing(query: str, text: str, missing: tuple[str, ...]) -> None:
+    quotation = answer(text, of=passage(text), quoted=True)
+    found = SelfEvaluator().run(query=query, answers=[quotation], adequacy=0.9)["evaluation"]
+    assert found.missing == missing
+
+
+@pytest.mark.parametrize(
     ("title", "heading", "missing"),
     [("Ошибка E21", "", ()), ("", "E21 — насос", ()), ("Ошибки E20, E21", "", ("E21",))],
 )
@@ -63,6 +80,23 @@ def test_a_title_of_several_codes_answers_none_of_them(title: str, heading: str,
     source = passage("Замените насос.", title=title, heading=heading)
     answers = [answer("Замените насос.", of=source, quoted=True)]
     assert SelfEvaluator().run(query="ошибка E21", answers=answers, adequacy=0.7)["evaluation"].missing == missing
+
+
+@pytest.mark.parametrize(
+    ("query", "heading", "cosine", "answerability"),
+    [
+        ("What is the warranty?", "What you need for a warranty repair", {}, "cannot"),
+        ("What is the warranty?", "What you need for a warranty repair", {"cosine": 0.9}, "fully"),
+        ("Какая гарантия?", "Какая гарантия на стиральную машину", {}, "fully"),
+        ("Is there parking?", "Address of the store", {}, "fully"),
+    ],
+)
+def test_one_word_in_a_longer_heading_is_no_evidence(
+    query: str, heading: str, cosine: dict[str, float], answerability: str
+) -> None:
+    said = replace(passage("Keep the receipt.", heading=heading), scores=cosine)
+    found = SelfEvaluator().run(query=query, answers=[answer(said.text, of=said, quoted=True)], adequacy=0.9)
+    assert found["evaluation"].answerability == answerability
 
 
 def test_a_failing_model_gives_no_score() -> None:
