@@ -6,7 +6,7 @@ follow-up is completed with the content words of the previous question.
 """
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Literal
 
 from components.language.asking import GENERIC
@@ -42,6 +42,9 @@ _TOPICAL: frozenset[str] = frozenset(
 
 _ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше ваши you your u".split())
 """Words for the company itself: "where are you?" names a topic without any other word."""
+_ARTICLES = frozenset("a an the".split())
+_COMPANY = "магазин компания офис салон фирма store shop company office".split()
+"""How articles may call the company itself."""
 _MAX_INFORMATIVE_AFTER_OPENING = 3
 _MAX_INFORMATIVE_WITH_PRONOUN = 3
 
@@ -63,6 +66,27 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
         return ""
     topic = [*_topic(typed, before.question, max_words), *_topic(typed, before.reply, max_words)]
     return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
+
+
+def replaced_topic(question: str, history: Sequence[Exchange]) -> str:
+    """Return the previous question with its topic replaced: "how long is delivery?" for "and delivery?".
+
+    Empty unless the question goes on with nothing but one thing to name, and the previous one names one as well.
+    """
+    before, topic = previous(history), new_topic(question)
+    topics = [word for word in words(before.question) if _is_informative(word)] if before else []
+    if before is None or len(topics) != 1 or not topic:
+        return ""
+    return f"{before.question[: topics[0].start]}{topic}{before.question[topics[0].end :]}"
+
+
+def new_topic(question: str) -> str:
+    """Return the one word that a question goes on with: "delivery" of "and delivery?"; empty if there are others."""
+    opening = _OPENING.match(question)
+    if opening is None or codes(question):
+        return ""
+    rest = [word for word in words(question[opening.end() :]) if fold(word.text) not in _ARTICLES]
+    return rest[0].text if len(rest) == 1 and _is_informative(rest[0]) else ""
 
 
 def previous(history: Sequence[Exchange]) -> Exchange | None:
@@ -108,6 +132,25 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     if codes(question) or informative > 1:
         return "no"
     return "perhaps" if informative or not folded.isdisjoint(_ADDRESSING) else "surely"
+
+
+def with_company(question: str, known_stems: Mapping[str, int]) -> str:
+    """Return a question that names only the company, as "you", with the word that the articles use most for it.
+
+    "Where are you?" becomes "Where are store?", which is no grammar but finds the address of the store.
+
+    :param known_stems: stems of the knowledge base with their frequencies.
+    """
+    addresses = [word for word in words(question) if fold(word.text) in _ADDRESSING]
+    company = max(_COMPANY, key=lambda word: known_stems.get(stems(word)[0], 0))
+    if not addresses or named(question) or not known_stems.get(stems(company)[0]):
+        return question
+    return f"{question[: addresses[0].start]}{company}{question[addresses[0].end :]}"
+
+
+def addresses_company(question: str) -> bool:
+    """Return whether a question addresses the company: "when are you open?"."""
+    return any(fold(word.text) in _ADDRESSING for word in words(question))
 
 
 def named(question: str) -> frozenset[str]:

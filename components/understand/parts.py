@@ -3,10 +3,11 @@
 import re
 from functools import lru_cache
 
+from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.sentences import sentence_spans
 from components.language.words import Word, words
-from components.understand.followup import named
+from components.understand.followup import addresses_company, named
 
 _MAX_PARTS = 3
 _MAX_WORDS = 40
@@ -44,7 +45,9 @@ _COMPARISONS = tuple(
 
 @lru_cache(maxsize=1_000)
 def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]:
-    """Return the questions of a message in order, or the two sides of a comparison; empty if there is only one.
+    """Return the questions of a message in order, the two sides of a comparison, or a question for each listed code.
+
+    Empty if there is only one.
 
     Each part names something: "and how long does it take?" stays with the question before it. A statement
     stays with the question beside it.
@@ -59,7 +62,7 @@ def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]
     text = clean(question).strip()
     if len(words(text)) > _MAX_WORDS:
         return ()
-    if sides := _sides(text):
+    if sides := _sides(text) or _by_code(text):
         return sides
     questions: list[str] = []
     waiting = ""
@@ -68,7 +71,8 @@ def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]
         waiting = ""
         goes_on = bool(questions) and fold(words(clause)[0].text) in _JOINING
         refers = with_references and bool(questions) and _asks(clause)
-        if not (named(clause) or refers) or not (goes_on or _asks(clause)):
+        topical = named(clause) or (not questions and addresses_company(clause))
+        if not (topical or refers) or not (goes_on or _asks(clause)):
             if questions and not named(clause):
                 questions[-1] = f"{questions[-1]} {clause}"
             else:
@@ -101,6 +105,17 @@ def _sides(text: str) -> tuple[str, ...]:
     return (match["a"].strip(), match["b"].strip()) if match else ()
 
 
+def _by_code(text: str) -> tuple[str, ...]:
+    """Return the question about each of the codes that a message lists: "what do E20 and E401 mean?"."""
+    found = words(text)
+    places = [place for place, word in enumerate(found) if codes(word.text)]
+    between = found[places[0] : places[-1] + 1] if places else []
+    if not 1 < len(places) <= _MAX_PARTS or any(not (codes(w.text) or fold(w.text) in _JOINING) for w in between):
+        return ()
+    before, after = text[: between[0].start], text[between[-1].end :]
+    return tuple(f"{before}{found[place].text}{after}" for place in places)
+
+
 def _clauses(text: str) -> list[str]:
     """Return the sentences of a text, each cut before a conjunction that begins another question."""
     clauses = []
@@ -121,7 +136,11 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
     if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in _ASKING:
         return False
     before = sentence[: found[place].start]
-    return _asks_at_once(sentence[found[place].start :]) and _asks(before) and bool(named(before))
+    return (
+        _asks_at_once(sentence[found[place].start :])
+        and _asks(before)
+        and bool(named(before) or addresses_company(before))
+    )
 
 
 def _asks_at_once(clause: str) -> bool:

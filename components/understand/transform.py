@@ -18,7 +18,15 @@ from components.retrieve.probe import Probe
 from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
-from components.understand.followup import leaning, named, previous, standalone
+from components.understand.followup import (
+    leaning,
+    named,
+    new_topic,
+    previous,
+    replaced_topic,
+    standalone,
+    with_company,
+)
 from components.understand.parts import parts_of
 from components.understand.synonyms import common_synonyms, with_known_synonyms
 from tenants.accounts import policy
@@ -26,6 +34,8 @@ from tenants.index import open_collection
 from tenants.knowledge import lexicon
 
 TRANSFORMER = "transformer"
+_ANSWERED = 0.45
+"""Probability from which the knowledge base answers a reading of "and delivery?". Below, it is a topic by itself."""
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -85,7 +95,8 @@ class QueryTransformer:
         typed = to_the_point(clean(question).strip())
         completed = self._completed(typed, (history or [])[-self.turns :], locale)
         groups = (*policy.current().synonyms, *common_synonyms())
-        with_synonyms = with_known_synonyms(completed or typed, groups, terms.stems)
+        meant = completed or with_company(typed, terms.stems)
+        with_synonyms = with_known_synonyms(meant, groups, terms.stems)
         recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
         search = recovered.text if recovered else with_synonyms
         others = (completed, typed, *parts_of(search), *(recovered.others if recovered else ()))
@@ -112,6 +123,10 @@ class QueryTransformer:
             except Exception as error:
                 degraded(TRANSFORMER, error)
         completed = standalone(typed, history)
+        if new_topic(typed) and previous(history) is not None:
+            readings = _distinct((replaced_topic(typed, history), completed), excluding="")
+            best = max(readings, key=self.probe.probability, default="")
+            return best if best and self.probe.probability(best) >= _ANSWERED else ""
         if not completed or leaning(typed) == "surely":
             return completed
         return "" if self._stands_alone(typed, completed) else completed

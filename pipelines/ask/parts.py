@@ -74,7 +74,8 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
     nearest = _nearest([whole, *open_parts] if sides else open_parts)
     missing = draft.missing
     if not any(_names(article.passage.text, sides) for article in nearest):
-        missing += tuple(without_conjunction(part.question).rstrip("?!. ") for part in open_parts)
+        missing += tuple(_missing(part) for part in open_parts)
+        missing = tuple(dict.fromkeys(missing))
     is_open = bool(open_parts or missing)
     draft = replace(draft, missing=missing, answerability="partially" if is_open else "fully")
     first = next(part for part in parts if part.outcome in SHOWN)
@@ -91,6 +92,12 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
         reply=replace(first.reply, text=draft.text, suggestions=tuple(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]),
     )
     return partly_answered(joined, nearest if open_parts else ()) if is_open else joined
+
+
+def _missing(part: Turn) -> str:
+    """Return what an open part asks for: its codes, if the knowledge base lacks them; else the part itself."""
+    absent = [code for code in part.query.codes if code in part.evidence.uncovered]
+    return ", ".join(absent) or without_conjunction(part.question).rstrip("?!. ")
 
 
 def _merged(drafts: Sequence[Draft]) -> Draft:

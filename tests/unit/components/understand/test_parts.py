@@ -17,6 +17,8 @@ def test_several_questions_are_cut_into_parts() -> None:
         ("В чём разница между «Эко» и «Быстрой»?", ("Эко", "Быстрой")),
         ("What is the difference between the E10 and the E20?", ("E10", "E20")),
         ("courier vs pickup", ("courier", "pickup")),
+        ("E20 и E401 что значат?", ("E20 что значат?", "E401 что значат?")),
+        ("What do E20, E25 and E401 mean?", ("What do E20 mean?", "What do E25 mean?", "What do E401 mean?")),
     ):
         assert parts_of(message) == parts
 
@@ -30,6 +32,7 @@ def test_one_question_is_left_whole() -> None:
         "на пятый поднимут? лифта нету",
         "болты сняли сразу. а каким ключом ножки крутить",
         "how much is the installation and how long does it take",
+        "Сначала было E20, теперь E30",
         "The machine is loud and the drum is new, what do I do?",
     ):
         assert parts_of(message) == ()

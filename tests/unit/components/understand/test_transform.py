@@ -171,15 +171,15 @@ HISTORY = [Exchange("Какая гарантия на стиральные ма�
 
 
 def test_a_follow_up_is_completed_by_rules() -> None:
-    outputs = transformed("а возврат?", history=HISTORY)
-    assert outputs["query"] == outputs["standalone"] == "а возврат? (гарантия стиральные машины)"
-    assert "а возврат?" in outputs["variants"]
+    outputs = transformed("а если возврат?", history=HISTORY)
+    assert outputs["query"] == outputs["standalone"] == "а если возврат? (гарантия стиральные машины)"
+    assert "а если возврат?" in outputs["variants"]
 
 
 @pytest.mark.parametrize(
     ("message", "readings"),
     [
-        ("а возврат?", ["Какая гарантия на стиральные машины? а возврат?", "а возврат?"]),
+        ("а если возврат?", ["Какая гарантия на стиральные машины? а если возврат?", "а если возврат?"]),
         ("доставка и оплата товара", ["Какая гарантия на стиральные машины? доставка и оплата товара"]),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_model_completes_a_follow_up() -> None:
 def test_rules_complete_a_follow_up_if_the_model_fails() -> None:
     transformer = QueryTransformer(condenser=LlmCondenser(ScriptedModels(condense=DOWN)))
     with collect_degraded() as noted:
-        assert "гарантия" in transformed("а возврат?", transformer, history=HISTORY)["query"]
+        assert "гарантия" in transformed("а если возврат?", transformer, history=HISTORY)["query"]
     assert list(noted) == ["transformer"]
 
 
@@ -231,6 +231,32 @@ def test_the_knowledge_base_tells_whether_a_short_question_is_a_new_topic(
     outputs = transformed("Есть рассрочка?", QueryTransformer(probe=Known()), history=HISTORY)
     assert topic in outputs["standalone"]
     assert bool(outputs["standalone"]) == bool(topic)
+
+
+@pytest.mark.parametrize(
+    ("before", "answered", "searched"),
+    [
+        ("Сколько длится гарантия?", "Сколько длится доставка?", "Сколько длится доставка?"),
+        ("Сколько длится гарантия?", "а доставка? (длится гарантия)", "а доставка? (длится гарантия)"),
+        ("Сколько длится гарантия?", "", "а доставка?"),
+        ("Можно ли вернуть товар?", "", "а доставка?"),
+    ],
+)
+def test_a_new_topic_is_read_as_it_is_answered(before: str, answered: str, searched: str) -> None:
+    class Known(Probe):
+        def best(self, text: str) -> Document:
+            return Document(id="d", content="", meta={"relevance": 0.9 if text == answered else 0.1})
+
+    history = [Exchange(before, "answered")]
+    assert transformed("а доставка?", QueryTransformer(probe=Known()), history=history)["query"] == searched
+
+
+def test_a_question_to_the_company_is_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Lexicon(9, _counted(stems("Магазин находится в центре, магазин и офис работают")), MappingProxyType({}))
+    monkeypatch.setattr(lexicon, "current", lambda: known)
+    transformer = QueryTransformer(recovery=False)
+    assert understood("Где вы находитесь?", transformer).search == "Где магазин находитесь?"
+    assert understood("Вы чините утюги?", transformer).search == "Вы чините утюги?"
 
 
 def test_each_question_of_several_is_searched_too() -> None:
