@@ -26,6 +26,8 @@ def is_gibberish(text: str) -> bool:
     words = _WORD.findall(text)
     if not words:
         return True
+    if len(words) > 1 and all(map(_is_whole_run, words)):
+        return True
     if any(_is_word(word) for word in words):
         return False
     return not any(_is_word(word) for reading in _readings(text) for word in _WORD.findall(reading))
@@ -49,6 +51,13 @@ def _is_word(word: str) -> bool:
     if len(folded) <= _SHORT:
         return True
     return min(letters("ru").mean_cost(folded), letters("en").mean_cost(folded)) < _ODD
+
+
+def _is_whole_run(word: str) -> bool:
+    """Return whether a word consists of neighbouring keys: one may be an abbreviation, several (`qwe zxc`) are none."""
+    folded = fold(word)
+    is_run = any(folded in row or folded[::-1] in row for row in _ROWS)
+    return len(folded) > 2 and is_run and not is_frequent(folded)
 
 
 def _is_key_run(word: str) -> bool:

@@ -180,6 +180,8 @@ def test_each_message_has_its_intent(classifier: IntentClassifier) -> None:
         ("the toaster gave my husband a shock", "danger"),
         ("Я подам на вас в суд", "legal"),
         ("Your courier was rude to me, I want to complain", "complaint"),
+        ("I am going to complain about that salesman of yours", "complaint"),
+        ("I'd like to make a complaint about a shop assistant", "complaint"),
     ],
 )
 def test_the_risk_class(classifier: IntentClassifier, question: str, risk: str) -> None:
@@ -321,6 +323,13 @@ def test_a_threshold_above_one_switches_an_intent_off() -> None:
 
 def test_a_word_is_not_gibberish() -> None:
     for text in ("СНИЛС", "kWh", "API", "куплю гараж", "pgaudit", "12", "ghbdtn", "spasibo"):
+        assert not is_gibberish(text)
+
+
+def test_runs_of_keys_are_gibberish() -> None:
+    for text in ("qwe zxc", "йцу ячс", "asd qwe"):
+        assert is_gibberish(text)
+    for text in ("СМИ", "про СМИ", "API SSL"):
         assert not is_gibberish(text)
 
 
