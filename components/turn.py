@@ -360,7 +360,8 @@ class Turn(Frozen):
     `passes` counts retrieval passes, limited by `max_passes`. `outcome` is None until it is decided.
     `history` is the conversation so far, oldest first. `context` names the product or page that the customer looks at.
     `standalone_question` is a follow-up question completed from the history, else empty. `degraded` names the steps
-    that could not do their work.
+    that could not do their work. `filtered` are the questions of the message that no document can answer, among those
+    that the answer leaves open.
     """
 
     turn_id: str
@@ -385,3 +386,4 @@ class Turn(Frozen):
     passes: int = 0
     max_passes: int = 1
     degraded: tuple[str, ...] = ()
+    filtered: tuple[str, ...] = ()

@@ -87,6 +87,9 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
         evidence=_evidence(parts),
         verdict=first.verdict,
         passes=max(part.passes for part in parts),
+        filtered=tuple(
+            _missing(part) for part in open_parts if part.intent != "answerable" or part.outcome == "blocked"
+        ),
         outcome="partially_answered" if is_open else "answered",
         reason=None,
         reply=replace(first.reply, text=draft.text, suggestions=tuple(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]),

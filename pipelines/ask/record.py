@@ -199,8 +199,9 @@ def misses(turn: Turn, answer: TurnAnswer) -> tuple[Miss, ...]:
     nearest = tuple(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))[:_NEAREST]
     asked = mask(turn.question)
     if answer.outcome == "partially_answered":
-        topics = (_miss("missing_topic", topic, topic, nearest, asked) for topic in map(mask, answer.answer.missing))
-        return tuple({miss.key: miss for miss in topics}.values())
+        topics = (topic for topic in answer.answer.missing if topic not in turn.filtered)
+        missed = (_miss("missing_topic", asked, topic, nearest) for topic in map(mask, topics))
+        return tuple({miss.key: miss for miss in missed}.values())
     reason = answer.refusal_reason or str(answer.outcome)
     if answer.outcome in _UNANSWERED or (answer.outcome == "human_followup" and reason in _FOLLOWED_UP):
         about = mask(turn.standalone_question or turn.question)
@@ -208,7 +209,7 @@ def misses(turn: Turn, answer: TurnAnswer) -> tuple[Miss, ...]:
     return ()
 
 
-def _miss(reason: str, question: str, about: str, nearest: tuple[str, ...], asked: str = "") -> Miss:
-    """:param about: the standalone form of the question, which names the gap."""
+def _miss(reason: str, question: str, about: str, nearest: tuple[str, ...]) -> Miss:
+    """:param about: the standalone form of the question, or what an answer to it left open. It names the gap."""
     found = tuple(dict.fromkeys(stems(about)))
-    return Miss(reason, question, " ".join(found) or fold(about), tuple(sorted(found)), nearest, asked)
+    return Miss(reason, question, " ".join(found) or fold(about), tuple(sorted(found)), nearest)

@@ -37,11 +37,10 @@ _WORDINGS = 1_000
 class Miss:
     """A question that found no answer, or a topic that an answer left open. Two with one key and reason are one gap.
 
-    :param question: the customer's words, or the topic that an answer left open; redacted.
-    :param key: its normal form; that of the standalone question for a follow-up.
+    :param question: the customer's words, redacted.
+    :param key: its normal form; that of the standalone question for a follow-up, or of the topic that was left open.
     :param stems: what it is about.
     :param doc_ids: the nearest documents that did not answer it, nearest first.
-    :param asked: the customer's words where `question` is a topic; empty: `question` itself.
     """
 
     reason: str
@@ -49,7 +48,6 @@ class Miss:
     key: str
     stems: tuple[str, ...]
     doc_ids: tuple[str, ...]
-    asked: str = ""
 
     @property
     def gap_id(self) -> str:
@@ -230,7 +228,7 @@ def count(session: TenantSession, misses: Sequence[RecordedMiss]) -> None:
             GapAskingRow(
                 gap_id=row.gap_id,
                 sequence=recorded.sequence,
-                question=recorded.miss.asked or recorded.miss.question,
+                question=recorded.miss.question,
             )
         )
     session.flush()

@@ -46,6 +46,18 @@ def test_an_open_part_is_named_unless_the_answer_compares_it(question: str, miss
     assert joined.reply.suggestions == ("Гарантия",)
 
 
+def test_a_part_that_no_document_can_answer_is_filtered() -> None:
+    def run(part: Turn) -> Turn:
+        if "Компакт" in part.question:
+            return answered(part.question, MODELS)
+        return replace(turn(part.question), intent="irrelevant", outcome="irrelevant", reason="off_topic")
+
+    question = "Сколько весит «Компакт»? И какая завтра погода?"
+    joined = with_parts(turn(question), answered(question, MODELS), run)
+    assert joined.draft is not None
+    assert joined.draft.missing == joined.filtered == ("какая завтра погода",)
+
+
 @pytest.mark.parametrize(("side", "missing"), [("Сушка", ()), ("Семья", ("Семья",))])
 def test_a_side_that_an_offered_section_compares_is_not_missing(side: str, missing: tuple[str, ...]) -> None:
     question = f"Чем «Компакт» отличается от «{side}»?"
