@@ -45,6 +45,8 @@ OFFERED = Handoff(status="offered")
 """Handoff of a failed turn: the customer can ask for a person."""
 
 ANONYMOUS = "anonymous"
+_INVITING = ("high_stakes.complaint", "human_followup.callback")
+"""Replies that invite the customer to write more."""
 ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
 """The default channel, which names a role. Any other value is an address to show to the visitor."""
 
@@ -269,7 +271,7 @@ def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str
     :param hours: business hours; None if not set.
     :param contact: contact of the customer; None if they read the answer in their chat.
     """
-    turn, offer = _with_offer(turn)
+    turn, offer = _with_offer(turn if contact != "" else _without_invitation(turn))
     now = staffing(hours, turn.locale)
     address = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
     turn = _add(turn, _announcement(address, contact), ticket_id=ticket.ticket_id, channel=address)
@@ -284,6 +286,14 @@ def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str
         staffing=now,
         reachable=contact != "",
     )
+
+
+def _without_invitation(turn: Turn) -> Turn:
+    """Return the turn without an invitation to write more, for a caller whom nobody can answer."""
+    inviting = {text(f"outcomes.{key}", turn.locale) for key in _INVITING}
+    if turn.reply.text not in inviting:
+        return turn
+    return replace(turn, reply=replace(turn.reply, text=text(f"outcomes.{turn.outcome}.default", turn.locale)))
 
 
 def _announcement(address: str, contact: str | None) -> str:

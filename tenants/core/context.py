@@ -49,6 +49,8 @@ class Tenant:
         return digest.hexdigest()[:32]
 
 
+COMMAND_LINE = "cli"
+"""Subject of the commands, and of tokens that are made without one."""
 _CURRENT: ContextVar[Tenant | None] = ContextVar("opora_tenant", default=None)
 
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol, cast
 from tenants.accounts.registry import Placement
 from tenants.core import context
 from tenants.core.batches import batches
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import COMMAND_LINE, Tenant, acting_as
 from tenants.core.errors import InternalFault, OporaError, TryAgain, trail
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Hit
@@ -34,7 +34,6 @@ from tenants.storage.secret_files import write_draft
 
 FILE = "index-service.json"
 _HOST = "127.0.0.1"
-_SUBJECT = "cli"
 _OF_COLLECTION = frozenset({"upsert", "describe", "delete", "search", "inverse_frequencies", "fetch", "count"})
 
 log = logging.getLogger("opora.index")
@@ -92,7 +91,7 @@ class IndexListener:
             answer_challenge(connection, self._key)
             while True:
                 tenant_id, operation, generation, values, given = connection.recv()
-                with acting_as(Tenant(tenant_id, _SUBJECT)):
+                with acting_as(Tenant(tenant_id, COMMAND_LINE)):
                     self._answer(connection, operation, generation, values, given)
 
     def _answer(

@@ -19,7 +19,7 @@ from tenants.accounts import policy, registry
 from tenants.accounts.changes import AREAS, SettingChange
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry, TenantRecord
-from tenants.core.context import SCOPES
+from tenants.core.context import COMMAND_LINE, SCOPES
 from tenants.core.errors import Invalid
 from tenants.desk import invitations, providers
 from tenants.insight import totals
@@ -28,7 +28,6 @@ from tenants.privacy import removal
 from tenants.work import claims
 from ui.api.settings import sign_in_answer
 from ui.cli.terminal import (
-    SUBJECT,
     CommandGroup,
     Json,
     LocaleOption,
@@ -114,14 +113,14 @@ def _meaning(name: str) -> str:
 @group.installation_command("suspend")
 def tenant_suspend(tenant_id: TenantId) -> None:
     """Suspend a tenant."""
-    registry.suspend(tenant_id, SUBJECT)
+    registry.suspend(tenant_id, COMMAND_LINE)
     typer.echo(installation_message("suspended", tenant_id=tenant_id))
 
 
 @group.installation_command("resume")
 def tenant_resume(tenant_id: TenantId) -> None:
     """Resume a suspended tenant."""
-    registry.resume(tenant_id, SUBJECT)
+    registry.resume(tenant_id, COMMAND_LINE)
     typer.echo(installation_message("resumed", tenant_id=tenant_id))
 
 
@@ -250,7 +249,7 @@ def tenant_token(
     tenant_id: TenantId,
     scope: Annotated[list[str], typer.Option(help=message("help.scope"))] = ["ask"],  # noqa: B006 - Typer copies defaults
     ttl: Annotated[int, typer.Option(help=message("help.ttl"), min=1)] = 3600,
-    subject: Annotated[str, typer.Option(help=message("help.subject"))] = SUBJECT,
+    subject: Annotated[str, typer.Option(help=message("help.subject"))] = COMMAND_LINE,
 ) -> None:
     """Print only a signed token for a registered tenant, so that scripts can capture it."""
     for name in scope:

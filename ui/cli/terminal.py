@@ -39,7 +39,6 @@ R = TypeVar("R")
 
 DEFAULT_TENANT = "default"
 """Default tenant."""
-SUBJECT = "cli"
 _FAULT = 2
 _CONTROL = re.compile(r"\x1b(?!\[[0-9;]*m)|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 """Control characters, except line breaks, tabs and the beginning of a colour."""
@@ -307,7 +306,7 @@ def acting_for(tenant_id: str) -> Iterator["Tenant"]:
     """
     from settings import get_settings
     from tenants.accounts.registry import Registry
-    from tenants.core.context import SCOPES, Tenant, acting_as
+    from tenants.core.context import COMMAND_LINE, SCOPES, Tenant, acting_as
     from tenants.work import claims
 
     _refuse_without_records()
@@ -316,7 +315,7 @@ def acting_for(tenant_id: str) -> Iterator["Tenant"]:
 
         index.attach()
     Registry().get(tenant_id)
-    with acting_as(Tenant(tenant_id, subject=SUBJECT, scopes=SCOPES)) as tenant:
+    with acting_as(Tenant(tenant_id, subject=COMMAND_LINE, scopes=SCOPES)) as tenant:
         yield tenant
 
 

@@ -15,6 +15,7 @@ from tenants.chats import handoffs, mail
 from tenants.chats.records import Chat, Message
 from tenants.chats.transitions import Event, after
 from tenants.chats.visitors import ANONYMOUS, IDENTIFIED
+from tenants.core.context import COMMAND_LINE
 from tenants.desk import replies
 from tenants.desk.operators import Operator
 from tenants.desk.replies import CannedReply
@@ -85,6 +86,8 @@ def customer(chat: Chat, locale: str) -> str:
     """Return a name for a chat's customer: the contact, the verified identity, or the beginning of a number."""
     if chat.contact:
         return chat.contact
+    if chat.subject == COMMAND_LINE:
+        return text("desk.chat.program", locale)
     if chat.session_id is not None and chat.subject == effects.ANONYMOUS:
         return text("desk.chat.anonymous", locale)
     if chat.subject.startswith(ANONYMOUS):

@@ -7,6 +7,7 @@ from threading import Event
 
 import pytest
 
+from components.language.texts import text
 from components.models import calls
 from components.turn import Reply, Turn
 from pipelines.ask.contract import AskRequest
@@ -60,6 +61,18 @@ def test_what_follows_a_turn_depends_on_who_waits(client: ClientState) -> None:
     assert bool(gaps.all(None)) is awaited
     # The side that gives a turn up records that instead.
     assert len(records) == (0 if client == "given_up" else 1)
+
+
+@pytest.mark.parametrize("contact", [None, "anna@mail.example"])
+def test_only_a_customer_who_can_be_answered_is_invited_to_write_more(contact: str | None) -> None:
+    invited = text("outcomes.high_stakes.complaint", "ru")
+
+    def complaint(turn: Turn) -> Turn:
+        return replace(turn, outcome="high_stakes", reason="high_risk", reply=Reply(text=invited))
+
+    answer = Ask(FakeEngine(complaint)).answer(AskRequest(question="Ваш мастер хамит", contact=contact))
+    assert answer.answer.text.startswith(invited) is bool(contact)
+    assert answer.handoff is not None
 
 
 def test_an_attempt_is_decided_once() -> None:
