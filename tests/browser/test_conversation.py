@@ -624,3 +624,11 @@ def test_a_page_in_english_has_english_texts_and_right_to_left_stays_whole(page:
         assert box is not None
         assert box["x"] < 40
         expect(page.locator(".panel")).to_have_attribute("dir", "ltr")
+
+
+def test_the_line_under_the_name_is_not_cut_off_beside_the_buttons(opened: Page) -> None:
+    ask(opened, "E20")
+    opened.locator(".top .icon").nth(2).wait_for()
+    status = opened.locator(".top .status")
+    status.evaluate("line => { line.textContent = 'Answers from the knowledge base' }")
+    assert status.evaluate("line => line.scrollWidth <= line.clientWidth")
