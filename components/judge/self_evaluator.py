@@ -96,12 +96,15 @@ def _is_chance(query: str, passage: Passage) -> bool:
     """Return whether a passage matches by words alone, by the only word of the query, and is headed by more than that.
 
     "What is the warranty?" is not "What you need for a warranty repair": any section about the word matches as well.
+    "Where is my order?" is "How to find out where the order is": the heading puts the same question word before it.
     """
     heading = innermost(passage.heading)
     asked, headed = frozenset(stems(query)), frozenset(stems(heading))
     if COSINE in passage.scores or len(asked) != 1 or codes(query) or not asked < headed:
         return False
-    return not {word.stem for word in words(query)}.issubset(word.stem for word in words(heading))
+    opening = words(query)[0]
+    said = [word.stem for word in words(heading) if not word.stop or word.stem == opening.stem]
+    return opening.stop and (opening.stem, *asked) not in pairwise(said)
 
 
 def _siblings(query: str, answer: str) -> tuple[str, ...]:
