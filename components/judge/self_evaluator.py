@@ -104,7 +104,7 @@ def _is_chance(query: str, passage: Passage) -> bool:
         return False
     opening = words(query)[0]
     said = [word.stem for word in words(heading) if not word.stop or word.stem == opening.stem]
-    return opening.stop and (opening.stem, *asked) not in pairwise(said)
+    return opening.stop and (opening.stem, min(asked)) not in pairwise(said)
 
 
 def _siblings(query: str, answer: str) -> tuple[str, ...]:

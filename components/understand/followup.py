@@ -44,7 +44,7 @@ _ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше в
 """Words for the company itself: "where are you?" names a topic without any other word."""
 _ARTICLES = frozenset("a an the".split())
 _COMPANY = "магазин компания офис салон фирма store shop company office".split()
-"""How articles may call the company itself."""
+"""Words that articles use for the company itself."""
 _MAX_INFORMATIVE_AFTER_OPENING = 3
 _MAX_INFORMATIVE_WITH_PRONOUN = 3
 

@@ -289,7 +289,7 @@ def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str
 
 
 def _without_invitation(turn: Turn) -> Turn:
-    """Return the turn without an invitation to write more, for a caller whom nobody can answer."""
+    """Return the turn without an invitation to write more, for a caller without a contact."""
     inviting = {text(f"outcomes.{key}", turn.locale) for key in _INVITING}
     if turn.reply.text not in inviting:
         return turn
