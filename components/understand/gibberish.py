@@ -54,7 +54,7 @@ def _is_word(word: str) -> bool:
 
 
 def _is_whole_run(word: str) -> bool:
-    """Return whether a word consists of neighbouring keys; a single one may be an abbreviation, `qwe zxc` is nonsense."""
+    """Return whether a word consists of neighbouring keys; one alone may be an abbreviation, not `qwe zxc`."""
     folded = fold(word)
     is_run = any(folded in row or folded[::-1] in row for row in _ROWS)
     return len(folded) > 2 and is_run and not is_frequent(folded)
