@@ -2,8 +2,8 @@
 
 Threat: a tenant with slow tools or models, or with a thousand questions at once, delays the questions of all others. A
 turn that waits for another server gives its seat at the processor to another turn. A free seat goes to the tenant with
-the fewest turns at work, and one extra seat is reserved for tenants without any. The more turns a tenant has at work,
-the more capacity must be free before it gets another.
+the fewest seats, and one extra seat is reserved for tenants without any. The more turns a tenant has at work, the more
+capacity must be free before it gets another.
 """
 
 from collections import Counter, deque
@@ -54,7 +54,7 @@ class _Line:
 class Seats:
     """Runs work in threads, in the context of its caller and on behalf of the caller's tenant. Thread-safe.
 
-    :param seats: how many compute at once, plus one for a tenant without any turn at work.
+    :param seats: how many compute at once, plus one for a tenant without a seat.
     :param threads: how many are at work at once, including those that wait for other servers.
     :param each: how many one tenant has at work at once; None: as many as leave capacity for others.
     """
@@ -67,6 +67,7 @@ class Seats:
         self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="seat")
         self._lines: dict[str, _Line] = {}
         self._at_work: Counter[str] = Counter()
+        self._seats_of: Counter[str] = Counter()
         self._closed = False
         self._lock = Lock()
 
@@ -114,10 +115,10 @@ class Seats:
             start.cancel()
         self._pool.shutdown(wait=True)
 
-    def release(self) -> None:
-        """Give a seat back."""
+    def release(self, tenant_id: str) -> None:
+        """Give back a seat of this tenant."""
         with self._lock:
-            self._free += 1
+            self._vacate(tenant_id)
             self._fill()
 
     def regain(self, tenant_id: str) -> None:
@@ -137,10 +138,11 @@ class Seats:
             seat.leave()
 
     def _fill(self) -> None:
-        """Give the free seats away, each to the tenant with the fewest turns at work. Called with the lock."""
+        """Give the free seats away, each to the tenant with the fewest. Called with the lock."""
         while self._free and (tenant_id := self._next()) is not None:
             line = self._lines.pop(tenant_id)
             self._free -= 1
+            self._seats_of[tenant_id] += 1
             if line.returning:
                 line.returning.popleft().set()
             else:
@@ -150,11 +152,12 @@ class Seats:
 
     def _next(self) -> str | None:
         able = (tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line))
-        # Among tenants with equally few turns, choose the one that has waited longest.
-        return min(able, key=self._at_work.__getitem__, default=None)
+        # Among tenants with equally few seats, choose the one that has waited longest. Turns at work do not count here:
+        # a turn that comes back from a wait would be passed by new ones of other tenants for as long as they arrive.
+        return min(able, key=self._seats_of.__getitem__, default=None)
 
     def _may_go(self, tenant_id: str, line: _Line) -> bool:
-        if self._free <= self._kept and self._at_work[tenant_id]:
+        if self._free <= self._kept and self._seats_of[tenant_id]:
             return False
         return bool(line.returning or (line.starting and self._may_begin(self._at_work[tenant_id])))
 
@@ -163,11 +166,17 @@ class Seats:
 
     def _begin(self, tenant_id: str, start: _Start) -> None:
         if not start.begin():
-            self._free += 1
+            self._vacate(tenant_id)
             return
         self._idle -= 1
         self._at_work[tenant_id] += 1
         self._pool.submit(start.run)
+
+    def _vacate(self, tenant_id: str) -> None:
+        self._free += 1
+        self._seats_of[tenant_id] -= 1
+        if not self._seats_of[tenant_id]:
+            del self._seats_of[tenant_id]
 
     def _leave(self, tenant_id: str) -> None:
         with self._lock:
@@ -194,7 +203,7 @@ class _Seat:
         with self._lock:
             self._waits += 1
             if self._waits == 1 and not self._over:
-                self._seats.release()
+                self._seats.release(self._tenant_id)
         try:
             yield
         finally:
@@ -207,7 +216,7 @@ class _Seat:
         with self._lock:
             self._over = True
             if not self._waits:
-                self._seats.release()
+                self._seats.release(self._tenant_id)
 
 
 _SEAT: ContextVar[_Seat | None] = ContextVar("opora_seat", default=None)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from threading import Event, Lock
+from time import sleep
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_a_seat_is_kept_for_whoever_has_none(go: Event) -> None:
     seats.close()
 
 
-def test_a_free_seat_goes_to_the_tenant_with_the_fewest_turns_at_work(go: Event) -> None:
+def test_a_free_seat_goes_to_the_tenant_with_the_fewest(go: Event) -> None:
     seats, order = Seats(2, 8), list[str]()
     starts = [blocking_turn(go) for _ in range(3)]
     turns = [
@@ -122,6 +123,33 @@ def test_a_free_seat_goes_to_the_tenant_with_the_fewest_turns_at_work(go: Event)
     go.set()
     wait(turns, PATIENCE_SECONDS)
     assert order.index("quiet") <= 2
+    seats.close()
+
+
+def test_new_tenants_do_not_pass_a_turn_that_comes_back(go: Event) -> None:
+    """As with a thousand tenants, where nearly every question comes from one without a turn at work."""
+    seats, back, has_left, finished = Seats(1, 8), Event(), Event(), Event()
+
+    def early() -> bytes:
+        with waiting():
+            has_left.set()
+            assert back.wait(PATIENCE_SECONDS)
+        finished.set()
+        return b""
+
+    turns = [submit(seats, "early", early)]
+    assert has_left.wait(PATIENCE_SECONDS)
+    held = [blocking_turn(go) for _ in range(2)]
+    turns += [submit(seats, f"held-{at}", work) for at, (work, _) in enumerate(held)]
+    for _, begun in held:
+        assert begun.wait(PATIENCE_SECONDS)
+    back.set()
+    while "early" not in seats._lines:
+        sleep(0.001)
+    new = [submit(seats, f"new-{at}", lambda: b"after" if finished.wait(2) else b"before") for at in range(2)]
+    go.set()
+    wait([*turns, *new], PATIENCE_SECONDS)
+    assert [result(one) for one in new] == [b"after"] * 2
     seats.close()
 
 
