@@ -9,6 +9,7 @@ A case with a required outcome is no sample but a promise. Without a language mo
 broken promise counts as a loss, however few they are.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -240,10 +241,20 @@ def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str
             yield node, "", str(node in old), str(node in new)
             continue
         for name in dict.fromkeys((*old[node], *new[node])):
-            old_value, new_value = old[node].get(name), new[node].get(name)
-            if old_value != new_value:
-                yield node, name, _shown(old_value), _shown(new_value)
+            for path, old_value, new_value in _changed(name, old[node].get(name), new[node].get(name)):
+                yield node, path, _shown(old_value), _shown(new_value)
+
+
+def _changed(path: str, old: object, new: object) -> Iterator[tuple[str, object, object]]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys((*old, *new)):
+            yield from _changed(f"{path}.{name}", old.get(name), new.get(name))
+    elif old != new:
+        yield path, old, new
 
 
 def _shown(value: object) -> str:
-    return "–" if value is None else str(value)
+    """Return a nested component's class, and any other value as YAML has it."""
+    if isinstance(value, Mapping) and "type" in value:
+        return str(value["type"]).rpartition(".")[2]
+    return "–" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -33,7 +33,7 @@ from ui.cli.terminal import (
 )
 
 EXCERPT_SHOWN = 160
-_MARKS_AFTER_TABLE = re.compile(r"\|((?: *\[\d+\])+)$")
+_MARKS_AFTER_TABLE = re.compile(r"(?<=\|)((?: *\[\d+\])+)$")
 
 
 def ask(
@@ -120,11 +120,14 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
 
 
 def _print_text(console: Console, words: str) -> None:
-    """Print an answer; a Markdown table in it becomes a table of the terminal, with its `[N]` in the last cell."""
+    """Print an answer; a Markdown table in it becomes a table of the terminal, with its `[N]` below."""
     for is_table, lines in groupby(words.split("\n"), lambda line: line.startswith("|")):
         block = "\n".join(lines)
         if is_table:
-            console.print(Markdown(_MARKS_AFTER_TABLE.sub(r"\1 |", block)))
+            table, *marks = _MARKS_AFTER_TABLE.split(block, maxsplit=1)
+            console.print(Markdown(table))
+            if marks:
+                console.print(escape(marks[0].strip()), highlight=False)
         else:
             console.print(escape(block), highlight=False)
 

@@ -51,6 +51,16 @@ def test_a_loss_is_detected_and_reversed_it_is_a_gain() -> None:
     assert lost.parameters == (("gate", "threshold", "0.5", "0.9"),)
 
 
+def test_a_changed_component_is_named_by_its_class_or_by_the_parameter_that_changed() -> None:
+    def judged_by(judge: object) -> Run:
+        return replace(run(records_of([True])), state=State("1", "p", "", {"gate": {"judge": judge}}, {}))
+
+    small, large = ({"type": "a.models.Judge", "init_parameters": {"model": model}} for model in ("small", "large"))
+    assert compare(judged_by("local"), judged_by(small)).parameters == (("gate", "judge", "local", "Judge"),)
+    changed = compare(judged_by(small), judged_by(large)).parameters
+    assert changed == (("gate", "judge.init_parameters.model", "small", "large"),)
+
+
 def test_a_loss_of_less_than_three_points_passes_though_it_is_no_noise() -> None:
     missed = [n for n in range(600) if n % 4 != 0][:13]
     result = compare(run(records_of([True] * 600)), run(records_of([n not in missed for n in range(600)])))

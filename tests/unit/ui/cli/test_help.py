@@ -38,7 +38,8 @@ def test_a_table_in_an_answer_is_a_table_of_the_terminal() -> None:
     _print_text(Console(file=shown, width=80), "| Boat | Price |\n| --- | --- |\n| Canoe | 45 \\| 70 | [1]\nAsk us.")
     assert [line.split() for line in shown.getvalue().splitlines() if line.strip(" ─")] == [
         ["Boat", "Price"],
-        ["Canoe", "45", "|", "70", "[1]"],
+        ["Canoe", "45", "|", "70"],
+        ["[1]"],
         ["Ask", "us."],
     ]
 
