@@ -53,7 +53,7 @@ def test_a_loss_is_detected_and_reversed_it_is_a_gain() -> None:
 
 def test_a_changed_component_is_named_by_its_class_or_by_the_parameter_that_changed() -> None:
     def judged_by(judge: object) -> Run:
-        return replace(run(records_of([True])), state=State("1", "p", "", {"gate": {"judge": judge}}, {}))
+        return replace(run(records_of([True] * 600)), state=State("1", "p", "", {"gate": {"judge": judge}}, {}))
 
     small, large = ({"type": "a.models.Judge", "init_parameters": {"model": model}} for model in ("small", "large"))
     assert compare(judged_by("local"), judged_by(small)).parameters == (("gate", "judge", "local", "Judge"),)
