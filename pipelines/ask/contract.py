@@ -24,6 +24,7 @@ from pydantic import (
 
 from components import turn as turns
 from pipelines.ask.staffing import Staffing
+from tenants.chats import mail
 
 QUESTION_LIMIT = 2_000
 LOCALE_FORM = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"
@@ -84,6 +85,16 @@ class AskFilters(_Request):
         return turns.Filters(**self.model_dump())
 
 
+def _check_contact(given: str) -> str:
+    if not mail.is_contact(given):
+        raise ValueError("contact_invalid")
+    return given
+
+
+Contact = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_check_contact)]
+"""An e-mail address or a phone number."""
+
+
 class AskRequest(_Request):
     """A question. The tenant is not a field: it comes only from the token."""
 
@@ -96,14 +107,14 @@ class AskRequest(_Request):
     context: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = Field(
         None, description="The product or page that the customer looks at; resolves questions that name no product."
     )
-    contact: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = Field(
+    contact: Contact | None = Field(
         None, description="How a member of staff can reach the customer: an e-mail address or a phone number."
     )
 
     @field_validator("contact")
     @classmethod
-    def _check_contact(cls, value: str | None, about: ValidationInfo) -> str | None:
-        if value is not None and (about.data.get("anonymous") or "\x00" in value):
+    def _check_anonymity(cls, value: str | None, about: ValidationInfo) -> str | None:
+        if value is not None and about.data.get("anonymous"):
             raise ValueError("contact_of_nobody")
         return value
 

@@ -47,6 +47,22 @@ def test_a_query_with_a_null_byte_is_the_callers_mistake(attacker: httpx.Client,
     assert attacker.get("/desk/sso?tenant=%00").status_code == 422
 
 
+WANTED = "Позовите оператора"
+BY_PROTOCOL: dict[str, dict[str, object]] = {
+    "/ask/run": {"question": WANTED},
+    "/ask/stream": {"question": WANTED},
+    "/ask/ui-messages": {"messages": [{"role": "user", "parts": [{"type": "text", "text": WANTED}]}]},
+    "/v1/chat/completions": {"model": "ask", "messages": [{"role": "user", "content": WANTED}]},
+}
+
+
+@pytest.mark.parametrize(("path", "body"), BY_PROTOCOL.items(), ids=BY_PROTOCOL)
+def test_a_contact_that_reaches_nobody_is_refused(attacker: httpx.Client, path: str, body: dict[str, object]) -> None:
+    """Any text counted as a contact, and the customer read that somebody would get in touch."""
+    response = attacker.post(path, json={**body, "contact": "nonsense"})
+    assert (response.status_code, "contact_invalid" in response.text) == (422, True), response.text
+
+
 @pytest.mark.parametrize("address", ["168.63.129.16", "169.254.169.254", "100.100.100.200", "fd00:ec2::254"])
 def test_a_clouds_own_address_is_not_public(address: str) -> None:
     assert not is_public(address)

@@ -21,7 +21,7 @@ from pipelines.ask.chats.contract import (
 )
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.events import EVENT_NAMES, ChatEvents
-from pipelines.ask.contract import Question, Words
+from pipelines.ask.contract import Contact, Question, Words
 from pipelines.connections import address_of
 from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, described, last_number
@@ -105,14 +105,7 @@ class Rating(BaseModel, extra="forbid"):
 class ContactGiven(BaseModel, extra="forbid"):
     """An e-mail address or a phone number of the customer, for replies after they have left the chat."""
 
-    contact: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
-
-    @field_validator("contact")
-    @classmethod
-    def _check(cls, given: str) -> str:
-        if not mail.is_contact(given):
-            raise ValueError("contact_invalid")
-        return given
+    contact: Contact
 
 
 class ConsentGiven(BaseModel, extra="forbid"):
