@@ -212,6 +212,7 @@ class _GatedRequest:
             )
 
     async def _forward(self) -> None:
+        _check_unambiguous(self.headers)
         # A router's pattern ends with `$`, which also matches before a final line feed. No valid path has one.
         path = self.scope["path"]
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
@@ -450,7 +451,7 @@ class _GatedRequest:
             return
         self.status = error.status
         response = self._page_of(error) if self.route is not None and self.route.page else problems.response(error)
-        if isinstance(error, TooLarge):
+        if isinstance(error, TooLarge | Malformed):
             response.headers["Connection"] = "close"
         await response(self.scope, self.receive, self.send)
 
@@ -489,6 +490,16 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
         return _ClientDisconnected()
     first = faults.exceptions[0]
     return _cause(first) if isinstance(first, ExceptionGroup) else first
+
+
+def _check_unambiguous(headers: Headers) -> None:
+    """Raise `Malformed`, `headers_ambiguous`, for two lengths of a body or two tokens.
+
+    Threat: a proxy in front reads the other one, and so sees another request or another caller (RFC 9112, 6.1).
+    """
+    two_lengths = "content-length" in headers and "transfer-encoding" in headers
+    if two_lengths or len(headers.getlist("authorization")) > 1:
+        raise Malformed("headers_ambiguous")
 
 
 def _bearer(headers: Headers) -> str:

@@ -36,7 +36,7 @@ class CallerError(OporaError):
 
 
 class Malformed(CallerError):
-    """The body cannot be read at all: broken UTF-8, broken JSON."""
+    """The request cannot be read at all: broken UTF-8, broken JSON, headers that contradict each other."""
 
     code = "malformed_body"
     status = 400

@@ -161,3 +161,22 @@ async def test_no_address_has_all_connections(listener: Listener, monkeypatch: p
     lines[3][0].connection_lost(None)
     listener.connections.remove(lines[3][0])
     assert not listener.connect()[1].aborted.is_set()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Content-Length: 5", "Transfer-Encoding: chunked"),
+        ("Transfer-Encoding: chunked", "Content-Length: 5"),
+        ("Authorization: Bearer first", "Authorization: Bearer second"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/ask/run", "/desk/sign-in"])
+def test_a_request_that_can_be_read_in_two_ways_is_refused(server: Server, path: str, headers: tuple[str, ...]) -> None:
+    """A proxy and the service may disagree about its end or its caller."""
+    head = "\r\n".join((f"POST {path} HTTP/1.1", "Host: opora", *headers))
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as line:
+        line.sendall(f"{head}\r\n\r\n0\r\n\r\n".encode())
+        reply = b"".join(iter(lambda: line.recv(65_536), b""))
+    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert reply.count(b"HTTP/1.1") == 1
