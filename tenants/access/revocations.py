@@ -75,13 +75,17 @@ def all() -> tuple[Revocation, ...]:
 
 
 async def check(tenant: Tenant) -> None:
-    """Raise `Unauthenticated` with the code `token_revoked` if the caller's token was revoked.
+    """Raise `Unauthenticated` with the code `token_revoked` if the caller's token was revoked, or was issued for a
+    removed tenant of the same id.
 
     Safe on the event loop: a database query runs in a thread.
     """
     token_uses.write_soon()
-    record = registry.in_memory()
-    revoked = None if record is None else _CACHE.peek(record.key, record.settings)
+    record = registry.in_memory() or await to_thread(registry.current)
+    # Whole seconds, as in tokens.
+    if tenant.token_id and tenant.issued_at < int(record.created_at.timestamp()):
+        raise Unauthenticated("token_revoked")
+    revoked = _CACHE.peek(record.key, record.settings)
     if revoked is None:
         revoked = await to_thread(_revoked)
     if not revoked:

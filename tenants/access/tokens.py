@@ -30,7 +30,7 @@ MAX_TTL_SECONDS = 366 * 24 * 3600
 REMEMBERED_TOKENS = 4_096
 REMEMBERED_SECONDS = 30.0
 """Cache time of a verified token; less if the token or its key expires sooner."""
-_REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
+_REQUIRED = ["exp", "iat", "aud", "iss", "sub", "tenant"]
 _KID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
@@ -184,13 +184,15 @@ def _tenant(claims: dict[str, object], raw: str) -> Tenant:
     tenant_id, subject, scope = claims["tenant"], claims["sub"], claims.get("scope", "")
     if not isinstance(tenant_id, str) or not isinstance(subject, str) or not isinstance(scope, str):
         raise Unauthenticated("token_invalid")
-    issued_at = claims.get("iat")
+    issued_at = claims["iat"]
+    if not isinstance(issued_at, int | float):
+        raise Unauthenticated("token_invalid")
     return Tenant(
         check_tenant_id(tenant_id),
         check_subject(subject),
         SCOPES.intersection(scope.split()),
         token_id=token_id(raw, claims.get("jti")),
-        issued_at=float(issued_at) if isinstance(issued_at, int | float) else 0.0,
+        issued_at=float(issued_at),
     )
 
 

@@ -3,21 +3,22 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from time import monotonic
+from time import monotonic, time
 
 import httpx
 import pytest
 
 from settings import Settings
-from tenants.access import revocations
+from tenants.access import revocations, tokens
 from tenants.access.tokens import issue
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
+from tenants.privacy import removal
 from tests.attack.attacking import VICTIM
 from tests.attack.visiting import add_site, visitor_of
-from tests.service.serving import Server, in_force
+from tests.service.serving import Server, in_force, problem
 
 MOST_SECONDS = 40.0
 """An idle stream is written to every 15 seconds."""
@@ -65,3 +66,20 @@ def test_streams_end_with_access(streams: list[httpx.Response], installation: Se
 
 def _ends(stream: httpx.Response, deadline: float) -> bool:
     return all(monotonic() < deadline for _ in stream.iter_bytes())
+
+
+def test_tokens_of_a_removed_tenant_open_no_other_of_its_id(
+    server: Server, installation: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token lives for up to a year, and its revocation was removed with the tenant."""
+    monkeypatch.setattr(tokens, "time", lambda: time() - 60)
+    raw = issue(installation, "reused", scopes=["admin"], subject="boris", ttl_seconds=600)
+    monkeypatch.undo()
+    headers = {"Authorization": f"Bearer {raw}"}
+    with in_force(installation):
+        Registry(installation).add("reused")
+        with acting_as(Tenant("reused", "admin")):
+            revocations.revoke("subject", "boris")
+        removal.remove("reused")
+        Registry(installation).add("reused")
+        problem(httpx.get(f"{server.url}/tokens", headers=headers), 401, "token_revoked")

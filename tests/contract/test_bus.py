@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event
-from time import monotonic
+from time import monotonic, time
 
 import pytest
 from sqlalchemy import event
@@ -200,7 +200,7 @@ async def test_a_change_without_a_notice_is_seen_within_a_minute(
     replica: Settings, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command without `OPORA_REDIS_URL`, or a process that is killed right after its commit."""
-    caller = replace(ACME, token_id="stolen")
+    caller = replace(ACME, token_id="stolen", issued_at=time())
     schema = {"properties": {"number": {"type": "string"}}}
     address = "https://crm.example/orders"
     tool = tools.parsed({"name": "o", "title": "O", "description": "d", "url": address, "parameters": schema})

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from threading import Event, Timer
+from time import time
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_the_last_use_of_a_token_is_noted_and_of_an_unknown_one_is_not(records: 
     with acting_as(ANNA):
         known, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
     caller = TokenVerifier(records).verify(raw)
-    for one in (caller, Tenant("acme", "crm", token_id="of-a-provider")):
+    for one in (caller, Tenant("acme", "crm", token_id="of-a-provider", issued_at=time())):
         with acting_as(one):
             token_uses.note(one)
             asyncio.run(revocations.check(one))
