@@ -81,7 +81,9 @@ async def check(tenant: Tenant) -> None:
     Safe on the event loop: a database query runs in a thread.
     """
     token_uses.write_soon()
-    record = registry.in_memory() or await to_thread(registry.current)
+    record = registry.in_memory()
+    if record is None:
+        record = await to_thread(registry.current)
     # Whole seconds, as in tokens.
     if tenant.token_id and tenant.issued_at < int(record.created_at.timestamp()):
         raise Unauthenticated("token_revoked")

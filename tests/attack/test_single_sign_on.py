@@ -1,5 +1,6 @@
 """Sign-ins by identity providers, of which each belongs to one tenant."""
 
+from collections.abc import Iterator
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
@@ -7,10 +8,54 @@ import pytest
 
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import providers
+from tenants.desk import operators, providers
 from tests.attack.attacking import ATTACKER, VICTIM
-from tests.provider import CLIENT, SECRET, providing
+from tests.provider import CLIENT, SECRET, IdentityProvider, providing
 from tests.service.serving import Server, in_force
+
+PERSON = "vera@shop.example"
+
+
+@pytest.fixture
+def honest(installation: Settings) -> Iterator[IdentityProvider]:
+    """The victim's provider."""
+    with in_force(installation), acting_as(Tenant(VICTIM, "admin")), providing() as running:
+        running.person = {"email": PERSON, "email_verified": True}
+        given = {"issuer": running.issuer, "client_id": CLIENT, "client_secret": SECRET, "default_role": "operator"}
+        providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+        yield running
+        if PERSON in {one.login for one in operators.all()}:
+            operators.remove(PERSON, even_last=True)
+        providers.remove()
+
+
+def come_back(server: Server, **given: str) -> int:
+    """Sign in at the provider and come back with more parameters; return the status: 303 if signed in."""
+    begun = httpx.get(f"{server.url}/desk/sso/{VICTIM}")
+    back = httpx.URL(httpx.get(begun.headers["location"]).headers["location"]).copy_merge_params(given)
+    return httpx.get(back, headers={"Cookie": begun.headers["set-cookie"].partition(";")[0]}).status_code
+
+
+@pytest.mark.usefixtures("victim")
+@pytest.mark.parametrize("verified", [1, 1.0, "true", "false", [True]])
+def test_an_address_is_verified_by_true_alone(server: Server, honest: IdentityProvider, verified: object) -> None:
+    assert come_back(server) == 303
+    honest.person["email_verified"] = verified
+    assert come_back(server) == 403
+
+
+@pytest.mark.usefixtures("victim")
+def test_a_callback_of_another_issuer_is_refused(server: Server, honest: IdentityProvider) -> None:
+    """RFC 9207: a code that another provider has issued is not sent to this one."""
+    assert come_back(server) == come_back(server, iss=honest.issuer) == 303
+    assert come_back(server, iss="https://evil.example") == come_back(server, iss="") == 403
+
+
+@pytest.mark.usefixtures("victim")
+def test_a_provider_that_names_itself_does_so_always(server: Server, honest: IdentityProvider) -> None:
+    honest.says = {"authorization_response_iss_parameter_supported": True}
+    assert come_back(server) == 403
+    assert come_back(server, iss=honest.issuer) == 303
 
 
 @pytest.mark.usefixtures("attacker", "victim")

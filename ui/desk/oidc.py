@@ -8,6 +8,7 @@ Threats and defences:
 - a login of another tenant: accounts of different tenants never share anything;
 - a provider in our own network: every address is checked like those of tools;
 - a provider that names another provider's endpoints: the issuer must be the configured one;
+- a code of another provider (mix-up): `iss` of the callback must be the provider, if it sends one (RFC 9207);
 - a server that does not respond: a circuit breaker per address.
 """
 
@@ -112,12 +113,18 @@ class SignIn:
         )
         return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{query}", attempt
 
-    def finish(self, provider: Provider, attempt: Attempt, code: str, redirect_uri: str) -> Operator:
+    def finish(
+        self, provider: Provider, attempt: Attempt, code: str, redirect_uri: str, issuer: str | None
+    ) -> Operator:
         """Return the operator who signed in at the provider.
 
+        :param issuer: `iss` of the callback; None if it has none.
         :raises Forbidden: `sso_invalid`, `sso_refused`.
         :raises TryAgain: `sso_unreachable`.
         """
+        names_itself = self._discovered(provider).get("authorization_response_iss_parameter_supported") is True
+        if issuer != provider.issuer and (names_itself or issuer is not None):
+            raise Forbidden("sso_invalid")
         return admitted(provider, self._claims(provider, attempt, self._token(provider, attempt, code, redirect_uri)))
 
     def _token(self, provider: Provider, attempt: Attempt, code: str, redirect_uri: str) -> str:
@@ -229,7 +236,7 @@ def _reaching(url: str) -> Iterator[None]:
 def admitted(provider: Provider, claims: _Document) -> Operator:
     """Return the operator for a person authenticated by the provider. Raises `Forbidden`: `sso_refused`."""
     email, verified = claims.get("email"), claims.get("email_verified")
-    if not isinstance(email, str) or verified not in (True, "true") or email.count("@") != 1:
+    if not isinstance(email, str) or verified is not True or email.count("@") != 1:
         raise Forbidden("sso_refused")
     name = claims.get("name")
     of_domain = operators.normal_login(email).rpartition("@")[2] in provider.domains

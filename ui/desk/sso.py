@@ -64,12 +64,13 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
         state: _Short = "",
         code: Annotated[str, Query(max_length=4_000)] = "",
         error: _Short = "",
+        iss: Annotated[str | None, Query(max_length=2_000)] = None,
     ) -> Response:
         await admit(request)
         try:
             attempt = opened(pages.cookie_of(request.headers, COOKIE), tenant_id, state)
             response = await providers_asked.run(
-                {tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error)
+                {tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error, iss)
             )
         except CallerError as refused:
             response = desk.error(refused)
@@ -99,12 +100,12 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
         )
         return response
 
-    def sign_in(request: Request, attempt: Attempt, code: str, error: str) -> Response:
+    def sign_in(request: Request, attempt: Attempt, code: str, error: str, issuer: str | None) -> Response:
         if error or not code:
             raise Forbidden("sso_denied")
         provider = provider_of(attempt.tenant_id)
         with acting_as(Tenant(attempt.tenant_id, "sign-in")):
-            operator = signing_in.finish(provider, attempt, code, redirect_uri(request, attempt.tenant_id))
+            operator = signing_in.finish(provider, attempt, code, redirect_uri(request, attempt.tenant_id), issuer)
         sessions.end_by_secret(pages.presented(request.headers))
         return pages.signed_in(back_to(pages.local(attempt.next, home(operator))), request, operator)
 
