@@ -23,13 +23,13 @@ class Breaker:
     """Open after `failures` consecutive failures; then admit one call as a trial every `pause` seconds.
 
     A trial that succeeds closes the breaker. While it is open, the results of calls admitted before are ignored.
-    Thread-safe.
+    Failures of one caller count as one. Thread-safe.
     """
 
     failures: int
     pause: float
     clock: Callable[[], float] = monotonic
-    _failed: int = 0
+    _failed: set[object] = field(default_factory=set)
     _opened_at: float | None = None
     _on_trial: bool = False
     _lock: Lock = field(default_factory=Lock)
@@ -46,9 +46,10 @@ class Breaker:
             return self._rests()
 
     @contextmanager
-    def call(self) -> Iterator[None]:
+    def call(self, caller: str | None = None) -> Iterator[None]:
         """Surround one call of the provider and count its result.
 
+        :param caller: whose failures count as one; None: each counts.
         :raises ModelFailed: `open_circuit`.
         """
         is_trial = self._admit()
@@ -60,7 +61,7 @@ class Breaker:
             success = None if isinstance(fault, ModelFailed) and fault.is_blameless else False
             raise
         finally:
-            self._settle(success, is_trial=is_trial)
+            self._settle(success, caller or object(), is_trial=is_trial)
 
     def _admit(self) -> bool:
         with self._lock:
@@ -74,16 +75,17 @@ class Breaker:
     def _rests(self) -> bool:
         return self._opened_at is not None and (self._on_trial or self.clock() - self._opened_at < self.pause)
 
-    def _settle(self, success: bool | None, *, is_trial: bool) -> None:
+    def _settle(self, success: bool | None, caller: object, *, is_trial: bool) -> None:
         with self._lock:
             if self._opened_at is not None and not is_trial:
                 return
             self._on_trial = False
             if success:
-                self._failed, self._opened_at = 0, None
+                self._failed.clear()
+                self._opened_at = None
             elif success is False:
-                self._failed += 1
-                if is_trial or self._failed >= self.failures:
+                self._failed.add(caller)
+                if is_trial or len(self._failed) >= self.failures:
                     self._opened_at = self.clock()
 
 

@@ -1,7 +1,8 @@
 """A single call of a language model, with admission control, a time limit and a record."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import mul
@@ -16,6 +17,7 @@ from components.models.calls import Call, CallOutcome, Calls, Tier, caller
 from components.models.failures import Interrupted, ModelFailed, failure_of
 from components.models.providers import Generator, is_complete, is_cut_off, prepared, provider, tokens
 from tenants.access import spending
+from tenants.core.context import tenant_id
 
 if TYPE_CHECKING:
     from components.models.chat import ChatModels
@@ -71,7 +73,7 @@ class ChatCall:
                 raise ModelFailed("stopped")
             if self._remaining() <= 0:
                 raise ModelFailed("timeout")
-            with self._upstream.breaker.call():
+            with self._breakers():
                 text = self._reply()
             outcome = "ok"
             return text
@@ -80,6 +82,18 @@ class ChatCall:
             raise
         finally:
             self._record(outcome)
+
+    @contextmanager
+    def _breakers(self) -> Iterator[None]:
+        """Count the call for the breaker of all tenants and for that of its tenant.
+
+        Threat: a few long replies of one tenant time out, and the model is paused for all tenants. So the failures of a
+        tenant pause it for that tenant, and those of several tenants pause it for all.
+        """
+        tenant = tenant_id()
+        own = self._models.upstream(self._generator, tenant or "").breaker
+        with self._upstream.breaker.call(tenant), own.call():
+            yield
 
     def _reply(self) -> str:
         if loading := self._upstream.loading_seconds(self._models.loading):

@@ -52,6 +52,34 @@ def test_questions_of_one_tenant_pause_no_model(
             models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
 
 
+class Slow:
+    """A generator whose replies to `mallory` take too long."""
+
+    model = "m"
+
+    def run(self, messages: list[ChatMessage], **_: object) -> dict[str, list[ChatMessage]]:
+        if tenant_id() == "mallory":
+            raise TimeoutError
+        return {"replies": [ChatMessage.from_assistant("Насос.", meta={"finish_reason": "stop"})]}
+
+
+def test_long_replies_of_one_tenant_pause_the_model_for_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three replies that took longer than the timeout left all tenants without the model for 30 s."""
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+    models = ChatModels(Slow())
+
+    def ask(tenant: str) -> str:
+        with acting_as(Tenant(tenant, "anna")):
+            return models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
+
+    for _ in range(models.failures):
+        with pytest.raises(ModelFailed, match="timeout"):
+            ask("mallory")
+    assert ask("acme") == "Насос."
+    with pytest.raises(ModelFailed, match="open_circuit"):
+        ask("mallory")
+
+
 class Held:
     """A generator that notes which tenant calls it, and replies when it is let go, without a count of tokens."""
 
