@@ -92,5 +92,12 @@ def _delivery_seconds(settings: Settings) -> int:
     return 2 if database.is_shared(settings) else 1
 
 
+_LOOKS = 10
+"""Looks into a mailbox in a row, before other work of the process has a turn."""
+
+
 def _looked(mailbox: Mailbox, closing: Event) -> None:
-    mailbox.look(closing)
+    for _ in range(_LOOKS):
+        mailbox.look(closing)
+        if not mailbox.has_more:
+            return

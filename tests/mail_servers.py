@@ -92,6 +92,12 @@ def holding_mail() -> Iterator[MailFolder]:
                 first = min(int(match[1]), max(len(state.mails), 1))
                 uids = [uid for uid in range(first, len(state.mails) + 1) if uid not in state.seen]
                 self._say(f"* SEARCH {' '.join(map(str, uids))}")
+            elif match := re.match(r"UID FETCH ([\d,]+) \(UID BODY.PEEK\[HEADER", command, re.IGNORECASE):
+                for uid in match[1].split(","):
+                    head = state.mails[int(uid) - 1].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+                    self._say(f"* {uid} FETCH (UID {uid} BODY[HEADER.FIELDS (REFERENCES)]<0> {{{len(head)}}}")
+                    self.wfile.write(head)
+                    self._say(")")
             elif match := re.match(r"UID FETCH (\d+) .*<0\.(\d+)>", command, re.IGNORECASE):
                 content = state.mails[int(match[1]) - 1][: int(match[2])]
                 self._say(f"* {match[1]} FETCH (UID {match[1]} BODY[]<0> {{{len(content)}}}")

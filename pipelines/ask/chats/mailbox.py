@@ -6,8 +6,9 @@ look at once: an e-mail is stored in its chat once.
 
 import imaplib
 import logging
+import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event
 
@@ -30,7 +31,12 @@ SECONDS = 30.0
 """Time limit of each answer of the server."""
 ATTEMPTS = 5
 AT_ONCE = 50
-"""E-mails of one look."""
+"""E-mails that one look fetches."""
+_HEADERS_AT_ONCE, _HEADER_BYTES = 200, 20_000
+_HEADERS = "REFERENCES IN-REPLY-TO CONTENT-TYPE"
+_UID = re.compile(rb"\bUID (\d+)")
+_MAY_REFER = re.compile(rb"opora\.|=\?|multipart/report", re.IGNORECASE)
+"""Some programs encode references: `=?utf-8?q?=3Copora=2E`."""
 
 
 class _Imap(BoundedSession, imaplib.IMAP4):  # type: ignore[misc] # an attribute is a property here
@@ -49,20 +55,31 @@ class Mailbox:
         # The last e-mail looked at, of the mailbox in this state; UIDs start anew in another one.
         self._validity, self._last = b"", 0
         self._attempts = 0
+        self.has_more = False
 
     def look(self, closing: Event | None = None) -> int:
         """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat.
 
+        Threat: thousands of e-mails of strangers, before which customers wait for their turn. Only the headers of such
+        e-mails are fetched, and `has_more` tells whether to look again at once.
+
         :param closing: set when the process stops.
         """
-        taken = 0
+        taken, fetched, self.has_more = 0, 0, False
         with _opened(self._settings) as box:
             self._begin(box)
-            for uid in self._unread(box)[:AT_ONCE]:
-                if closing is not None and closing.is_set():
-                    break
-                taken += self._take(box, uid)
-                self._last, self._attempts = uid, 0
+            unread = self._unread(box)
+            for start in range(0, len(unread), _HEADERS_AT_ONCE):
+                uids = unread[start : start + _HEADERS_AT_ONCE]
+                strangers = _strangers(box, uids)
+                for uid in uids:
+                    if uid not in strangers:
+                        self.has_more = fetched == AT_ONCE
+                        if self.has_more or (closing is not None and closing.is_set()):
+                            return taken
+                        fetched += 1
+                        taken += self._take(box, uid)
+                    self._last, self._attempts = uid, 0
         return taken
 
     def _take(self, box: imaplib.IMAP4, uid: int) -> bool:
@@ -110,6 +127,19 @@ def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
     finally:
         with suppress(OSError, imaplib.IMAP4.error):
             box.logout()
+
+
+def _strangers(box: imaplib.IMAP4, uids: Sequence[int]) -> set[int]:
+    """Return the e-mails whose headers refer to no e-mail of ours."""
+    wanted = f"(UID BODY.PEEK[HEADER.FIELDS ({_HEADERS})]<0.{_HEADER_BYTES}>)"
+    _, parts = box.uid("FETCH", ",".join(map(str, uids)), wanted)
+    found = set[int]()
+    for part, after in zip(parts, [*parts[1:], b""], strict=True):
+        if isinstance(part, tuple) and not _MAY_REFER.search(part[1]):
+            # Servers may send the UID before the headers or after them.
+            named = _UID.search(part[0] + (after if isinstance(after, bytes) else b""))
+            found.update({int(named[1])} if named else ())
+    return found
 
 
 def _fetched(box: imaplib.IMAP4, uid: int) -> bytes:

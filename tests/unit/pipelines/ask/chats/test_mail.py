@@ -233,6 +233,22 @@ def test_a_chat_takes_only_so_many_emails(
     assert len(by_mail(chat)) == 2
 
 
+def test_emails_of_strangers_do_not_delay_an_answer(chat: Chat, server: MailServer, folder: MailFolder) -> None:
+    """Of 2,000 e-mails, 50 were read every 30 s, and all of them again after a restart."""
+    folder.mails += [b"From: spam@example.ru\r\nSubject: Sale\r\n\r\nBuy.\r\n"] * 450
+    folder.mails.append(answer(sent(chat, server), "Спасибо!"))
+    assert Mailbox().look() == 1
+    assert [one.text for one in by_mail(chat)] == ["Спасибо!"]
+
+
+def test_a_look_says_whether_more_is_left(chat: Chat, server: MailServer, folder: MailFolder) -> None:
+    folder.mails += [b"References: <opora.aaaa>\r\n\r\nBuy.\r\n"] * 60
+    folder.mails.append(answer(sent(chat, server), "Спасибо!"))
+    mailbox = Mailbox()
+    assert (mailbox.look(), mailbox.has_more) == (0, True)
+    assert (mailbox.look(), mailbox.has_more) == (1, False)
+
+
 def test_an_email_that_cannot_be_stored_does_not_block_the_rest(
     chat: Chat, server: MailServer, folder: MailFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
