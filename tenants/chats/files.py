@@ -18,6 +18,7 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.orm import undefer
 
 from tenants.accounts import policy
+from tenants.accounts.policy import MAX_FILE_SIZE
 from tenants.chats.change import changing
 from tenants.chats.tables import ChatFileRow
 from tenants.core.errors import NotFound, TooLarge
@@ -27,6 +28,9 @@ from tenants.storage.mapping import record_of
 
 UNSENT_FOR = timedelta(days=1)
 """Retention of a file that is not sent with a message."""
+
+_MOST_BYTES = 2 * MAX_FILE_SIZE
+"""Bytes of an encrypted file, which is larger by a third."""
 
 _ARRIVING_FOR = timedelta(hours=1)
 """Age at which a file of the store without a row is not about to get one."""
@@ -172,7 +176,7 @@ def _read(file_id: str, secret: str | None, content: bytes) -> bytes:
     if secret is None:
         return content
     try:
-        return Fernet(secret).decrypt(store.read(store.path("chat-files", file_id)))
+        return Fernet(secret).decrypt(store.read(store.path("chat-files", file_id), _MOST_BYTES))
     except FileNotFoundError as lost:
         raise NotFound("file_unknown") from lost
 

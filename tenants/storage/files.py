@@ -12,9 +12,12 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO, Literal, TypeAlias, cast, get_args
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import IO, BinaryIO, Literal, Self, TypeAlias, cast, get_args
 
 from fsspec import AbstractFileSystem
+from fsspec.callbacks import Callback
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
@@ -33,6 +36,9 @@ _BLOCK_BYTES = 8_000_000
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 0}}}
 _S3_ATTEMPTS = 2
 """Both libraries below fsspec repeat failed requests: a server that does not answer would take two minutes."""
+
+_READ_SECONDS, _FETCH_SECONDS = 30.0, 600.0
+"""Time for a file of a chat, and for the files of a job."""
 
 _DEPTH = 3
 """Folders above those of a job or of chats: of the tenant, of the kind, and the store."""
@@ -117,10 +123,36 @@ def settle(folder: str) -> None:
         _sync([*(Path(at) for at, _, _ in os.walk(folder)), *list(Path(folder).parents)[:_DEPTH]])
 
 
-def read(stored: str) -> bytes:
+class _Bounded(Callback):  # type: ignore[misc] # fsspec has no types
+    """Ends a transfer of files that is too large or too slow.
+
+    Threat: a store that sends without end fills the memory or the disk, or keeps a thread.
+    """
+
+    def __init__(self, most_bytes: int, seconds: float) -> None:
+        super().__init__()
+        self._most_bytes, self._until = most_bytes, monotonic() + seconds
+
+    def relative_update(self, inc: int = 1) -> None:
+        """Count received bytes. Raises `OSError`."""
+        super().relative_update(inc)
+        if self.value > self._most_bytes or monotonic() > self._until:
+            raise OSError("the store sends too much or too slowly")
+
+    def branched(self, *_paths: str, **_given: object) -> Self:
+        """Count the bytes of all files of a folder together."""
+        return self
+
+
+def read(stored: str, most_bytes: int) -> bytes:
     """Return the content of a file. Raises `FileNotFoundError`, `TryAgain`."""
     with storing():
-        return bytes(_store().cat_file(stored))
+        if _is_local():
+            return Path(stored).read_bytes()
+        with TemporaryDirectory() as folder:
+            copied = Path(folder) / "file"
+            _store().get_file(stored, str(copied), callback=_Bounded(most_bytes, _READ_SECONDS))
+            return copied.read_bytes()
 
 
 def blocks(stored: str) -> Iterator[bytes]:
@@ -146,7 +178,8 @@ def fetch(stored: str, folder: Path) -> None:
     """Copy a folder of the store to this machine. Raises `FileNotFoundError`, `TryAgain`."""
     with storing():
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _store().get(f"{stored}/", f"{folder}/", recursive=True)
+        bounded = _Bounded(get_settings().max_files_bytes, _FETCH_SECONDS)
+        _store().get(f"{stored}/", f"{folder}/", recursive=True, callback=bounded)
 
 
 def names(folder: str) -> tuple[str, ...]:

@@ -1,20 +1,29 @@
 """Files of visitors that take long to read."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from io import RawIOBase
 from pathlib import Path
 from threading import Event
 from time import perf_counter
+from typing import Any, BinaryIO, cast
 
+import fsspec
 import httpx
+import pytest
+from fsspec import AbstractFileSystem
 
 from components.ingest.sandbox import Answer, Sandbox
 from evaluation.benchmarks.attacks import silent_server
 from evaluation.benchmarks.slow_file import slow_pdf
 from settings import Settings
 from tenants.accounts.registry import Registry
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import TryAgain
+from tenants.storage import files as stored_files
 from tests.attack.attacking import ATTACKER, VICTIM, client_of, is_answered
 from tests.attack.visiting import add_site, visitor_of
-from tests.service.serving import Server, environment, free_port, problem, serving
+from tests.service.serving import Server, environment, free_port, in_force, problem, serving
 
 FILES = 12
 MOST_SECONDS = 8.0
@@ -109,3 +118,50 @@ def test_a_file_name_in_no_character_set_is_the_callers_mistake(server: Server, 
         part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nText.\r\n--b--\r\n'
         media = {"Content-Type": "multipart/form-data; boundary=b; charset=undefined"}
         problem(visitor.post(f"/chats/{chat_id}/files", content=part, headers=media), 400, "malformed_body")
+
+
+class EndlessFile(RawIOBase):
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - as the standard library declares it
+        return len(buffer)
+
+
+class EndlessStore(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
+    """A store whose files have no end."""
+
+    protocol = "endless"
+    blocksize = 65_536
+
+    def _open(self, path: str, mode: str = "rb", **_: object) -> BinaryIO:
+        return cast("BinaryIO", EndlessFile())
+
+    def ls(self, path: str, detail: bool = True, **_: object) -> list[Any]:
+        found = {"name": path.rstrip("/"), "size": None, "type": "file"}
+        return [found] if path.endswith("a.txt") else [{**found, "name": f"{path.rstrip('/')}/a.txt"}]
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: object) -> bytes:
+        raise MemoryError
+
+
+@pytest.fixture
+def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    fsspec.register_implementation("endless", EndlessStore, clobber=True)
+    monkeypatch.setattr(stored_files, "_READ_SECONDS", 5.0)
+    with (
+        in_force(Settings(data_dir=tmp_path, files_url="endless://store/opora", max_files_bytes=1_000_000)),
+        acting_as(Tenant(VICTIM, "anna")),
+    ):
+        yield
+
+
+@pytest.mark.usefixtures("endless")
+def test_a_store_that_sends_without_end_is_not_read_whole(tmp_path: Path) -> None:
+    """Its files filled the memory of the process, or the disk."""
+    with pytest.raises(TryAgain):
+        stored_files.read(stored_files.path("chat-files", "a.txt"), 1_000_000)
+    with pytest.raises(TryAgain):
+        stored_files.fetch(stored_files.path("uploads", "job"), tmp_path / "job")
+    (copied,) = (path for path in (tmp_path / "job").rglob("*") if path.is_file())
+    assert copied.stat().st_size < 2_000_000
