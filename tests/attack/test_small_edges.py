@@ -58,7 +58,7 @@ BY_PROTOCOL: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize(("path", "body"), BY_PROTOCOL.items(), ids=BY_PROTOCOL)
 def test_a_contact_that_reaches_nobody_is_refused(attacker: httpx.Client, path: str, body: dict[str, object]) -> None:
-    """Any text counted as a contact, and the customer read that somebody would get in touch."""
+    """Any text counted as a contact, and the reply promised the customer an answer."""
     response = attacker.post(path, json={**body, "contact": "nonsense"})
     assert (response.status_code, "contact_invalid" in response.text) == (422, True), response.text
 

@@ -130,7 +130,7 @@ def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
 
 
 def _strangers(box: imaplib.IMAP4, uids: Sequence[int]) -> set[int]:
-    """Return the e-mails whose headers refer to no e-mail of ours."""
+    """Return the e-mails whose headers do not refer to an e-mail from Opora."""
     wanted = f"(UID BODY.PEEK[HEADER.FIELDS ({_HEADERS})]<0.{_HEADER_BYTES}>)"
     _, parts = box.uid("FETCH", ",".join(map(str, uids)), wanted)
     found = set[int]()
