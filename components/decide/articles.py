@@ -7,6 +7,7 @@ from haystack import Document
 
 from components.decide.snippets import snippet
 from components.judge.terms import read_query
+from components.language.normalise import fold
 from components.passages import relevance, to_passage
 from components.turn import Article, Passage, Query, Turn
 
@@ -73,12 +74,14 @@ def article(passage: Passage, query: Query, turn: Turn, score: float) -> Article
 
 
 def _distinct(passages: list[Passage], max_articles: int) -> list[Passage]:
-    """Return the best passage of each document, then of each further section."""
+    """Return the best passage of each document, then of each further section; none with the name of another one."""
     documents: dict[str, Passage] = {}
     sections: dict[tuple[str, str], Passage] = {}
     for passage in passages:
-        documents.setdefault(passage.doc_id, passage)
-        sections.setdefault((passage.doc_id, passage.heading), passage)
+        name = fold(passage.title) or passage.doc_id, fold(passage.heading)
+        if name not in sections:
+            sections[name] = passage
+            documents.setdefault(passage.doc_id, passage)
     firsts = list(documents.values())[:max_articles]
     remaining = [passage for passage in sections.values() if passage not in firsts]
     return [*firsts, *remaining[: max_articles - len(firsts)]]

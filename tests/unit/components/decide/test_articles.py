@@ -32,6 +32,15 @@ def test_documents_come_before_their_further_sections() -> None:
     ]
 
 
+def test_sections_of_the_same_name_are_offered_once() -> None:
+    first = replace(FEES, title="Посылки")
+    again = replace(first, chunk_id="c4", doc_id="other")
+    elsewhere = replace(again, chunk_id="c5", heading="За границу")
+    given = turn("хранение посылки", first, again, elsewhere, POINT)
+    result = offered(given, c1=0.5, c4=0.45, c5=0.4, c3=0.2)
+    assert [one.passage.chunk_id for one in result] == ["c1", "c5", "c3"]
+
+
 @pytest.mark.parametrize(
     ("judged", "expected"),
     [((0.4,), True), ((0.4, 0.1), True), ((0.4, 0.2), False), ((0.1, 0.01), False), ((), False)],
