@@ -126,7 +126,9 @@ class FixedJudge:
         self._raise_if_broken("proposals")
         return {place: rejected[0] for place, claim in enumerate(claims) if claim.text in self.proposing}
 
-    def evaluate(self, question: str, answer: str, *, locale: str, tier: str) -> SelfEvaluation:
+    def evaluate(
+        self, question: str, answer: str, left_open: Sequence[str] = (), *, locale: str, tier: str
+    ) -> SelfEvaluation:
         self._raise_if_broken("evaluate")
         return self.evaluation
 

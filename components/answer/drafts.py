@@ -17,6 +17,9 @@ from components.turn import Citation, Claim, Draft, Passage
 
 _FENCE = re.compile(rf"\s*{FENCE}")
 
+_MAX_TOPICS = 3
+_MAX_TOPIC_LENGTH = 160
+
 DRAFT = "draft"
 """The key of the draft in an answer's metadata."""
 
@@ -90,6 +93,12 @@ def _with_items(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
                 continue
         kept.append(claim)
     return tuple(reversed(kept))
+
+
+def topics(missing: Sequence[str]) -> tuple[str, ...]:
+    """Return at most three topics that an answer leaves open, each on one line and short enough for a notice."""
+    lines = (" ".join(topic.split()).rstrip(".;") for topic in missing)
+    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _MAX_TOPIC_LENGTH))[:_MAX_TOPICS]
 
 
 def is_lead(claim: Claim) -> bool:

@@ -14,7 +14,7 @@ from haystack.dataclasses import GeneratedAnswer
 from pydantic import ValidationError
 
 from components.answer import token_sink
-from components.answer.drafts import to_answer, with_claims
+from components.answer.drafts import to_answer, topics, with_claims
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import fitting, formatted, rejected_lines, related_lines
 from components.decide.answer_guard import AnswerGuard, AnswerRules
@@ -51,7 +51,6 @@ WRITING = "answer"
 
 _MARK = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 _BULLET = re.compile(rf"\A\s*({ITEM})\s+")
-_MAX_TOPICS = 3
 MOST_SAMPLES = 5
 _SENTENCE = re.compile(r'\{\s*"text"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*"cites"\s*:\s*\[[^\]]*\]\s*\}')
 
@@ -221,7 +220,7 @@ class GenerativeAnswerer(Nested):
 def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
     """Convert the form to a draft. Drop invalid citations and repeated sentences."""
     numbered = dict(enumerate(passages, 1))
-    missing = tuple(dict.fromkeys(filter(None, (topic.strip().rstrip(".") for topic in form.missing))))[:_MAX_TOPICS]
+    missing = topics(form.missing)
     options = tuple(dict.fromkeys(filter(None, map(str.strip, form.options))))
     if form.covers == "none":
         return Draft("", (), (), missing=missing, options=options, answerability="cannot")

@@ -99,8 +99,6 @@ class RetryRouter:
 def _evaluated(draft: Draft, evaluation: SelfEvaluation) -> Draft:
     """Return the draft with its evaluation, which is bounded by what the verifier has dropped since."""
     answerability = evaluation.answerability
-    if answerability == "fully" and draft.missing and not draft.quoted:
-        answerability = "partially"
     share = draft.factuality / 100 if draft.factuality_status == "checked" else 0.0
     missing = evaluation.missing or (draft.missing if answerability != "fully" else ())
     return replace(

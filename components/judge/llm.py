@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from components.answer.drafts import topics
 from components.answer.packing import formatted
 from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, ProposalsForm
 from components.language.normalise import fold
@@ -18,8 +19,8 @@ from components.models.structured import fill
 from components.nested import Nested
 from components.turn import Claim, Passage, RejectedApproach, SelfEvaluation
 
-_MAX_MISSING = 3
-_MAX_TOPIC_LENGTH = 160
+_NEAR_TOPIC = 40
+"""The relevance that the prompt gives to an answer near the topic."""
 
 Verdict = Literal["fully", "partially", "cannot"]
 
@@ -133,29 +134,31 @@ class LlmJudge(Nested):
         )
         return {one.number - 1: rejected[one.approach - 1] for one in found.proposals}
 
-    def evaluate(self, question: str, answer: str, *, locale: str, tier: Tier) -> SelfEvaluation:
-        """Say how well the answer answers the question.
+    def evaluate(
+        self, question: str, answer: str, left_open: Sequence[str] = (), *, locale: str, tier: Tier
+    ) -> SelfEvaluation:
+        """Say how well the answer answers the question. A part that is only near the topic answers nothing.
 
+        :param left_open: what the writer says the answer lacks.
         :raises ModelFailed: no model returned a valid form.
         """
         found = fill(
             EvaluationForm,
             self.models,
             self.models.prompt("evaluate", locale),
-            values={"question": block("question", question), "answer": block("answer", answer)},
+            values={
+                "question": block("question", question),
+                "answer": block("answer", answer),
+                "left_open": block("left_open", [f"- {topic}" for topic in left_open]),
+            },
             step="evaluate",
             tier=tier,
         )
-        missing = topics(found.missing) if found.answerability != "fully" else ()
-        return SelfEvaluation(
-            found.quality, found.answerability, found.relevance / 100, _CONFIDENCE[found.answerability], missing
-        )
-
-
-def topics(missing: Sequence[str]) -> tuple[str, ...]:
-    """At most three topics, each on one line and short enough for a notice."""
-    lines = (" ".join(topic.split()).rstrip(".;") for topic in missing)
-    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _MAX_TOPIC_LENGTH))[:_MAX_MISSING]
+        verdict = found.answerability
+        if verdict == "partially" and found.relevance <= _NEAR_TOPIC:
+            verdict = "cannot"
+        missing = topics(found.missing) if verdict != "fully" else ()
+        return SelfEvaluation(found.quality, verdict, found.relevance / 100, _CONFIDENCE[verdict], missing)
 
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:

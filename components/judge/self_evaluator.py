@@ -32,10 +32,10 @@ NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, 0.0)
 class SelfEvaluator:
     """Score an answer against the question: how far it answers, its relevance, its quality, and what it leaves open.
 
-    A model reads the question and the answer, never the passages: whether the claims are true is `FactVerifier`'s
-    question. A quotation is worth as much as the judge's probability that its section answers. Below
-    `quote_threshold` it answers nothing, nor if it matches by chance. Above, it leaves open the codes and the names
-    that it does not hold. If the model fails, the answer counts as not evaluated, and the turn is degraded
+    A model reads the question, the answer and what its writer left open, never the passages: whether the claims are
+    true is `FactVerifier`'s question. A quotation is worth as much as the judge's probability that its section
+    answers. Below `quote_threshold` it answers nothing, nor if it matches by chance. Above, it leaves open the codes
+    and the names that it does not hold. If the model fails, the answer counts as not evaluated, and the turn is degraded
     (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
@@ -73,7 +73,7 @@ class SelfEvaluator:
             return {"evaluation": self._by_evidence(query, draft, adequacy)}
         try:
             tier = tier_of(quality, complexity)
-            return {"evaluation": self.judge.evaluate(query, draft.text, locale=locale, tier=tier)}
+            return {"evaluation": self.judge.evaluate(query, draft.text, draft.missing, locale=locale, tier=tier)}
         except Exception as error:
             degraded(SELF_EVALUATOR, error)
             return {"evaluation": NOT_EVALUATED}

@@ -36,6 +36,11 @@ def test_a_supported_part_is_accepted_with_what_is_missing() -> None:
     assert (accepted(outputs).answerability, accepted(outputs).missing) == ("partially", ("возврат",))
 
 
+def test_details_that_nobody_asked_for_do_not_make_an_answer_partial() -> None:
+    outputs = routed(replace(CHECKED, missing=("цвет упаковки",)))
+    assert (accepted(outputs).answerability, accepted(outputs).missing) == ("fully", ())
+
+
 def test_dropped_claims_make_a_partial_answer_of_a_full_one() -> None:
     outputs = routed(replace(CHECKED, factuality=50.0))
     assert (outputs["verdict"].route, outputs["verdict"].reasons) == ("auto", ("factuality",))

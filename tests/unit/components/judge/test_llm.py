@@ -111,6 +111,18 @@ def test_an_answer_is_evaluated_without_its_passages() -> None:
     assert LlmJudge(full).evaluate("?", "!", locale="ru", tier="fast").missing == ()
 
 
+def test_facts_near_the_topic_are_no_part_of_an_answer() -> None:
+    near = ScriptedModels(evaluate={**EVALUATION, "relevance": 40})
+    found = LlmJudge(near).evaluate("гарантия и пароль", "Гарантия бывает. [1]", locale="ru", tier="fast")
+    assert (found.answerability, found.missing, found.confidence) == ("cannot", ("пароль",), 0.05)
+
+
+def test_the_evaluator_reads_what_the_writer_left_open() -> None:
+    models = ScriptedModels(evaluate=EVALUATION)
+    LlmJudge(models).evaluate("гарантия", "Два года. [1]", ("цена чехла",), locale="ru", tier="fast")
+    assert "- цена чехла" in (models.messages[0][-1].text or "")
+
+
 @given(texts, texts, st.sampled_from(["ru", "en", "de"]))
 def test_judged_text_cannot_leave_its_block(claim_text: str, title: str, locale: str) -> None:
     models = ScriptedModels(grade=DOWN)

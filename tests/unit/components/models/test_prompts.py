@@ -91,7 +91,7 @@ def test_example_replies_are_of_the_form_that_is_asked_for(name: str, language: 
 
 
 def _filled(name: str, language: str) -> list[ChatMessage]:
-    blocks = "answer claims context history missing passages question rejected related tools tried".split()
+    blocks = "answer claims context history left_open missing passages question rejected related tools tried".split()
     values = dict.fromkeys(blocks, "FILLED")
     return prompt(name, language).messages(company="Ф", today="today", most=3, hyde=True, **values)
 
