@@ -285,10 +285,10 @@ class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
     `missing` are open parts of the question, `options` the things to choose from when the question fits several.
-    `truncated` means that a list continues in the source; `withheld` lists omitted rejected approaches. `quoted` means
-    that the text is copied from the sources. `agreement` (0..1) is that with other drafts, None without any. `model` is
-    the model in the metadata of an answer that a stock component wrote.
-    The scores are those of `SelfEvaluation`, set once the draft has been evaluated.
+    `truncated` means that the source has more of a list or a procedure; `withheld` lists omitted rejected approaches.
+    `quoted` means that the text is copied from the sources. `agreement` (0..1) is that with other drafts, None without
+    any. `model` is the model in the metadata of an answer that a stock component wrote. The scores are those of
+    `SelfEvaluation`, set once the draft has been evaluated.
     """
 
     text: str

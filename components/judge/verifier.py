@@ -1,5 +1,6 @@
 """After answering: does each claim follow from the passages it cites?"""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from components.passages import to_passages
 from components.turn import Claim, Complexity, Draft, Passage, Quality, RejectedApproach
 
 VERIFIER = "verifier"
+_STEP = re.compile(r"\s*\d+[.)]")
 
 
 @component
@@ -22,10 +24,11 @@ class FactVerifier:
     """Check the claims of an answer and drop those that nothing supports, before anyone sees them.
 
     A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
-    call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, is longer
-    than a statement can be, names an identifier or a number that no source holds, or proposes a rejected approach, in
-    its own words or, as another call of the model says, in others. If the model fails, the claims stay,
-    factuality is 0 with the status `failed`, and the turn is degraded (`verifier`).
+    call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, is longer than a
+    statement can be, names an identifier or a number that no source holds, or proposes a rejected approach, in its own
+    words or, as another call of the model says, in others. A draft that loses a step of a procedure is marked as
+    truncated. If the model fails, the claims stay, factuality is 0 with the status `failed`, and the turn is degraded
+    (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
     :param max_claims: claims put before the model at most; the rest is dropped.
@@ -94,7 +97,13 @@ class FactVerifier:
         kept = [claim for claim in supported if not is_lead(claim)]
         share = round(100 * len(kept) / len(statements), 1) if statements else 0.0
         withheld = tuple(dict.fromkeys((*draft.withheld, *proposals.values())))
-        draft = replace(draft, withheld=withheld, factuality=share, factuality_status="checked")
+        draft = replace(
+            draft,
+            withheld=withheld,
+            factuality=share,
+            factuality_status="checked",
+            truncated=draft.truncated or _lacks_step(draft.claims, kept),
+        )
         return with_claims(draft, supported if kept else (), numbered)
 
     def _proposals(
@@ -138,6 +147,13 @@ class FactVerifier:
             )
             known |= {place: verdict for (place, _), verdict in zip(asked, verdicts, strict=True)}
         return [known.get(place, claim) for place, claim in enumerate(claims)]
+
+
+def _lacks_step(written: Sequence[Claim], kept: Sequence[Claim]) -> bool:
+    """Return whether a numbered step was dropped and others were kept."""
+    steps = {claim.text for claim in written if _STEP.match(claim.gap)}
+    left = {claim.text for claim in kept}
+    return bool(steps - left) and not steps.isdisjoint(left)
 
 
 def _sources(question: str, documents: Sequence[Document] | None, draft: Draft) -> list[str]:

@@ -41,6 +41,13 @@ def test_an_unsupported_claim_is_dropped_and_the_rest_is_shown() -> None:
     assert draft.text == "Чек предъявлять не нужно. [1]"
 
 
+def test_a_procedure_that_loses_a_step_is_truncated() -> None:
+    judge = FixedJudge(unsupported=["Покажите паспорт."])
+    steps = [Claim(said, (1,), gap=f"\n{n}. ") for n, said in enumerate(("Найдите чек.", "Покажите паспорт."), 1)]
+    assert verified(judge, *steps).truncated
+    assert not verified(judge, steps[0], Claim("Покажите паспорт.", (1,))).truncated
+
+
 def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
     judge = FixedJudge()
     draft = verified(
