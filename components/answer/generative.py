@@ -235,7 +235,8 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
         if not body or (body in said and not bullet):
             continue
         cites = tuple(dict.fromkeys(number for number in sentence.cites if number in numbered))
-        gap = f"\n{bullet[1]} " if bullet else "\n\n" if listed else " "
+        apart = listed or body.endswith(":")
+        gap = f"\n{bullet[1]} " if bullet else "\n\n" if apart else " "
         claims.append(Claim(body, cites, gap=gap))
         said.add(body)
         listed = bool(bullet) or body.startswith(("```", "~~~", "|"))

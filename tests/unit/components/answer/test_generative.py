@@ -49,7 +49,7 @@ def test_steps_and_sentences_become_cited_claims() -> None:
             ("Вода не сливается.", [1]), ("Что делать:", []), ("1. Выключите машину.", [1]), ("- Очистите фильтр.", [1])
         )
     )
-    assert draft.text == "Вода не сливается. [1] Что делать:\n1. Выключите машину. [1]\n- Очистите фильтр. [1]"
+    assert draft.text == "Вода не сливается. [1]\n\nЧто делать:\n1. Выключите машину. [1]\n- Очистите фильтр. [1]"
 
 
 def test_marks_in_a_sentence_and_citations_to_nowhere_are_dropped() -> None:
