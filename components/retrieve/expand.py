@@ -37,7 +37,7 @@ class SectionExpander:
     :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param whole_sections: number of sections that may have as much; all by default.
-    :param excerpt_tokens: tokens of each section after those.
+    :param excerpt_tokens: tokens of each section after those, unless a procedure of `section_tokens` is longer.
     :param opening_tokens: tokens of an opening up to which the chunk after it is read with it: it says what
         the first section is about.
     :param top_k: sections returned at most.
@@ -86,7 +86,9 @@ class SectionExpander:
                 continue
             chunks = sections[document.id]
             in_full = self.whole_sections is None or len(expanded) < self.whole_sections
-            limits = (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens,) * 2
+            limits = (
+                (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens, self.section_tokens)
+            )
             fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits))
             section = joined(document, fitting)
             cost = count_tokens(section.content or "")

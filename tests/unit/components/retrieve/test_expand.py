@@ -118,6 +118,14 @@ def test_only_the_best_sections_are_taken_whole(index: Index) -> None:
     assert len(expander.run(documents=[chunks[0], first, second])["documents"]) == 3
 
 
+def test_excerpt_keeps_its_procedure_whole(index: Index) -> None:
+    *steps, _ = index(procedure(20))
+    first, *_ = index("## Оплата\n\n" + "Счёт приходит в начале месяца на почту владельца. " * 20)[-1:]
+    expander = SectionExpander(budget=8_000, section_tokens=900, whole_sections=1, excerpt_tokens=200)
+    _, excerpt = expander.run(documents=[first, steps[0]])["documents"]
+    assert numbers(excerpt) == list(range(1, 21))
+
+
 def test_chunk_of_an_older_index_passes_alone_and_marked(index: Index) -> None:
     hit = index(procedure(50))[3]
     del hit.meta["around"]
