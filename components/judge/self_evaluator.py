@@ -35,8 +35,8 @@ class SelfEvaluator:
     A model reads the question, the answer and what its writer left open, never the passages: whether the claims are
     true is `FactVerifier`'s question. A quotation is worth as much as the judge's probability that its section
     answers. Below `quote_threshold` it answers nothing, nor if it matches by chance. Above, it leaves open the codes
-    and the names that it does not hold. If the model fails, the answer counts as not evaluated, and the turn is degraded
-    (`self_evaluator`).
+    and the names that it does not hold. If the model fails, the answer counts as not evaluated, and the turn is
+    degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
