@@ -1,10 +1,14 @@
 """Removal of a tenant with all of its data: index, files, rows of every table, traces, counters.
 
-Rows go last and in one transaction, so a removal that was cut off is made again by repeating it. Not removed: files of
-a watched folder, which are the tenant's or its operator's own.
+Threat: a tenant that keeps uploading holds its own removal up. So it is suspended first, and stays so if the removal is
+cut off after it has begun to erase. Rows go last and in one transaction, so repeating completes it. Not removed: files
+of a watched folder, which are the tenant's or its operator's own.
 """
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from time import monotonic, sleep
 
 from sqlalchemy import select
 
@@ -16,7 +20,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit.recorder import Recorder
 from tenants.chats import files, sites
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Invalid
+from tenants.core.errors import Busy, Invalid, TryAgain
 from tenants.core.names import collection_name
 from tenants.desk.tables import OneTimeLinkRow, OperatorRow, OperatorSessionRow
 from tenants.insight import traces
@@ -24,11 +28,15 @@ from tenants.privacy import erasures, persons
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database
 from tenants.storage.shared_tables import InstallationRow, LeaseRow, SpooledRow
+from tenants.storage.tables import TenantRow
 from tenants.tables import Base
 from tenants.work import claims, jobs, stream_log, uploads
 
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
+_CANCEL_SECONDS = 1.0
+"""How often jobs are cancelled that were accepted before the suspension reached every process."""
+_ROW_ATTEMPTS = 5
 
 INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, LeaseRow, SpooledRow))
 """The tables without tenant data."""
@@ -45,8 +53,8 @@ def remove(tenant_id: str) -> Removed:
     """Remove a tenant. A running service answers its tokens with `tenant_unknown` within seconds.
 
     :raises NotFound: `tenant_unknown`.
-    :raises Busy: `ingest_busy`, if an ingest run does not end within a minute.
-    :raises TryAgain: Phoenix or Redis does not respond.
+    :raises Busy: `ingest_busy`, if an ingest run does not end within a minute. Nothing is changed then.
+    :raises TryAgain: Phoenix or Redis does not respond. The tenant stays suspended; repeat the removal.
     """
     Registry().get(tenant_id)
     return _remove(tenant_id)
@@ -67,11 +75,8 @@ def remove_again(erasure: Erasure) -> None:
 
 def _remove(tenant_id: str) -> Removed:
     settings = get_settings()
-    erasures.note(tenant_id)
     with acting_as(Tenant(tenant_id, _SUBJECT)):
-        for job in jobs.open_jobs():
-            jobs.cancel(job.job_id)
-        with claims.ingesting(_PATIENCE_SECONDS):
+        with _stopped(tenant_id):
             subjects = persons.subjects()
             quotas.forget(subjects, settings)
             stream_log.erase(subjects)
@@ -90,10 +95,53 @@ def _remove(tenant_id: str) -> Removed:
     return Removed(removed)
 
 
+@contextmanager
+def _stopped(tenant_id: str) -> Iterator[None]:
+    """Suspend the tenant, wait for its ingest runs, and record the erasure. Resume the tenant if that fails."""
+    was_suspended = registry.current().suspended_at is not None
+    registry.suspend(tenant_id, _SUBJECT)
+    with ExitStack() as held:
+        try:
+            _claim(held)
+            erasures.note(tenant_id)
+        except BaseException:
+            if not was_suspended:
+                registry.resume(tenant_id, _SUBJECT)
+            raise
+        yield
+
+
+def _claim(held: ExitStack) -> None:
+    deadline = monotonic() + _PATIENCE_SECONDS
+    while True:
+        for job in jobs.open_jobs():
+            jobs.cancel(job.job_id)
+        left = max(0.0, deadline - monotonic())
+        try:
+            held.enter_context(claims.ingesting(min(left, _CANCEL_SECONDS)))
+        except Busy:
+            if not left:
+                raise
+        else:
+            return
+
+
 def _remove_rows() -> dict[str, int]:
+    """Remove the rows. A deadlock with a transaction that was under way is tried again."""
+    for attempt in range(1, _ROW_ATTEMPTS):
+        try:
+            return _remove_rows_once()
+        except TryAgain:
+            sleep(attempt)
+    return _remove_rows_once()
+
+
+def _remove_rows_once() -> dict[str, int]:
     removed = {}
     kinds: dict[str, type[Base]] = {str(mapper.local_table): mapper.class_ for mapper in Base.registry.mappers}
     with database.writing() as session:
+        # Nothing can be added that refers to the locked row, so none of the deletions leaves a row behind.
+        session.get(TenantRow, session.tenant_id, with_for_update=True)
         for table in reversed(Base.metadata.sorted_tables):
             if table.name not in INSTALLATION:
                 own = [OperatorSessionRow.operator_id.in_(select(OperatorRow.operator_id))]
