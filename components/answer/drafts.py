@@ -16,6 +16,7 @@ from components.passages import to_passage
 from components.turn import Citation, Claim, Draft, Passage
 
 _FENCE = re.compile(rf"\s*{FENCE}")
+_FOREIGN_MARK = re.compile(r"\[(\d+)\]")
 
 _MAX_TOPICS = 3
 _MAX_TOPIC_LENGTH = 160
@@ -65,13 +66,16 @@ def with_claims(draft: Draft, claims: Iterable[Claim], numbered: Mapping[int, Pa
 
 
 def rendered(claims: Sequence[Claim], *, grouped: bool = False) -> str:
-    """Return the claims as a text with marks [N].
+    """Return the claims as a text with marks [N]. A number in brackets within a claim is set apart, `[ 2 ]`.
+
+    Threat: an article or a tool confirms itself with the mark of a source that it does not have. Spaces leave an index
+    in code valid.
 
     :param grouped: set a mark once, behind the last of consecutive claims that share it.
     """
     text = ""
     for place, claim in enumerate(claims):
-        text += (claim.gap if text else claim.gap.lstrip()) + claim.text
+        text += (claim.gap if text else claim.gap.lstrip()) + _FOREIGN_MARK.sub(r"[ \1 ]", claim.text)
         following = claims[place + 1] if place + 1 < len(claims) else None
         shared = grouped and following is not None and following.citations == claim.citations
         if claim.citations and not is_lead(claim) and not shared:

@@ -6,10 +6,14 @@ from time import process_time
 
 import pytest
 
+from components.answer.drafts import with_claims
 from components.ingest.fetch import Fetcher, Response
+from components.passages import to_passage
 from components.retrieve.tools import try_tool
+from components.turn import Claim, Draft
 from tenants.core.json import Json
 from tenants.knowledge.tools import parsed
+from tests.turns import document
 
 MOST_SECONDS, MOST_BYTES = 1.0, 50_000_000
 
@@ -45,3 +49,11 @@ def test_a_tools_answer_takes_no_time_and_no_memory(
     assert tried.fault == ""
     assert spent < MOST_SECONDS
     assert peak < MOST_BYTES
+
+
+def test_a_quoted_text_prints_no_marks_of_other_sources() -> None:
+    said, code = "Заказ в пути [1]: его собрали [2] [99].", "`print(orders[0])`"
+    passage = to_passage(document(f"{said} {code}", "c0"))
+    draft = with_claims(Draft("", (), (), quoted=True), [Claim(said, (1,)), Claim(code, (1,))], {1: passage})
+    assert draft.text == "Заказ в пути [ 1 ]: его собрали [ 2 ] [ 99 ]. `print(orders[ 0 ])` [1]"
+    assert [citation.excerpt for citation in draft.citations] == [passage.text]
