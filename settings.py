@@ -130,6 +130,12 @@ class Settings(BaseSettings):
     queued_bytes: int = Field(
         5_000_000_000, ge=1_000, le=10**13, description="Maximum total size of the files in a tenant's queued jobs."
     )
+    max_chunks: int = Field(
+        1_000_000,
+        ge=0,
+        le=10**9,
+        description="Maximum number of chunks in a tenant's knowledge base; 0: unlimited.",
+    )
     disk_reserve_bytes: int = Field(
         500_000_000,
         ge=0,

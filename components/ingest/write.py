@@ -18,14 +18,16 @@ from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
-from components.ingest.document import Chunk, Flagged, Revision
+from components.ingest.document import Chunk, Flagged, Refusal, Revision
 from components.ingest.encode import Payload, Text, embedded, encoded, meta_of, payload_of, terms_of
 from components.ingest.metadata import declared_edges, declared_rejected
 from components.ingest.records import description, document_record, document_version
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
+from settings import get_settings
 from tenants.core import fairness
 from tenants.core.batches import batches
+from tenants.core.errors import TooLarge
 from tenants.core.json import Json
 from tenants.core.points import Dense
 from tenants.index import open_collection
@@ -91,6 +93,30 @@ class ChunkWriter:
         records = stored_documents.find([revision.document.doc_id for revision in revisions])
         payloads = _payloads(chunk for revision in revisions for chunk in _overridden(revision, records))
         return embedded(_missing(payloads, _stored(collection, payloads)).values(), settings)
+
+
+def within_limit(revisions: Sequence[Revision]) -> tuple[list[Revision], list[Refusal]]:
+    """Return the revisions that the knowledge base has room for, and refusals of the others.
+
+    Threat: one tenant fills the disk that all tenants share. A document that does not grow is always written.
+    """
+    limit = get_settings().max_chunks
+    if not limit:
+        return list(revisions), []
+    records = stored_documents.find([revision.document.doc_id for revision in revisions])
+    room = limit - open_collection().count()
+    fitting, refusals = list[Revision](), list[Refusal]()
+    for revision in revisions:
+        document = revision.document
+        record = records.get(document.doc_id)
+        growth = len(revision.chunks) - (record.chunk_count if record else 0)
+        if growth > max(0, room):
+            error = TooLarge("knowledge_base_full", limit=limit)
+            refusals.append(Refusal(error, document.source, document.line, document.doc_id))
+        else:
+            room -= growth
+            fitting.append(revision)
+    return fitting, refusals
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from components.ingest.document import Flagged, Refusal, Revision, SourceDocumen
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
 from components.ingest.reconcile import Rewrite
-from components.ingest.write import ChunkWriter, Prepared, remove_documents
+from components.ingest.write import ChunkWriter, Prepared, remove_documents, within_limit
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants.accounts.registry import Registry
@@ -205,6 +205,8 @@ class Run:
         return reading.result()
 
     def _write(self, revisions: list[Revision], prepared: Prepared) -> None:
+        revisions, refusals = within_limit(revisions)
+        self._refusals.extend(refusals)
         written = self._stages.writer.run(revisions=revisions, prepared=prepared)["written"]
         self._flagged.extend(written.flagged)
         self._written.extend(revision.document.doc_id for revision in revisions)

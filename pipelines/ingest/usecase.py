@@ -20,7 +20,7 @@ from components.ingest.files import RawArticle, chosen_articles, count_articles,
 from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.parse import ArticleParser
 from components.ingest.trial import on_trial
-from components.ingest.write import ChunkWriter, remove_documents
+from components.ingest.write import ChunkWriter, remove_documents, within_limit
 from components.language.encoder_settings import settings_from
 from pipelines import definition
 from pipelines.ingest import session
@@ -179,8 +179,11 @@ class Ingest:
     def publish(self, article: SourceDocument) -> DocumentRecord:
         """Put an article, or its new version, into the knowledge base. Raises `CallerError`, `Busy`."""
         # What is wrong with it is found before anything is written.
-        checked = self._revision(article).document
+        revision = self._revision(article)
+        checked = revision.document
         with session.change(self.rewrite):
+            for refusal in within_limit([revision])[1]:
+                raise refusal.error
             self.rewrite([Revision(checked, content_hash(checked, self.recipe))])
             record = documents.get(checked.doc_id)
             if record is None:
