@@ -37,11 +37,17 @@ def come_back(server: Server, **given: str) -> int:
 
 
 @pytest.mark.usefixtures("victim")
-@pytest.mark.parametrize("verified", [1, 1.0, "true", "false", [True]])
+@pytest.mark.parametrize("verified", [1, 1.0, "True", "1", "false", [True]])
 def test_an_address_is_verified_by_true_alone(server: Server, honest: IdentityProvider, verified: object) -> None:
     assert come_back(server) == 303
     honest.person["email_verified"] = verified
     assert come_back(server) == 403
+
+
+@pytest.mark.usefixtures("victim")
+def test_an_address_is_verified_by_the_word_true(server: Server, honest: IdentityProvider) -> None:
+    honest.person["email_verified"] = "true"
+    assert come_back(server) == 303
 
 
 @pytest.mark.usefixtures("victim")

@@ -236,7 +236,9 @@ def _reaching(url: str) -> Iterator[None]:
 def admitted(provider: Provider, claims: _Document) -> Operator:
     """Return the operator for a person authenticated by the provider. Raises `Forbidden`: `sso_refused`."""
     email, verified = claims.get("email"), claims.get("email_verified")
-    if not isinstance(email, str) or verified is not True or email.count("@") != 1:
+    # Apple and Amazon Cognito may send the word instead of the value.
+    is_verified = verified is True or verified == "true"
+    if not isinstance(email, str) or not is_verified or email.count("@") != 1:
         raise Forbidden("sso_refused")
     name = claims.get("name")
     of_domain = operators.normal_login(email).rpartition("@")[2] in provider.domains
