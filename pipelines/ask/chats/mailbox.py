@@ -60,8 +60,8 @@ class Mailbox:
     def look(self, closing: Event | None = None) -> int:
         """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat.
 
-        Threat: thousands of e-mails of strangers, before which customers wait for their turn. Only the headers of such
-        e-mails are fetched, and `has_more` tells whether to look again at once.
+        Threat: thousands of e-mails of strangers, before which customers wait for their turn. Only the headers of
+        e-mails that name no chat are fetched, and `has_more` tells whether to look again at once.
 
         :param closing: set when the process stops.
         """
@@ -130,16 +130,23 @@ def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
 
 
 def _strangers(box: imaplib.IMAP4, uids: Sequence[int]) -> set[int]:
-    """Return the e-mails whose headers do not refer to an e-mail from Opora."""
+    """Return the e-mails whose headers neither name a chat nor announce that an e-mail came back."""
     wanted = f"(UID BODY.PEEK[HEADER.FIELDS ({_HEADERS})]<0.{_HEADER_BYTES}>)"
     _, parts = box.uid("FETCH", ",".join(map(str, uids)), wanted)
     found = set[int]()
     for part, after in zip(parts, [*parts[1:], b""], strict=True):
-        if isinstance(part, tuple) and not _MAY_REFER.search(part[1]):
+        if isinstance(part, tuple) and _is_of_stranger(part[1]):
             # Servers may send the UID before the headers or after them.
             named = _UID.search(part[0] + (after if isinstance(after, bytes) else b""))
             found.update({int(named[1])} if named else ())
     return found
+
+
+def _is_of_stranger(header: bytes) -> bool:
+    if not _MAY_REFER.search(header):
+        return True
+    read = incoming.read(header, "")
+    return read.kind != "bounce" and _chat(read.references) is None
 
 
 def _fetched(box: imaplib.IMAP4, uid: int) -> bytes:
@@ -150,13 +157,20 @@ def _fetched(box: imaplib.IMAP4, uid: int) -> bytes:
 
 def _take(read: Incoming) -> bool:
     """Take an e-mail into the chat that it belongs to. Returns whether it belongs to one."""
-    for reference in read.references:
-        with acting_as(Tenant(reference.tenant_id, "mail")):
-            chat = _named(reference)
-            if chat is not None:
-                _store(chat, read)
-                return True
-    return False
+    if (found := _chat(read.references)) is None:
+        return False
+    with acting_as(found[0]):
+        _store(found[1], read)
+    return True
+
+
+def _chat(references: Sequence[Reference]) -> tuple[Tenant, Chat] | None:
+    """Return the first chat that the references prove to know."""
+    for reference in references:
+        with acting_as(Tenant(reference.tenant_id, "mail")) as tenant:
+            if (chat := _named(reference)) is not None:
+                return tenant, chat
+    return None
 
 
 def _named(reference: Reference) -> Chat | None:

@@ -241,8 +241,18 @@ def test_emails_of_strangers_do_not_delay_an_answer(chat: Chat, server: MailServ
     assert [one.text for one in by_mail(chat)] == ["Спасибо!"]
 
 
+@pytest.mark.parametrize("forged", [b"<opora.aaaa>", b"=?utf-8?q?=3Copora=2Eaaaa=3E?="])
+def test_forged_references_do_not_delay_an_answer(
+    chat: Chat, server: MailServer, folder: MailFolder, forged: bytes
+) -> None:
+    folder.mails += [b"References: " + forged + b"\r\n\r\nBuy.\r\n"] * 60
+    folder.mails.append(answer(sent(chat, server), "Спасибо!"))
+    mailbox = Mailbox()
+    assert (mailbox.look(), mailbox.has_more) == (1, False)
+
+
 def test_a_look_says_whether_more_is_left(chat: Chat, server: MailServer, folder: MailFolder) -> None:
-    folder.mails += [b"References: <opora.aaaa>\r\n\r\nBuy.\r\n"] * 60
+    folder.mails += [b"Content-Type: multipart/report; boundary=a\r\n\r\nBuy.\r\n"] * 60
     folder.mails.append(answer(sent(chat, server), "Спасибо!"))
     mailbox = Mailbox()
     assert (mailbox.look(), mailbox.has_more) == (0, True)
