@@ -23,7 +23,7 @@ class Breaker:
     """Open after `failures` consecutive failures; then admit one call as a trial every `pause` seconds.
 
     A trial that succeeds closes the breaker. While it is open, the results of calls admitted before are ignored.
-    Failures of one caller count as one. Thread-safe.
+    Failures of one caller count as one, so a trial by a caller that failed before starts no other pause. Thread-safe.
     """
 
     failures: int
@@ -84,8 +84,9 @@ class Breaker:
                 self._failed.clear()
                 self._opened_at = None
             elif success is False:
+                is_new = caller not in self._failed
                 self._failed.add(caller)
-                if is_trial or len(self._failed) >= self.failures:
+                if is_new and (is_trial or len(self._failed) >= self.failures):
                     self._opened_at = self.clock()
 
 

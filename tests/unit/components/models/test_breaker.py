@@ -57,6 +57,20 @@ def test_after_the_pause_one_trial_is_admitted(breaker: Breaker, clock: Clock) -
     assert not refuses(breaker)
 
 
+def test_a_trial_of_a_caller_that_failed_before_costs_no_pause(breaker: Breaker, clock: Clock) -> None:
+    for caller in map(str, range(FAILURES)):
+        with suppress(ModelFailed), breaker.call(caller):
+            raise ModelFailed("timeout")
+    assert breaker.is_open
+    clock.now += PAUSE
+    with suppress(ModelFailed), breaker.call("0"):
+        raise ModelFailed("timeout")
+    assert breaker.is_open
+    with breaker.call("another"):
+        pass
+    assert not breaker.is_open
+
+
 @pytest.mark.parametrize("outcome", ["stopped", "too_dear", "busy"])
 def test_an_inconclusive_trial_admits_the_next_call(breaker: Breaker, clock: Clock, outcome: str) -> None:
     broken(breaker)
