@@ -8,6 +8,7 @@ from threading import Event, Semaphore
 import httpx2
 import openai
 import pytest
+import yaml
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.utils import Secret
@@ -16,9 +17,11 @@ from components.models import breaker
 from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
+from settings import ROOT
 from tenants.access import spending
 from tenants.core.context import Tenant, acting_as, tenant_id
 
+PROFILES = ROOT / "pipelines/ask/profiles"
 QUESTION = [ChatMessage.from_user("Wie?" * 100)]
 
 
@@ -50,6 +53,14 @@ def test_questions_of_one_tenant_pause_no_model(
     for _ in range(models.failures + 1):
         with pytest.raises(ModelFailed, match=r"^(?!open_circuit)"):
             models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
+
+
+@pytest.mark.parametrize(("profile", "limit"), [("openai", "max_completion_tokens"), ("ollama", "num_predict")])
+def test_a_reply_of_a_model_has_an_end(profile: str, limit: str) -> None:
+    """A request for a complete list is answered by tens of thousands of tokens, and all of them are paid for."""
+    models = yaml.safe_load((PROFILES / f"{profile}.yaml").read_text(encoding="utf-8"))["models"]["init_parameters"]
+    for name in ("fast", "strong"):
+        assert 1_000 < models[name]["init_parameters"]["generation_kwargs"][limit] < 5_000
 
 
 class Slow:
