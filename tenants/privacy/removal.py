@@ -35,7 +35,7 @@ from tenants.work import claims, jobs, stream_log, uploads
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
 _CANCEL_SECONDS = 1.0
-"""How often jobs are cancelled that were accepted before the suspension reached every process."""
+"""Interval of cancelling jobs that were accepted before the suspension reached every process."""
 _ROW_ATTEMPTS = 5
 
 INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, LeaseRow, SpooledRow))
