@@ -37,20 +37,6 @@ def come_back(server: Server, **given: str) -> int:
 
 
 @pytest.mark.usefixtures("victim")
-@pytest.mark.parametrize("verified", [1, 1.0, "True", "1", "false", [True]])
-def test_an_address_is_verified_by_true_alone(server: Server, honest: IdentityProvider, verified: object) -> None:
-    assert come_back(server) == 303
-    honest.person["email_verified"] = verified
-    assert come_back(server) == 403
-
-
-@pytest.mark.usefixtures("victim")
-def test_an_address_is_verified_by_the_word_true(server: Server, honest: IdentityProvider) -> None:
-    honest.person["email_verified"] = "true"
-    assert come_back(server) == 303
-
-
-@pytest.mark.usefixtures("victim")
 def test_a_callback_of_another_issuer_is_refused(server: Server, honest: IdentityProvider) -> None:
     """RFC 9207: a code that another provider has issued is not sent to this one."""
     assert come_back(server) == come_back(server, iss=honest.issuer) == 303

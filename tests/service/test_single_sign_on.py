@@ -156,7 +156,7 @@ def test_a_foreign_signature_and_an_unsigned_token_are_refused(
 @pytest.mark.parametrize(
     "person",
     [
-        {"email": EMAIL, "email_verified": False},
+        *({"email": EMAIL, "email_verified": verified} for verified in (False, 1, "True", "false", [True])),
         {"email": EMAIL},
         {"email_verified": True},
         {"email": "vera@evil.example", "email_verified": True},
@@ -170,6 +170,11 @@ def test_whoever_is_not_of_the_domain_or_not_verified_stays_outside(
 ) -> None:
     provider.person = person
     refused(come_back(client, *begin(client)), "Доступ закрыт")
+
+
+def test_an_address_is_verified_by_the_word_true(client: httpx.Client, provider: IdentityProvider) -> None:
+    provider.person["email_verified"] = "true"
+    signed_in(come_back(client, *begin(client)))
 
 
 def test_login_of_another_tenant_stays_theirs(client: httpx.Client, provider: IdentityProvider) -> None:

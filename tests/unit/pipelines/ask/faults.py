@@ -32,10 +32,8 @@ _DEGRADED: Mapping[Task, str] = {
 _OF_FORM: frozenset[FaultKind] = frozenset({"injected", "invented", "doubtful", "sloppy"})
 _OF_MODELS: frozenset[FaultKind] = frozenset({"looping", "sloppy", "copied"})
 """Manners of language models: a tool has none."""
-_PARTIAL: frozenset[tuple[FaultKind, Task]] = frozenset(
-    {("doubtful", "answer"), ("doubtful", "evaluate"), ("injected", "answer")}
-)
-"""Faults that leave a part of the answer: a writer or judge that misses something, or dropped sentences."""
+_PARTIAL: frozenset[tuple[FaultKind, Task]] = frozenset({("doubtful", "evaluate"), ("injected", "answer")})
+"""Faults that leave a part of the answer: a judge that misses something, or dropped sentences."""
 _KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema", "doubtful"})
 """Replies without the expected fields, which to a tool's sentences mean that no answer is known."""
 

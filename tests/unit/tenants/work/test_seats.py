@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from threading import Event, Lock
-from time import sleep
 
 import pytest
 
 from tenants.core.context import Tenant, acting_as
 from tenants.work.seats import Seats, may_take_more, waiting
+from tests.webhooks import wait_until
 
 PATIENCE_SECONDS = 60
 
@@ -144,8 +144,7 @@ def test_new_tenants_do_not_pass_a_turn_that_comes_back(go: Event) -> None:
     for _, begun in held:
         assert begun.wait(PATIENCE_SECONDS)
     back.set()
-    while "early" not in seats._lines:
-        sleep(0.001)
+    wait_until(lambda: "early" in seats._lines)
     new = [submit(seats, f"new-{at}", lambda: b"after" if finished.wait(2) else b"before") for at in range(2)]
     go.set()
     wait([*turns, *new], PATIENCE_SECONDS)

@@ -23,7 +23,7 @@ from tenants.core.context import Tenant
 from tenants.insight import traces
 from tenants.privacy import persons
 
-RETRIED = "Что значат ошибки E10 и E30?"
+RETRIED = "Что означает ошибка E20 на машине «Волна Космос»?"
 PRIVATE = "Ошибка E20, мой телефон +7 903 123-45-67, почта anna@example.ru"
 
 
