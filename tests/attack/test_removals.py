@@ -1,10 +1,9 @@
 """A tenant that goes on writing while it is removed."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from threading import Thread
-from time import sleep
+from threading import Event
 from typing import Any
 
 import pytest
@@ -35,15 +34,14 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
         claims.close_all()
 
 
-def upload_until_suspended(own: claims.FileClaims) -> None:
+def upload_until_suspended(own: claims.FileClaims, ended: Event) -> None:
     """Hold the tenant's ingest run until no job of it is left. Its last upload ends after the suspension."""
     with acting_as(Tenant(ATTACKER, "anna")):
-        while registry.current().suspended_at is None:
+        while registry.current().suspended_at is None and not ended.wait(0.2):
             jobs.add(jobs.new_id(), "upload", [])
-            sleep(0.2)
         jobs.add(jobs.new_id(), "upload", [])
-        while jobs.open_jobs():
-            sleep(0.05)
+        while jobs.open_jobs() and not ended.wait(0.05):
+            pass
     own.close()
 
 
@@ -51,10 +49,14 @@ def test_a_tenant_that_keeps_uploading_is_removed(settings: Settings, monkeypatc
     monkeypatch.setattr(removal, "_PATIENCE_SECONDS", 8.0)
     own = claims.FileClaims(settings.data_dir / "claims")
     assert own.take(ATTACKER)
-    uploading = Thread(target=upload_until_suspended, args=[own], daemon=True)
-    uploading.start()
-    removal.remove(ATTACKER)
-    uploading.join()
+    ended = Event()
+    with ThreadPoolExecutor(1) as pool:
+        uploading = pool.submit(upload_until_suspended, own, ended)
+        try:
+            removal.remove(ATTACKER)
+        finally:
+            ended.set()
+        uploading.result()
     assert not Registry().exists(ATTACKER)
 
 
@@ -83,8 +85,7 @@ def test_rows_written_during_a_removal_do_not_stop_it(
     def delete_and_write(session: TenantSession, kind: type[Base], *conditions: Any) -> int:  # noqa: ANN401 - passed on
         count = delete(session, kind, *conditions)
         if kind is ConversationRow:
-            pool.submit(write)
-            sleep(1)
+            wait([pool.submit(write)], timeout=1)
         return count
 
     with servers.own_database(postgres_url) as url, ThreadPoolExecutor(1) as pool:

@@ -86,10 +86,13 @@ def test_a_tenant_is_removed_by_whoever_types_its_id(monkeypatch: pytest.MonkeyP
     assert "Nothing was removed" in mistyped.stderr
     typed = opora("tenant", "remove", "shop", typed="shop\n")
     assert typed.exit_code == 0, typed.output
-    assert "shop is removed, rows: 1" in typed.stdout
+    assert "shop is removed, rows: 2" in typed.stdout
     assert opora("tenant", "remove", "shop", "--yes").exit_code == 2
     Registry().add("shop")
-    assert json.loads(opora("tenant", "remove", "shop", "--yes", "--json").stdout)["rows"] == {"tenants": 1}
+    assert json.loads(opora("tenant", "remove", "shop", "--yes", "--json").stdout)["rows"] == {
+        "setting_changes": 1,
+        "tenants": 1,
+    }
 
 
 def test_a_restore_that_was_cut_off_is_not_served(tmp_path: Path) -> None:
