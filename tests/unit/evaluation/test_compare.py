@@ -51,7 +51,7 @@ def test_a_loss_is_detected_and_reversed_it_is_a_gain() -> None:
     assert lost.parameters == (("gate", "threshold", "0.5", "0.9"),)
 
 
-def test_a_changed_component_is_named_by_its_class_or_by_the_parameter_that_changed() -> None:
+def test_a_changed_component_is_named_by_class_or_parameter() -> None:
     def judged_by(judge: object) -> Run:
         return replace(run(records_of([True] * 600)), state=State("1", "p", "", {"gate": {"judge": judge}}, {}))
 
