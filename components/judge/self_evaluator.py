@@ -10,9 +10,7 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_draft
 from components.faults import degraded
 from components.judge.llm import LlmJudge
-from components.judge.relevance import COSINE
 from components.judge.terms import read_query
-from components.language.captions import innermost
 from components.language.identifiers import codes
 from components.language.words import stems, words
 from components.models.calls import tier_of
@@ -34,9 +32,8 @@ class SelfEvaluator:
 
     A model reads the question, the answer and what its writer left open, never the passages: whether the claims are
     true is `FactVerifier`'s question. A quotation is worth as much as the judge's probability that its section
-    answers. Below `quote_threshold` it answers nothing, nor if it matches by chance. Above, it leaves open the codes
-    and the names that it does not hold. If the model fails, the answer counts as not evaluated, and the turn is
-    degraded (`self_evaluator`).
+    answers. Below `quote_threshold` it answers nothing; above, it leaves open the codes and the names that it does not
+    hold. If the model fails, the answer counts as not evaluated, and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
@@ -81,7 +78,7 @@ class SelfEvaluator:
     def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
-        if adequacy < self.quote_threshold or _is_chance(query, draft.citations[0].passage):
+        if adequacy < self.quote_threshold:
             return SelfEvaluation(50, "cannot", adequacy, adequacy)
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
@@ -90,21 +87,6 @@ class SelfEvaluator:
         asked = dict.fromkeys((*_QUOTED.findall(query), *_siblings(query, draft.text)))
         missing += tuple(name for name in asked if not said.issuperset(stems(name)))
         return SelfEvaluation(100, "partially" if missing else "fully", adequacy, adequacy, missing)
-
-
-def _is_chance(query: str, passage: Passage) -> bool:
-    """Return whether a passage matches by words alone, by the only word of the query, and is headed by more than that.
-
-    "What is the warranty?" is not "What you need for a warranty repair": any section about the word matches as well.
-    "Where is my order?" is "How to find out where the order is": the heading puts the same question word before it.
-    """
-    heading = innermost(passage.heading)
-    asked, headed = frozenset(stems(query)), frozenset(stems(heading))
-    if COSINE in passage.scores or len(asked) != 1 or codes(query) or not asked < headed:
-        return False
-    opening = words(query)[0]
-    said = [word.stem for word in words(heading) if not word.stop or word.stem == opening.stem]
-    return opening.stop and (opening.stem, min(asked)) not in pairwise(said)
 
 
 def _siblings(query: str, answer: str) -> tuple[str, ...]:

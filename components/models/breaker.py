@@ -11,6 +11,8 @@ from math import inf
 from threading import Lock
 from time import monotonic
 
+from cachetools import LRUCache
+
 from components.models.failures import ModelFailed
 from tenants.work.fair_semaphore import FairSemaphore
 
@@ -114,14 +116,14 @@ class Upstream:
         self._used_at, self._loaded_by = monotonic(), -inf
 
 
-_UPSTREAMS: dict[tuple[str, ...], Upstream] = {}
+_UPSTREAMS: LRUCache[tuple[str, ...], Upstream] = LRUCache(10_000)
 _LOCK = Lock()
 
 
 def open_now() -> int:
-    """Count the providers whose breaker is open."""
+    """Count the providers that are paused now, for all callers or for a tenant (the fourth part of a key)."""
     with _LOCK:
-        return sum(one.breaker.is_open for one in _UPSTREAMS.values())
+        return len({key[:3] for key, one in _UPSTREAMS.items() if one.breaker.is_resting})
 
 
 def upstream(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Upstream:

@@ -152,7 +152,7 @@ class Seats:
 
     def _next(self) -> str | None:
         able = (tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line))
-        # Among tenants with equally few seats, choose the one that has waited longest. Turns at work are not counted:
+        # Among tenants with equally few seats, the longest waiting one is next. Turns at work are not counted:
         # turns that come back from a wait would be passed by the new turns of other tenants.
         return min(able, key=self._seats_of.__getitem__, default=None)
 

@@ -82,27 +82,6 @@ def test_a_title_of_several_codes_answers_none_of_them(title: str, heading: str,
     assert SelfEvaluator().run(query="ошибка E21", answers=answers, adequacy=0.7)["evaluation"].missing == missing
 
 
-@pytest.mark.parametrize(
-    ("query", "heading", "cosine", "answerability"),
-    [
-        ("What is the warranty?", "What you need for a warranty repair", {}, "cannot"),
-        ("What is the warranty?", "What you need for a warranty repair", {"cosine": 0.9}, "fully"),
-        ("Какая гарантия?", "Какая гарантия на стиральную машину", {}, "fully"),
-        ("Где мой заказ?", "Как узнать, где заказ", {}, "fully"),
-        ("Where is my order?", "How to find out where the order is", {}, "fully"),
-        ("Есть рассрочка?", "Возврат товара, купленного в рассрочку", {}, "cannot"),
-        ("гарантия", "Какая гарантия на стиральную машину", {}, "fully"),
-        ("Is there parking?", "Address of the store", {}, "fully"),
-    ],
-)
-def test_one_word_in_a_longer_heading_is_no_evidence(
-    query: str, heading: str, cosine: dict[str, float], answerability: str
-) -> None:
-    said = replace(passage("Keep the receipt.", heading=heading), scores=cosine)
-    found = SelfEvaluator().run(query=query, answers=[answer(said.text, of=said, quoted=True)], adequacy=0.9)
-    assert found["evaluation"].answerability == answerability
-
-
 def test_a_failing_model_gives_no_score() -> None:
     with collect_degraded() as noted:
         assert evaluated(FixedJudge(broken=["evaluate"])) == NOT_EVALUATED

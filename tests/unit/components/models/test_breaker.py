@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.models.breaker import Breaker, Upstream, upstream
+from components.models.breaker import Breaker, Upstream, open_now, upstream
 from components.models.failures import ModelFailed
 from tests.clocks import Clock
 
@@ -162,3 +162,14 @@ def test_a_model_is_given_time_to_load_after_a_long_pause(monkeypatch: pytest.Mo
     assert model.loading_seconds(60) == 60
     model.record_loaded()
     assert model.loading_seconds(60) == 0
+
+
+def test_a_provider_counts_once_however_many_tenants_it_is_paused_for(clock: Clock) -> None:
+    before = open_now()
+    for tenant_id in ("acme", "globex"):
+        shared = upstream(("p", "counted", "m", tenant_id), failures=FAILURES, pause=PAUSE, concurrent=1)
+        shared.breaker.clock = clock
+        broken(shared.breaker)
+    assert open_now() == before + 1
+    clock.now += PAUSE
+    assert open_now() == before
