@@ -65,8 +65,8 @@ class OutcomeComposer:
     :param near_from: the same of the first article, below which the reply doubts that the articles hold an answer, and
         a question of doubtful topic is off topic, where articles were compared by meaning. Of 499 everyday questions
         that the demo shops answer, 85 in 100 reach it, and 2 of 28 messages that are off topic or small talk.
-    :param likely_from: the same, from which on the question is no gap in the knowledge base. Nor is it if the first
-        article leads clearly (`leads`): then the reply says that it probably answers, and offers fewer.
+    :param likely_from: the same, from which on the outcome is `low_confidence` instead of a refusal. So it is if the
+        first article leads clearly (`leads`): then the reply says that it probably answers, and offers fewer.
     :param clarify_from: least adequacy to clarify about sections that are not headed by the question.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.

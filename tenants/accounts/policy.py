@@ -31,7 +31,7 @@ Synonyms: TypeAlias = Annotated[
 ProfileName: TypeAlias = Annotated[str, StringConstraints(pattern=PROFILE_NAME)]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
 MAX_FILE_SIZE = 20_000_000
-"""Bytes. A file of a chat is held in memory while it is scanned, and stored in the database."""
+"""Bytes. A file of a chat is held in memory while it is scanned."""
 
 
 class Policy(BaseModel):
