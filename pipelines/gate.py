@@ -493,9 +493,10 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
 
 
 def _check_unambiguous(headers: Headers) -> None:
-    """Raise `Malformed`, `headers_ambiguous`, for two lengths of a body or two tokens.
+    """Raise `Malformed` with the code `headers_ambiguous` if the headers give two body lengths or two tokens.
 
-    Threat: a proxy in front reads the other one, and so sees another request or another caller (RFC 9112, 6.1).
+    Threat: a proxy in front of the service uses the other value, and so sees a different request or caller (RFC 9112,
+    6.1).
     """
     two_lengths = "content-length" in headers and "transfer-encoding" in headers
     if two_lengths or len(headers.getlist("authorization")) > 1:

@@ -66,7 +66,7 @@ def with_claims(draft: Draft, claims: Iterable[Claim], numbered: Mapping[int, Pa
 
 
 def rendered(claims: Sequence[Claim], *, grouped: bool = False) -> str:
-    """Return the claims as a text with marks [N]. A number in brackets within a claim is set apart, `[ 2 ]`.
+    """Return the claims as text with citation marks [N]. Write a number in brackets inside a claim as `[ 2 ]`.
 
     Threat: an article or a tool confirms itself with the mark of a source that it does not have. Spaces leave an index
     in code valid.

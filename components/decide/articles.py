@@ -74,7 +74,7 @@ def article(passage: Passage, query: Query, turn: Turn, score: float) -> Article
 
 
 def _distinct(passages: list[Passage], max_articles: int) -> list[Passage]:
-    """Return the best passage of each document, then of each further section; none with the name of another one."""
+    """Return the best passage of each document, then of each section whose title or heading differs."""
     documents: dict[str, Passage] = {}
     sections: dict[tuple[str, str], Passage] = {}
     for passage in passages:

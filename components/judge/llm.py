@@ -137,7 +137,8 @@ class LlmJudge(Nested):
     def evaluate(
         self, question: str, answer: str, left_open: Sequence[str] = (), *, locale: str, tier: Tier
     ) -> SelfEvaluation:
-        """Say how well the answer answers the question. A part that is only near the topic answers nothing.
+        """Say how well the answer answers the question. A partial answer that is only near the topic counts as
+        `cannot`.
 
         :param left_open: what the writer says the answer lacks.
         :raises ModelFailed: no model returned a valid form.

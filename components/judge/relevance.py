@@ -190,7 +190,7 @@ def _denied(text: str) -> frozenset[str]:
 
 
 def _asks_otherwise(query: str, passage: Passage) -> bool:
-    """Return whether the query names no more than the subject of a document, and the heading asks something else of it.
+    """Return whether the query names only the subject of the document, while the heading asks something else about it.
 
     "What is the warranty?" is not answered under "What the warranty does not cover", nor "Where is the service centre?"
     in its article under "Where to buy spare parts".

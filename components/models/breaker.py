@@ -25,7 +25,8 @@ class Breaker:
     """Open after `failures` consecutive failures; then admit one call as a trial every `pause` seconds.
 
     A trial that succeeds closes the breaker. While it is open, the results of calls admitted before are ignored.
-    Failures of one caller count as one, so a trial by a caller that failed before starts no other pause. Thread-safe.
+    Repeated failures of one caller count as one, so a failed trial by a caller that has already failed does not start
+    another pause. Thread-safe.
     """
 
     failures: int
@@ -51,7 +52,7 @@ class Breaker:
     def call(self, caller: str | None = None) -> Iterator[None]:
         """Surround one call of the provider and count its result.
 
-        :param caller: whose failures count as one; None: each counts.
+        :param caller: caller whose failures count once; if None, every failure counts.
         :raises ModelFailed: `open_circuit`.
         """
         is_trial = self._admit()

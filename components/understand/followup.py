@@ -71,7 +71,7 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
 def replaced_topic(question: str, history: Sequence[Exchange]) -> str:
     """Return the previous question with its topic replaced: "how long is delivery?" for "and delivery?".
 
-    Empty unless the question goes on with nothing but one thing to name, and the previous one names one as well.
+    Return an empty string unless the follow-up and the previous question each name exactly one topic.
     """
     before, topic = previous(history), new_topic(question)
     topics = [word for word in words(before.question) if _is_informative(word)] if before else []
@@ -135,9 +135,8 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
 
 
 def with_company(question: str, known_stems: Mapping[str, int]) -> str:
-    """Return a question that names only the company, as "you", with the word that the articles use most for it.
-
-    "Where are you?" becomes "Where are store?", which is no grammar but finds the address of the store.
+    """Replace "you" with the articles' most frequent word for the company, if the question names nothing else. "Where
+    are you?" becomes "Where are store?": ungrammatical, but it finds the store's address.
 
     :param known_stems: stems of the knowledge base with their frequencies.
     """

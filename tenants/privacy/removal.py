@@ -35,7 +35,7 @@ from tenants.work import claims, jobs, stream_log, uploads
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
 _CANCEL_SECONDS = 1.0
-"""Interval of cancelling jobs that were accepted before the suspension reached every process."""
+"""Interval for cancelling jobs that were accepted before every process saw the suspension."""
 _ROW_ATTEMPTS = 5
 
 INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, LeaseRow, SpooledRow))
@@ -53,7 +53,7 @@ def remove(tenant_id: str) -> Removed:
     """Remove a tenant. A running service answers its tokens with `tenant_unknown` within seconds.
 
     :raises NotFound: `tenant_unknown`.
-    :raises Busy: `ingest_busy`, if an ingest run does not end within a minute. Nothing is changed then.
+    :raises Busy: `ingest_busy`, if an ingest run does not end within a minute. Nothing is removed then.
     :raises TryAgain: Phoenix or Redis does not respond. The tenant stays suspended; repeat the removal.
     """
     Registry().get(tenant_id)
@@ -127,7 +127,7 @@ def _claim(held: ExitStack) -> None:
 
 
 def _remove_rows() -> dict[str, int]:
-    """Remove the rows. A deadlock with a transaction that was under way is tried again."""
+    """Remove the rows. Retry after a deadlock with a running transaction."""
     for attempt in range(1, _ROW_ATTEMPTS):
         try:
             return _remove_rows_once()

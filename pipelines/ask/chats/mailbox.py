@@ -60,8 +60,8 @@ class Mailbox:
     def look(self, closing: Event | None = None) -> int:
         """Take the new e-mails of customers, and mark them as read. Returns how many belonged to a chat.
 
-        Threat: thousands of e-mails of strangers, before which customers wait for their turn. Only the headers of
-        e-mails that name no chat are fetched, and `has_more` tells whether to look again at once.
+        Threat: thousands of e-mails from strangers delay customers' replies. So e-mails whose headers name no chat are
+        skipped without fetching their bodies. `has_more` says whether the caller should look again at once.
 
         :param closing: set when the process stops.
         """
