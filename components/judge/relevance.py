@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from components.judge.analysis import analyse
+from components.language.asking import ASKING
 from components.language.captions import innermost
+from components.language.normalise import fold
 from components.language.words import all_words, stems
 from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
@@ -52,6 +54,9 @@ _DENIED = 2.0
 
 _OTHER = 3.0
 """Log-odds against a passage whose heading asks something else about the subject, set by hand for the same reason."""
+
+_QUESTIONS = ASKING | {"что"}
+"""Words that open a heading in the form of a question."""
 
 _NOT = re.compile(
     r"\b(?:not|never|no longer|cannot|(?:can|don|doesn|didn|won|haven|hasn|isn|wasn)['’]?t|without|не|без|нет)"
@@ -200,7 +205,7 @@ def _asks_otherwise(query: str, passage: Passage) -> bool:
     headed = frozenset(stems(heading))
     if not asked or not headed or not asked.issubset(stems(passage.title)):
         return False
-    is_question = analyse_word(all_words(heading)[0])[1]
+    is_question = fold(all_words(heading)[0]) in _QUESTIONS
     denies = bool(_denied(heading)) and not _NOT.search(query)
     return is_question and (denies or asked.isdisjoint(headed))
 

@@ -102,7 +102,7 @@ class FactVerifier:
             withheld=withheld,
             factuality=share,
             factuality_status="checked",
-            truncated=draft.truncated or _lacks_step(draft.claims, kept),
+            truncated=draft.truncated or _lacks_step(statements, kept),
         )
         return with_claims(draft, supported if kept else (), numbered)
 

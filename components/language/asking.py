@@ -26,6 +26,14 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 
+ASKING = frozenset(
+    """
+    как сколько скольки где куда откуда когда почему зачем какой какая какое какие какого каком какую каких каким чем
+    кто кому кого чей можно ли надо how what when where who which why whats
+    """.split()
+)
+"""Words that ask a question, wherever they stand in it."""
+
 GENERIC = frozenset(
     stems(
         """

@@ -11,8 +11,6 @@ from math import inf
 from threading import Lock
 from time import monotonic
 
-from cachetools import LRUCache
-
 from components.models.failures import ModelFailed
 from tenants.work.fair_semaphore import FairSemaphore
 
@@ -117,7 +115,7 @@ class Upstream:
         self._used_at, self._loaded_by = monotonic(), -inf
 
 
-_UPSTREAMS: LRUCache[tuple[str, ...], Upstream] = LRUCache(10_000)
+_UPSTREAMS: dict[tuple[str, ...], Upstream] = {}
 _LOCK = Lock()
 
 

@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+from components.language.asking import ASKING
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.sentences import sentence_spans
@@ -15,12 +16,6 @@ _MAX_WORDS = 40
 _REACH = 3
 """Words after a conjunction among which a question word shows that another question begins."""
 _JOINING = frozenset("и а and also or но but".split())
-_ASKING = frozenset(
-    """
-    как сколько скольки где куда откуда когда почему зачем какой какая какое какие какого каком какую каких каким чем
-    кто кому кого чей можно ли надо how what when where who which why whats
-    """.split()
-)
 _AUXILIARY = frozenset("can could does do did is are will would should".split())
 """Words that form a question only at the beginning of a clause."""
 # A side begins and ends at a fixed place among quotation marks: otherwise, marks alone take cubic time.
@@ -133,7 +128,7 @@ def _clauses(text: str) -> list[str]:
 
 def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
     """Return whether a question word follows the conjunction at a place, and a whole question comes before it."""
-    if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in _ASKING:
+    if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in ASKING:
         return False
     before = sentence[: found[place].start]
     return (
@@ -146,9 +141,9 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
 def _asks_at_once(clause: str) -> bool:
     """Return whether a question word comes soon after the conjunction that a clause begins with."""
     following = [fold(word.text) for word in words(clause)[1 : 1 + _REACH]]
-    return bool(following) and (following[0] in _AUXILIARY or not _ASKING.isdisjoint(following))
+    return bool(following) and (following[0] in _AUXILIARY or not ASKING.isdisjoint(following))
 
 
 def _asks(clause: str) -> bool:
     folded = [fold(word.text) for word in words(clause)]
-    return clause.rstrip().endswith("?") or not _AUXILIARY.isdisjoint(folded[:1]) or not _ASKING.isdisjoint(folded)
+    return clause.rstrip().endswith("?") or not _AUXILIARY.isdisjoint(folded[:1]) or not ASKING.isdisjoint(folded)

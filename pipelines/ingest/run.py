@@ -48,7 +48,7 @@ _READ_AT_HAND = HARMLESS | {"json_lines"}
 _POLL_SECONDS = 0.05
 """Interval of steps while a batch is being read, so that other work can continue."""
 
-_HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
+_HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate", "knowledge_base_full"})
 """Refusals that hide no document: pruning may go on."""
 
 

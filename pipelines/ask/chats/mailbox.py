@@ -71,6 +71,8 @@ class Mailbox:
             unread = self._unread(box)
             for start in range(0, len(unread), _HEADERS_AT_ONCE):
                 uids = unread[start : start + _HEADERS_AT_ONCE]
+                if closing is not None and closing.is_set():
+                    return taken
                 strangers = _strangers(box, uids)
                 for uid in uids:
                     if uid not in strangers:
@@ -145,8 +147,13 @@ def _strangers(box: imaplib.IMAP4, uids: Sequence[int]) -> set[int]:
 def _is_of_stranger(header: bytes) -> bool:
     if not _MAY_REFER.search(header):
         return True
-    read = incoming.read(header, "")
-    return read.kind != "bounce" and _chat(read.references) is None
+    try:
+        read = incoming.read(header, "")
+        return read.kind != "bounce" and _chat(read.references) is None
+    except Exception as error:
+        # `_take` counts the failures of an e-mail and skips it in the end. Here, it would hold up all others.
+        log.warning("the headers of an e-mail cannot be read: %s", trail(error))
+        return False
 
 
 def _fetched(box: imaplib.IMAP4, uid: int) -> bytes:

@@ -84,3 +84,9 @@ def test_another_question_about_the_subject_is_improbable(
     asked = judged(heading, replace(about, chunk_id="other", heading=heading), about)
     assert scores["other"].probability < scores["about"].probability
     assert scores["other"].probability < asked["other"].probability
+
+
+def test_a_heading_that_opens_with_a_preposition_is_no_other_question() -> None:
+    section = passage("Доставим за два дня.", "section", title="Доставка", heading="По России")
+    scores = judged("доставка?", section, replace(section, chunk_id="same", heading="Россия"))
+    assert scores["section"].probability == pytest.approx(scores["same"].probability, abs=0.2)

@@ -46,6 +46,8 @@ def test_a_procedure_that_loses_a_step_is_truncated() -> None:
     steps = [Claim(said, (1,), gap=f"\n{n}. ") for n, said in enumerate(("Найдите чек.", "Покажите паспорт."), 1)]
     assert verified(judge, *steps).truncated
     assert not verified(judge, steps[0], Claim("Покажите паспорт.", (1,))).truncated
+    choice = [Claim("Выберите:", (1,), gap="\n2. "), Claim("карту", (1,), gap="\n- ")]
+    assert not verified(judge, steps[0], *choice).truncated
 
 
 def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
