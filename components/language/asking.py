@@ -32,7 +32,7 @@ ASKING = frozenset(
     кто кому кого чей можно ли надо how what when where who which why whats
     """.split()
 )
-"""Words that ask a question, wherever they stand in it."""
+"""Words that mark a question, wherever they appear."""
 
 GENERIC = frozenset(
     stems(
