@@ -125,8 +125,9 @@ class QueryTransformer:
         completed = standalone(typed, history)
         if new_topic(typed) and previous(history) is not None:
             readings = _distinct((replaced_topic(typed, history), completed), excluding="")
-            best = max(readings, key=self.probe.probability, default="")
-            return best if best and self.probe.probability(best) >= _ANSWERED else ""
+            probabilities = {reading: self.probe.probability(reading) for reading in readings}
+            best = max(probabilities, key=probabilities.__getitem__, default="")
+            return best if probabilities.get(best, 0.0) >= _ANSWERED else ""
         if not completed or leaning(typed) == "surely":
             return completed
         return "" if self._stands_alone(typed, completed) else completed
