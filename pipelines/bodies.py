@@ -73,6 +73,17 @@ def check_media(headers: Headers, wanted: str) -> None:
         raise UnsupportedMedia
 
 
+def check_unambiguous(headers: Headers) -> None:
+    """Raise `Malformed` with the code `headers_ambiguous` if the headers give two body lengths or two tokens.
+
+    Threat: a proxy in front of the service uses the other value, and so sees a different request or caller (RFC 9112,
+    6.1).
+    """
+    two_lengths = "content-length" in headers and "transfer-encoding" in headers
+    if two_lengths or len(headers.getlist("authorization")) > 1:
+        raise Malformed("headers_ambiguous")
+
+
 def json_without_nul(body: bytes) -> bytes:
     """Return a JSON body with a space for each NUL: it is legal in JSON but fits in no text column of PostgreSQL."""
     return _ESCAPED_NUL.sub(rb"\1 ", body)

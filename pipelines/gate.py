@@ -212,7 +212,7 @@ class _GatedRequest:
             )
 
     async def _forward(self) -> None:
-        _check_unambiguous(self.headers)
+        bodies.check_unambiguous(self.headers)
         # A router's pattern ends with `$`, which also matches before a final line feed. No valid path has one.
         path = self.scope["path"]
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
@@ -490,17 +490,6 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
         return _ClientDisconnected()
     first = faults.exceptions[0]
     return _cause(first) if isinstance(first, ExceptionGroup) else first
-
-
-def _check_unambiguous(headers: Headers) -> None:
-    """Raise `Malformed` with the code `headers_ambiguous` if the headers give two body lengths or two tokens.
-
-    Threat: a proxy in front of the service uses the other value, and so sees a different request or caller (RFC 9112,
-    6.1).
-    """
-    two_lengths = "content-length" in headers and "transfer-encoding" in headers
-    if two_lengths or len(headers.getlist("authorization")) > 1:
-        raise Malformed("headers_ambiguous")
 
 
 def _bearer(headers: Headers) -> str:
