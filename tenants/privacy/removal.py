@@ -1,8 +1,8 @@
 """Removal of a tenant with all of its data: index, files, rows of every table, traces, counters.
 
-Threat: a tenant that keeps uploading holds its own removal up. So it is suspended first, and stays so if the removal is
-cut off after it has begun to erase. Rows go last and in one transaction, so repeating completes it. Not removed: files
-of a watched folder, which are the tenant's or its operator's own.
+Threat: a tenant that keeps uploading blocks its own removal. So it is suspended first, and stays suspended if the
+removal is interrupted after it has begun to erase. Rows are deleted last, in one transaction, so repeating an
+interrupted removal completes it. Not removed: files of a watched folder, which are the tenant's or its operator's own.
 """
 
 from collections.abc import Iterator
