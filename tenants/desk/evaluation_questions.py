@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 
 from pydantic import TypeAdapter
-from sqlalchemy import delete, select
+from sqlalchemy import delete, exists, select
 
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
 from tenants.storage.mapping import columns_of
 from tenants.storage.sessions import TenantSession
+from tenants.storage.tables import TenantRow
 
 MOST = 200
 """Questions of a tenant."""
@@ -57,6 +58,13 @@ def list_questions() -> tuple[EvaluationQuestion, ...]:
     """Return the questions of the tenant, in the order in which they were added."""
     with database.reading() as session:
         return tuple(map(_question, _rows(session)))
+
+
+def tenants_with_questions() -> frozenset[str]:
+    """Return the tenants that have questions. One query for all tenants."""
+    has_questions = exists().where(EvaluationQuestionRow.tenant_id == TenantRow.tenant_id)
+    with database.across_tenants() as session:
+        return frozenset(session.scalars(select(TenantRow.tenant_id).where(has_questions)))
 
 
 def save(questions: Iterable[EvaluationQuestion]) -> Stored:

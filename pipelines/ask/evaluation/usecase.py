@@ -108,7 +108,8 @@ class Evaluation:
     def start_due(self, now: datetime | None = None) -> None:
         """Begin the runs of all tenants whose hour has come and that have not had theirs this night."""
         now = now or datetime.now(UTC)
-        tenants = [tenant for tenant in Registry().list() if tenant.suspended_at is None]
+        asked = evaluation_questions.tenants_with_questions()
+        tenants = [tenant for tenant in Registry().list() if tenant.suspended_at is None and tenant.tenant_id in asked]
         dues = {tenant.tenant_id: last_due(policy.of(tenant), now) for tenant in tenants}
         tonight = {tenant_id: due for tenant_id, due in dues.items() if due is not None and now - due <= LATE}
         ran = evaluation_results.last_nights(min(tonight.values())) if tonight else {}
@@ -116,8 +117,7 @@ class Evaluation:
             if tenant_id in ran and ran[tenant_id] >= due:
                 continue
             with working_for(tenant_id, _SUBJECT):
-                if evaluation_questions.list_questions():
-                    self._submit(due)
+                self._submit(due)
 
     def _submit(self, due: datetime | None) -> bool:
         """Queue a run of the tenant in context, unless one is queued or at work here.

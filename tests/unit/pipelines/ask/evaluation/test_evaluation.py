@@ -7,7 +7,7 @@ from secrets import token_hex
 from threading import Event
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 
 from components.turn import Turn
 from pipelines.ask.evaluation import questions, report, usecase
@@ -204,6 +204,26 @@ def test_a_night_is_run_once_at_the_hour_of_the_tenant(scripted: tuple[Evaluatio
     policy.change(evaluation_hour=None)
     at(moment + timedelta(days=1))
     assert len(evaluation_results.latest()) == 1
+
+
+def test_tenants_without_questions_cost_no_query_at_night(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    evaluation, engine = scripted
+    moment = (datetime.now(UTC) - timedelta(days=1)).replace(hour=13)
+
+    def statements() -> int:
+        seen: list[str] = []
+        event.listen(database.engine(), "before_cursor_execute", lambda *given: seen.append(given[2]))
+        evaluation.start_due(moment)
+        return len(seen)
+
+    evaluation.start_due(moment)
+    before = statements()
+    for _ in range(3):
+        tenant_id = f"t{token_hex(4)}"
+        Registry().add(tenant_id)
+        with acting_as(Tenant(tenant_id, "anna")):
+            policy.change(evaluation_hour=moment.hour)
+    assert (statements(), engine.asked) == (before, [])
 
 
 def test_a_run_of_the_service_takes_its_seat(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
