@@ -30,6 +30,11 @@ class Observer:
         """Return the number of registered workers."""
         return len(self._server.execute("SELECT id FROM procrastinate_workers").fetchall())
 
+    def database_mb(self) -> float:
+        """Return the size of the database, with its indexes."""
+        row = self._server.execute("SELECT pg_database_size(current_database())").fetchone()
+        return round(row[0] / 1e6, 1) if row else 0.0
+
     def connections(self) -> dict[int, int]:
         """Return the number of connections of each process to PgBouncer."""
         cursor = self._pooler.execute("SHOW CLIENTS")

@@ -38,7 +38,7 @@ from tenants.knowledge import documents
 if TYPE_CHECKING:
     from tests.observed import Observer
 
-SCHEMA = "scale.v3"
+SCHEMA = "scale.v4"
 _AT_ONCE = 16
 _LOAD_SECONDS = 20.0
 _SETTLE_SECONDS = 10.0
@@ -150,17 +150,23 @@ def _start_seconds(replica: Replica) -> float:
     return round(time.monotonic() - begun, 1)
 
 
+def _size(running: Installation, observer: "Observer", suffix: str = "") -> dict[str, float]:
+    """Return the megabytes that the largest replica and worker have in memory, and the database on disk."""
+    replica, worker = (max(round(resident_mb(one.pid)) for one in kind) for kind in (running.replicas, running.workers))
+    figures = {"replica_mb": replica, "worker_mb": worker, "database_mb": observer.database_mb()}
+    return {f"{name}{suffix}": figure for name, figure in figures.items()}
+
+
 def compare(running: Installation, observer: "Observer", few: int, tenants: int, seconds: float) -> dict[str, float]:
     """Measure with few tenants, then with many, and print the most frequent statements of an idle installation."""
     # There are two already.
     names = [f"t{number}" for number in range(2, tenants)]
     grow(running, names[: few - 2])
     _, few_p95 = load(running, observer, names[: few - 2])
+    size_with_few = _size(running, observer, "_with_few")
     grow(running, names[few - 2 :])
     peak, p95 = load(running, observer, names)
-    replica_mb, worker_mb = (
-        max(round(resident_mb(one.pid)) for one in kind) for kind in (running.replicas, running.workers)
-    )
+    size = _size(running, observer)
     time.sleep(_SETTLE_SECONDS)
     statements = observer.statements(seconds)
     for rate, statement in statements[:_STATEMENTS]:
@@ -170,8 +176,8 @@ def compare(running: Installation, observer: "Observer", few: int, tenants: int,
         "question_p95_ms": p95,
         "question_p95_ratio": round(p95 / few_p95, 2),
         "start_seconds": _start_seconds(running.replicas[1]),
-        "replica_mb": replica_mb,
-        "worker_mb": worker_mb,
+        **size_with_few,
+        **size,
         "idle_statements_per_second": round(sum(rate for rate, _ in statements), 1),
         "connections_of_a_process": peak,
     }
@@ -180,9 +186,11 @@ def compare(running: Installation, observer: "Observer", few: int, tenants: int,
 def imports(running: Installation, observer: "Observer", chunks: int) -> dict[str, float]:
     """Import a page of one tenant while another one imports many chunks; then let a worker join.
 
-    :returns: chunks of the large import that were left when the small one had ended, and the seconds from the upload of
-        the page to its end, and from the registration of a new worker to its first job.
+    :returns: chunks of the large import that were left when the small one had ended, the seconds from the upload of the
+        page to its end and from the registration of a new worker to its first job, and what a chunk adds to the
+        database.
     """
+    size = observer.database_mb()
     large, small = (_client(running.replicas[0], tenant_id) for tenant_id in ("large", "small"))
     pages = [(f"{number}.md", _page(number)) for number in range(chunks // _SECTIONS)]
     import_of_large = _upload(large, pages)
@@ -195,6 +203,9 @@ def imports(running: Installation, observer: "Observer", chunks: int) -> dict[st
         left = len(pages) - len(documents.all())
     large.delete(f"/jobs/{import_of_large}").raise_for_status()
     _await_state(large, import_of_large, "cancelled", "done")
+    with acting_as(Tenant("large", "bench")):
+        imported = len(documents.all()) * _SECTIONS
+    chunk_kb = round(1_000 * (observer.database_mb() - size) / imported, 1)
     for worker in running.workers:
         worker.end(signal.SIGTERM)
     job = _upload(small, pages[1:2])
@@ -209,6 +220,7 @@ def imports(running: Installation, observer: "Observer", chunks: int) -> dict[st
         "large_import_chunks_left": left * _SECTIONS,
         "small_import_seconds": spent,
         "worker_joins_seconds": joined,
+        "database_kb_of_a_chunk": chunk_kb,
     }
 
 
