@@ -186,11 +186,9 @@ def compare(running: Installation, observer: "Observer", few: int, tenants: int,
 def imports(running: Installation, observer: "Observer", chunks: int) -> dict[str, float]:
     """Import a page of one tenant while another one imports many chunks; then let a worker join.
 
-    :returns: chunks of the large import that were left when the small one had ended, the seconds from the upload of the
-        page to its end and from the registration of a new worker to its first job, and what a chunk adds to the
-        database.
+    :returns: chunks of the large import that were left when the small one had ended, and the seconds from the upload of
+        the page to its end, and from the registration of a new worker to its first job.
     """
-    size = observer.database_mb()
     large, small = (_client(running.replicas[0], tenant_id) for tenant_id in ("large", "small"))
     pages = [(f"{number}.md", _page(number)) for number in range(chunks // _SECTIONS)]
     import_of_large = _upload(large, pages)
@@ -203,9 +201,6 @@ def imports(running: Installation, observer: "Observer", chunks: int) -> dict[st
         left = len(pages) - len(documents.all())
     large.delete(f"/jobs/{import_of_large}").raise_for_status()
     _await_state(large, import_of_large, "cancelled", "done")
-    with acting_as(Tenant("large", "bench")):
-        imported = len(documents.all()) * _SECTIONS
-    chunk_kb = round(1_000 * (observer.database_mb() - size) / imported, 1)
     for worker in running.workers:
         worker.end(signal.SIGTERM)
     job = _upload(small, pages[1:2])
@@ -220,7 +215,6 @@ def imports(running: Installation, observer: "Observer", chunks: int) -> dict[st
         "large_import_chunks_left": left * _SECTIONS,
         "small_import_seconds": spent,
         "worker_joins_seconds": joined,
-        "database_kb_of_a_chunk": chunk_kb,
     }
 
 
