@@ -120,7 +120,7 @@ def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> 
         conversations=Conversations(runner),
         ingest=ingest,
         library=library,
-        articles=Articles(ingest, runner.ask),
+        articles=Articles(ingest, runner),
         evaluations=Evaluation(runner.ask, runner),
     )
     desk = Desk(desk_assets.Templates(), settings)

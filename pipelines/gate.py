@@ -10,7 +10,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from time import monotonic, perf_counter
 from typing import TypeVar
@@ -320,13 +320,19 @@ class _GatedRequest:
             receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
-        if route.method == "GET" and self.caller is not _ANYBODY:
-            self.read = self.gate.reads.read_of(self.caller.tenant_id, by_visitor=self.caller.scopes == {VISIT})
+        turns: AbstractAsyncContextManager[object] = nullcontext()
+        if self.caller is not _ANYBODY:
+            by_visitor = self.caller.scopes == {VISIT}
+            if route.method == "GET":
+                self.read = self.gate.reads.read_of(self.caller.tenant_id, by_visitor=by_visitor)
+            elif route.threaded:
+                turns = self.gate.reads.change_of(self.caller.tenant_id, by_visitor=by_visitor)
         fault: Exception | None = None
         try:
             if self.read is not None:
                 await self.read.begin()
-            await self.gate.app(self.scope, receive, self._send_response)
+            async with turns:
+                await self.gate.app(self.scope, receive, self._send_response)
         except ExceptionGroup as group:
             fault = _cause(group)
         finally:

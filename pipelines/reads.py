@@ -1,8 +1,10 @@
-"""Turns of reads: few requests of one tenant's staff, and of its visitors, compute at once; the others wait.
+"""Turns of reads and changes: few requests of one tenant's staff, and of its visitors, are at work at once; the others
+wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
 exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions
-are in work, reads of a tenant compute one after the other, with pauses.
+are in work, reads of a tenant compute one after the other, with pauses. Changes wait for locks and for other servers,
+too, so more of them may be at work.
 """
 
 import asyncio
@@ -16,6 +18,9 @@ from tenants.core import fairness
 
 MOST_READS = 4
 """Reads of one tenant's staff, or of its visitors, that compute at once in a process."""
+
+MOST_CHANGES = 10
+"""Changes by one tenant's staff, or by its visitors, at work at once: a quarter of the threads of a process."""
 
 _GAP_SECONDS = 0.005
 """Time between two looks for a moment without a question."""
@@ -37,11 +42,16 @@ class Reads:
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[tuple[str, bool], _Turns] = WeakValueDictionary()
+        self._changes: WeakValueDictionary[tuple[str, bool], Semaphore] = WeakValueDictionary()
 
     def read_of(self, tenant_id: str, *, by_visitor: bool = False) -> "Read":
         """Return a read of a tenant that has not begun. Visitors have separate turns."""
         turns = self._turns.setdefault((tenant_id, by_visitor), _Turns())
         return Read(turns, waits=not by_visitor)
+
+    def change_of(self, tenant_id: str, *, by_visitor: bool = False) -> Semaphore:
+        """Return what a change of a tenant holds while it is at work. Visitors have separate turns."""
+        return self._changes.setdefault((tenant_id, by_visitor), Semaphore(MOST_CHANGES))
 
 
 class Read:

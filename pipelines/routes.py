@@ -10,6 +10,7 @@ def list_sites() -> SitesAnswer: ...
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
@@ -29,7 +30,8 @@ class Route:
 
     `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
-    which the application reads as they come.
+    which the application reads as they come. `threaded`: the endpoint occupies a thread of those that serve all
+    requests.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
@@ -42,6 +44,7 @@ class Route:
     desk: bool = False
     page: bool = False
     files: bool = False
+    threaded: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
     per_minute: int = 0
@@ -107,6 +110,7 @@ class OpenRouter(APIRouter):
         assert isinstance(route, APIRoute)  # noqa: S101 - narrows the type
         for method in sorted(route.methods or ()):
             access: dict[str, Any] = {"scope": self._scope, "desk": self._desk, "page": self._page}
+            access["threaded"] = not iscoroutinefunction(endpoint)
             if self._page:
                 access["limit"] = self._limit if method != "GET" else 0
             elif route.body_field is not None:

@@ -11,6 +11,7 @@ from components.retrieve.retriever import TenantRetriever, haystack_filters
 from components.turn import Article, Filters, Passage, Turn
 from pipelines.ask.help_links import article_key
 from pipelines.ask.outlines import AnchoredSection, anchor, sections_of
+from tenants.core import fairness
 from tenants.core.errors import NotFound
 from tenants.knowledge import published, votes
 from tenants.knowledge.documents import DocumentRecord
@@ -62,6 +63,7 @@ class HelpCentre:
         """Group all articles by their first tag, else by their folder; sort by name, articles without either last."""
         grouped: defaultdict[str, list[Listed]] = defaultdict(list)
         for document in published.list_documents():
+            fairness.yield_to_questions()
             grouped[_group_of(document)].append(document)
         names = sorted(grouped, key=lambda name: (not name, name.casefold()))
         return tuple(Group(name, tuple(sorted(grouped[name], key=_by_title))) for name in names)

@@ -6,8 +6,8 @@ the caller's rate limit, and calls of language models cost money.
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -131,8 +131,7 @@ async def _answer(runner: Runner, request: AskRequest, history: tuple[Exchange, 
     with policy.overridden(tried):
         if not thresholds:
             return await runner.rehearse(asked, history)
-        with closing(await asyncio.to_thread(_engine, thresholds)) as engine:
-            return await runner.rehearse(asked, history, engine)
+        return await runner.rehearse(asked, history, partial(_engine, thresholds))
 
 
 def _engine(thresholds: dict[str, float]) -> AskEngine:

@@ -96,11 +96,11 @@ class Runner:
             return await self._result(self._begin(TurnJob(request, turn_id, key, history)))
 
     async def rehearse(
-        self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None
+        self, request: AskRequest, history: tuple[Exchange, ...], engine: Callable[[], Engine] | None = None
     ) -> TurnAnswer:
         """Answer a question within the usual limits, but without effects: no record, no ticket, no memory.
 
-        :param engine: replaces the tenant's engine.
+        :param engine: makes one that replaces the tenant's for this question.
         :raises OporaError: the caller should try again.
         """
         with self._queue_slot():

@@ -1,6 +1,8 @@
 """Answering one question: the use case behind HTTP, the command line and evaluation."""
 
 import logging
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
@@ -111,13 +113,16 @@ class Ask:
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
 
-    def rehearse(self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None) -> TurnAnswer:
+    def rehearse(
+        self, request: AskRequest, history: tuple[Exchange, ...], engine: Callable[[], Engine] | None = None
+    ) -> TurnAnswer:
         """Return the answer without effects: for people at the desk, who see it before any customer does.
 
-        :param engine: in place of this one's own.
+        :param engine: makes one in place of this one's own, which is closed after the question.
         """
         started = perf_counter()
-        turn, steps = self.finish(begin(request, history=history), engine=engine)
+        with closing(engine()) if engine is not None else nullcontext() as own:
+            turn, steps = self.finish(begin(request, history=history), engine=own)
         spent = (perf_counter() - started) * 1_000
         return answer_of(turn, steps=steps, latency_ms=spent, links=of_caller())
 

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines.ask.chats import transcript
-from pipelines.reads import MOST_READS
+from pipelines.reads import MOST_CHANGES, MOST_READS
 from pipelines.routes import Route, RouteTable
 from settings import Settings
 from tenants.accounts.registry import Registry
@@ -45,18 +45,19 @@ class Slow:
 
 
 @pytest.mark.parametrize("scope", ["ask", "visit"])
-async def test_reads_of_one_tenant_take_turns(scope: str) -> None:
+@pytest.mark.parametrize(("method", "most"), [("GET", MOST_READS), ("PATCH", MOST_CHANGES)])
+async def test_requests_of_one_tenant_take_turns(method: str, most: int, scope: str) -> None:
     slow = Slow()
     gate = gate_of(slow)
-    gate.routes = RouteTable([Route("GET", PATH, scope)])
+    gate.routes = RouteTable([Route(method, PATH, scope, threaded=True)])
     async with client_of(gate, "mallory", scope) as attacker, client_of(gate, "acme", scope) as victim:
-        reads = [asyncio.create_task(attacker.get(PATH)) for _ in range(20)]
-        other = asyncio.create_task(victim.get(PATH))
-        for _ in range(MOST_READS + 1):
+        requests = [asyncio.create_task(attacker.request(method, PATH)) for _ in range(20)]
+        other = asyncio.create_task(victim.request(method, PATH))
+        for _ in range(most + 1):
             await wait_for(slow.begun.acquire(), 5)
-        assert slow.computed == MOST_READS + 1
+        assert slow.computed == most + 1
         slow.go.set()
-        assert {response.status_code for response in await asyncio.gather(*reads, other)} == {200}
+        assert {response.status_code for response in await asyncio.gather(*requests, other)} == {200}
 
 
 async def test_no_tenant_is_named_like_the_visitors_of_another() -> None:

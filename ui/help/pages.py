@@ -5,16 +5,15 @@ Threats and defences:
 - a page that shows more than a chat of the site: only published documents appear, and none if visitors must sign in;
 - markup in an article: the rendered Markdown has no HTML and no links;
 - a script that copies pages or votes: both are rate-limited by address;
-- articles that take seconds to render, such as tables of thousands of rows: a tenant has few threads for its articles,
-  questions go first, and what was rendered is cached.
+- pages that take seconds to render, such as tables of thousands of rows or lists of thousands of groups: a tenant has
+  few threads for its pages, questions go first, and rendered articles are cached.
 """
 
-from asyncio import to_thread
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import Form, Header, Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -41,12 +40,17 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound, OporaError, RateLimited
 from ui.assets import Asset, sent
 
+T = TypeVar("T")
+
 _STYLE = "/widget/help.css"
 _ARTICLE = "/help/{site}/{article}"
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 VOTES_PER_MINUTE = 10
 """Votes per address, with a separate limit of one per article."""
+
+_GROUPS = 50
+"""Groups on the first page, and on each that follows it."""
 
 _PREVIEW = 6
 """Articles per group on the first page."""
@@ -56,7 +60,7 @@ _PAGE = 100
 
 
 _RENDERING, _OF_TENANT, _WAITING = 4, 2, 50
-"""Articles that are rendered at once, those of one tenant, and those of one tenant with the waiting ones."""
+"""Pages that are rendered at once, those of one tenant, and those of one tenant with the waiting ones."""
 _RENDERED = 200
 """Rendered articles in memory, of all tenants together."""
 _LARGEST_RENDERED = 1_000_000
@@ -113,7 +117,7 @@ def router(limiter: RateLimiter) -> OpenRouter:
 
     @endpoints.get(_ARTICLE, include_in_schema=False)
     async def read(request: Request, site: str, article: str, thanks: Annotated[bool, Query()] = False) -> Response:
-        return await pages.shown(request, site, partial(pages.read, article, thanks=thanks), slow=True)
+        return await pages.shown(request, site, partial(pages.read, article, thanks=thanks))
 
     @endpoints.post(_ARTICLE, include_in_schema=False)
     async def vote(
@@ -133,7 +137,7 @@ class _Pages:
     def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
         self._centre = HelpCentre()
-        self._rendering = Pool("help-articles", _RENDERING, turns=_OF_TENANT)
+        self._rendering = Pool("help-pages", _RENDERING, turns=_OF_TENANT)
         self._rendered: TenantLruCache[tuple[Markup, ...]] = TenantLruCache(_RENDERED)
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"),
@@ -150,13 +154,10 @@ class _Pages:
         key: str,
         view: Callable[[Site], Response],
         limits: Mapping[str, int] | None = None,
-        *,
-        slow: bool = False,
     ) -> Response:
         """Return the view of a site, or an error page.
 
         :param limits: uses per minute, in addition to the limit on reading.
-        :param slow: the view may take seconds.
         """
         site = None
         try:
@@ -166,8 +167,7 @@ class _Pages:
             with acting_as(Tenant(site.tenant_id, "")):
                 await self._limiter.admit_each(_reading_limits(site, limited_as(request)) | dict(limits or {}))
                 await registry.admitted()
-                work = partial(view, site)
-                return await (self._rendering.run({site.tenant_id: _WAITING}, work) if slow else to_thread(work))
+                return await self._rendering.run({site.tenant_id: _WAITING}, partial(view, site))
         except OporaError as error:
             return self._refused(error, site)
 
@@ -177,16 +177,16 @@ class _Pages:
         if chosen is None and len(groups) == 1:
             chosen = groups[0].name
         if chosen is None:
-            return self._page(site, "index.html", groups=groups, preview=_PREVIEW)
+            shown, following = _page_of(groups, page, _GROUPS)
+            return self._page(site, "index.html", groups=shown, preview=_PREVIEW, page=page, following=following)
         group = next((one for one in groups if one.name == chosen), None)
         if group is None:
             raise NotFound("document_unknown")
-        start = (page - 1) * _PAGE
-        following = page + 1 if len(group.articles) > start + _PAGE else None
+        articles, following = _page_of(group.articles, page, _PAGE)
         return self._page(
             site,
             "group.html",
-            group=Group(group.name, group.articles[start : start + _PAGE]),
+            group=Group(group.name, articles),
             only=len(groups) == 1,
             page=page,
             following=following,
@@ -241,6 +241,12 @@ class _Pages:
         if isinstance(error, RateLimited):
             response.headers["Retry-After"] = str(error.retry_after)
         return response
+
+
+def _page_of(listed: tuple[T, ...], page: int, size: int) -> tuple[tuple[T, ...], int | None]:
+    """Return a page of a list, and the number of the following page, if there is one."""
+    end = page * size
+    return listed[end - size : end], page + 1 if len(listed) > end else None
 
 
 def _reading_limits(site: Site, address: str) -> dict[str, int]:

@@ -8,6 +8,7 @@ tickets behind.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from pipelines.ask import record
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.replay import RecordedInput
+from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask, begin
 from tenants.audit import search
 from tenants.core import fairness
@@ -41,22 +43,27 @@ class Closing:
     unanswered: tuple[Gap, ...]
 
 
-def close(gap_ids: Sequence[str], ask: Ask) -> Closing:
-    """Close those of the gaps whose questions are answered now. Raises `NotFound` with the code `gap_unknown`."""
+def close(gap_ids: Sequence[str], ask: Ask, runner: Runner | None = None) -> Closing:
+    """Close those of the gaps whose questions are answered now.
+
+    :param runner: whose seats and time limit hold for the questions; None asks right here, as the command line does.
+    :raises NotFound: `gap_unknown`.
+    """
     until = monotonic() + SECONDS
     listed = [gaps.get(gap_id) for gap_id in dict.fromkeys(gap_ids)]
-    answered = [gap.gap_id for gap in listed if monotonic() < until and _is_answered(gap, ask, until)]
+    answered = [gap.gap_id for gap in listed if monotonic() < until and _is_answered(gap, ask, runner, until)]
     closed = gaps.decide(answered, "closed") if answered else ()
     return Closing(closed, tuple(gap for gap in listed if gap.gap_id not in answered))
 
 
-def _is_answered(gap: Gap, ask: Ask, until: float) -> bool:
+def _is_answered(gap: Gap, ask: Ask, runner: Runner | None, until: float) -> bool:
     for turn in _turns(gap):
         if monotonic() >= until:
             return False
         fairness.yield_to_questions()
         try:
-            finished, _ = ask.finish(turn)
+            work = partial(ask.finish, turn)
+            finished, _ = runner.in_background(work) if runner is not None else work()
         except OporaError as error:
             log.warning("gap %s is not asked again: %s", gap.gap_id, trail(error))
             return False

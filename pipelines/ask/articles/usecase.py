@@ -14,6 +14,7 @@ from pipelines.ask.articles import closing
 from pipelines.ask.articles import preview as previews
 from pipelines.ask.articles.closing import Closing
 from pipelines.ask.articles.preview import OnProgress, Preview, source_of
+from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
@@ -37,12 +38,14 @@ class Articles:
     """The articles of the tenant in context.
 
     :param ingest: takes them into the knowledge base.
-    :param ask: answers the questions of previews and gaps; made for each of them when None.
+    :param runner: answers the questions of previews and gaps, those of gaps in its seats; when None, an `Ask` made for
+        each of them does.
     """
 
-    def __init__(self, ingest: Ingest, ask: Ask | None = None) -> None:
+    def __init__(self, ingest: Ingest, runner: Runner | None = None) -> None:
         self._ingest = ingest
-        self._ask = ask
+        self._runner = runner
+        self._ask = runner.ask if runner is not None else None
         self._worker = ThreadPoolExecutor(1, "previews")
         self._stopping = Event()
         self._running: Counter[str] = Counter()
@@ -109,7 +112,7 @@ class Articles:
             return Closing((), ())
         ask = self._ask or Ask()
         try:
-            return closing.close(gap_ids, ask)
+            return closing.close(gap_ids, ask, self._runner)
         finally:
             if ask is not self._ask:
                 ask.engine.close()

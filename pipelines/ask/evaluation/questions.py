@@ -15,12 +15,13 @@ from pipelines.ask.contract import QUESTION_LIMIT, AskRequest
 from pipelines.ask.evaluation.marking import named_by
 from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines, without_guard
-from tenants.core import context
+from tenants.core import context, fairness
 from tenants.core.errors import Invalid
 from tenants.desk import evaluation_questions
 from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
 from tenants.index import open_collection
 from tenants.knowledge import documents
+from tenants.work.seats import Seats
 
 FILE_BYTES = 5_000_000
 Column: TypeAlias = Literal["question", "answer", "article", "refuse"]
@@ -40,6 +41,8 @@ _FILES, _OF_TENANT = 2, 2
 """Files that are read at once, one of each tenant; accepted files of a tenant."""
 _WORKERS = Sandbox(workers=_FILES)
 _READING = Pool("question-files", _FILES, turns=1)
+_SCANNING = Seats(_FILES, _FILES, each=1)
+"""Threads that look for articles in the whole index."""
 
 _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
@@ -197,11 +200,17 @@ def _unknown_articles(names: Iterable[str]) -> set[str]:
     """Return those of the names that no article and no section of the knowledge base has."""
     unknown = {name for name in names if name}
     unknown -= documents.named(unknown)  # most are titles, and the index may hold a hundred thousand sections
-    for hit in open_collection().scan() if unknown else ():
-        unknown -= named_by(to_passage(from_payload(hit.payload, 0.0, {})), unknown)
-        if not unknown:
+    return _SCANNING.submit(partial(_unknown_sections, unknown)).result() if unknown else unknown
+
+
+def _unknown_sections(names: set[str]) -> set[str]:
+    """Return those of the names that no section of the knowledge base has."""
+    for hit in open_collection().scan():
+        fairness.yield_to_questions()
+        names = names - named_by(to_passage(from_payload(hit.payload, 0.0, {})), names)
+        if not names:
             break
-    return unknown
+    return names
 
 
 def _column(cell: str) -> Column | None:

@@ -1,6 +1,8 @@
 """From a gap to an article that closes it: customers get what the preview has shown."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 import pytest
 
@@ -11,6 +13,7 @@ from pipelines.ask.articles import gap_meanings, preview
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest, read_path
 from settings import Settings, get_settings
@@ -25,6 +28,8 @@ from tenants.desk.articles import Draft
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gaps import Miss
 from tests.audits import entry
+
+T = TypeVar("T")
 
 FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
 QUESTION = "Можно ли оплатить заказ криптовалютой?"
@@ -52,9 +57,11 @@ def shop(installation: Settings) -> Iterator[Ask]:
 
 @pytest.fixture
 def written(shop: Ask) -> Iterator[Articles]:
-    service = Articles(Ingest(), shop)
+    runner = Runner(shop, workers=1, budget=30)
+    service = Articles(Ingest(), runner)
     yield service
     service.close()
+    runner.close()
 
 
 def gap_of(question: str) -> gaps.Gap:
@@ -105,6 +112,18 @@ def test_gap_stays_open_if_the_article_does_not_answer(written: Articles) -> Non
     closing = written.close_gaps([parrot.gap_id, crypto.gap_id])
     assert [gap.gap_id for gap in closing.unanswered] == [parrot.gap_id]
     assert [gap.gap_id for gap in closing.closed] == [crypto.gap_id]
+
+
+def test_questions_of_gaps_are_asked_in_seats(written: Articles, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_background, seated = Runner.in_background, Counter[str]()
+
+    def counted(runner: Runner, work: Callable[[], T]) -> T:
+        seated["questions"] += 1
+        return in_background(runner, work)
+
+    monkeypatch.setattr(Runner, "in_background", counted)
+    assert written.close_gaps([gap_of(QUESTION).gap_id]).closed == ()
+    assert seated["questions"] == 1
 
 
 def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask) -> None:

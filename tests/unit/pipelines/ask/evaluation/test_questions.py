@@ -2,7 +2,10 @@
 
 import io
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from secrets import token_hex
+from threading import Event
 
 import pytest
 from openpyxl import Workbook
@@ -79,6 +82,27 @@ def test_the_title_of_a_document_is_found_without_the_index(tenant: Tenant, monk
     monkeypatch.delattr(questions, "open_collection")
     asked = [("Как вернуть товар?", "Возврат"), ("Куда вернуть?", "returns.md")]
     assert questions.add([QuestionForm(question=one, article=article) for one, article in asked]).added == 2
+
+
+def test_a_tenant_reads_its_index_once_at_a_time(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading: list[int] = []
+
+    class Index:
+        def scan(self) -> Iterator[object]:
+            reading.append(1)
+            Event().wait(0.02)
+            assert sum(reading) == 1
+            reading.append(-1)
+            yield from ()
+
+    monkeypatch.setattr(questions, "open_collection", Index)
+    form = QuestionForm(question="Как вернуть товар?", article="Обмен")
+    with ThreadPoolExecutor(4) as pool:
+        added = [pool.submit(copy_context().run, questions.add, [form]) for _ in range(4)]
+    for one in added:
+        with pytest.raises(Invalid, match="evaluation_article_unknown"):
+            one.result()
+    assert len(reading) == 8
 
 
 def test_an_export_comes_back_unchanged(tenant: Tenant) -> None:
