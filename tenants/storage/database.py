@@ -5,14 +5,12 @@ deleted data overwritten. Write transactions take the write lock at the start, b
 reader and then writes fails if another process has written in between.
 """
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from threading import Lock, local
-from traceback import extract_stack
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
@@ -55,8 +53,6 @@ _ENGINES: dict[str, Engine] = {}
 _CORRUPT: set[str] = set()
 """Databases with a damaged file."""
 _OPENING = Lock()
-MISPLACED = "a query is misplaced"
-"""Prefix of the log message that tests look for; see `_check_place`."""
 
 log = logging.getLogger("opora.database")
 
@@ -263,20 +259,9 @@ def _warn_unless_protected(opened: Engine) -> None:
             )
 
 
-class _Sessions(local):
-    """The sessions that are open in a thread."""
-
-    open = 0
-
-
-_SESSIONS = _Sessions()
-
-
 @contextmanager
 def _waited_for(settings: Settings | None) -> Iterator[None]:
     """Convert errors of a slow or damaged database to `TryAgain`, and those of simultaneous changes to `Clash`."""
-    _check_place()
-    _SESSIONS.open += 1
     try:
         yield
     except DatabaseError as error:
@@ -300,25 +285,6 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
     except PoolTimeout as late:
         log.error("the records cannot be reached: %s", type(late).__name__)
         raise TryAgain from late
-    finally:
-        _SESSIONS.open -= 1
-
-
-def _check_place() -> None:
-    """Report a query where a slow database would block more than its caller.
-
-    On the event loop it blocks every request. Inside another session it needs a second connection, and if all
-    connections of the pool belong to threads that wait for a second one, none of them ever continues.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        place = "inside another session" if _SESSIONS.open else ""
-    else:
-        place = "on the event loop"
-    if place:
-        frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in extract_stack()[-12:-3]]
-        log.error("%s: %s: %s", MISPLACED, place, " ".join(frames))
 
 
 def parsed_url(settings: Settings) -> URL:

@@ -15,7 +15,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
 from tenants.work import claims
-from tests import fake_qdrant
+from tests import fake_qdrant, places
 from tests.fake_qdrant import FakeQdrant
 from tests.servers import absent, own_database
 
@@ -30,8 +30,9 @@ def _qdrant_url() -> str:
 @pytest.fixture(autouse=True)
 def _queries_are_in_place(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Fail a test that queries on an event loop, or opens a session inside another one."""
+    places.watch()
     yield
-    assert not [record for record in caplog.get_records("call") if database.MISPLACED in record.getMessage()]
+    assert not [record for record in caplog.get_records("call") if places.MISPLACED in record.getMessage()]
 
 
 @pytest.fixture(scope="session")

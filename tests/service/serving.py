@@ -16,9 +16,10 @@ import pytest
 from settings import Settings, get_settings
 from tenants.core.context import SCOPES
 from tenants.storage import database
+from tests import places
 
 ROOT = Path(__file__).parents[2]
-_SERVE = "import gc; gc.disable(); import app; gc.enable(); app.serve()"
+_SERVE = "import gc; gc.disable(); import app; from tests import places; places.watch(); gc.enable(); app.serve()"
 """Garbage collection while modules load takes a sixth of the CPU time of importing `app`."""
 RSA_KID = "provider-1"
 ALL_SCOPES = tuple(sorted(SCOPES))
@@ -106,7 +107,7 @@ def serving(variables: Mapping[str, str]) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
-    misplaced = [line for line in server.log if database.MISPLACED in line]
+    misplaced = [line for line in server.log if places.MISPLACED in line]
     assert not misplaced, "".join(misplaced)
 
 
