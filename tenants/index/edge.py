@@ -56,6 +56,7 @@ from tenants.index.layout import (
     matches_nothing,
     searchable_vectors,
 )
+from tenants.index.protocol import Collection, Engine
 from tenants.storage import disk
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
@@ -87,7 +88,7 @@ _NO_PAYLOAD: Payload = MappingProxyType({})
 _LOG = logging.getLogger("opora.index")
 
 
-class EdgeFolder:
+class EdgeFolder(Engine):
     """Collections in the folders of one folder, a folder for each generation.
 
     :param root: need not be there before the first collection is made.
@@ -97,7 +98,6 @@ class EdgeFolder:
         self.root = root
 
     def exists(self, placement: Placement) -> bool:
-        """Whether the generation was made and not removed."""
         return (self.root / placement.physical / _MARK).is_file()
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
@@ -126,7 +126,6 @@ class EdgeFolder:
                 raise
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "EdgeCollection":
-        """Open an existing generation."""
         return EdgeCollection(self.root / placement.physical, tenant_id, encoder, dimensions)
 
     def set_aside(self, placement: Placement) -> None:
@@ -136,9 +135,6 @@ class EdgeFolder:
         if folder.exists():
             shutil.rmtree(aside, ignore_errors=True)
             folder.rename(aside)
-
-    def activate(self, placement: Placement) -> None:
-        """Do nothing: this engine has no aliases."""
 
     def remove(self, placement: Placement) -> None:
         """Delete a generation and the drafts of it that `create` may have left.
@@ -151,11 +147,8 @@ class EdgeFolder:
         for leftover in (folder, *self.root.glob(f"{folder.name}.*")):
             shutil.rmtree(leftover, ignore_errors=True)
 
-    def close(self) -> None:
-        """Do nothing: each collection holds its own folder."""
 
-
-class EdgeCollection:
+class EdgeCollection(Collection):
     """A tenant's chunks in one folder, opened by this process only.
 
     A collection without references is released without compacting, in some 0.1 s for 2,000 chunks. Replaced generations
@@ -164,15 +157,13 @@ class EdgeCollection:
     :param folder: the folder of one generation, made by `EdgeFolder`.
     :param tenant_id: the expected owner. Raises `InternalFault` with the code `collection_foreign` for another one,
         `IndexDamaged` if the folder is unreadable.
-    :param encoder: the encoder settings of its vectors.
-    :param dimensions: of its dense vectors; 0 for none.
-    :ivar broken: the engine has failed on the stored data.
     """
+
+    broken = False
 
     def __init__(self, folder: Path, tenant_id: str, encoder: str = "", dimensions: int = 0) -> None:
         self.encoder = encoder
         self.dimensions = dimensions
-        self.broken = False
         self._folder = folder
         if _owner(folder) != tenant_id:
             raise InternalFault("collection_foreign")
@@ -216,7 +207,6 @@ class EdgeCollection:
                 self._compact()
 
     def describe(self, payloads: Mapping[str, Payload]) -> None:
-        """Replace the payloads of points by id; unknown ids are ignored."""
         if not payloads:
             return
         disk.check()
@@ -229,7 +219,6 @@ class EdgeCollection:
                     shard.update(UpdateOperation.overwrite_payload([point_id], dict(payload)))
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove points; unknown ids are ignored."""
         if not ids:
             return
         with self._writable_shard(ids) as shard:
@@ -289,7 +278,6 @@ class EdgeCollection:
         return frequencies
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """Return the stored points among `ids`, in their order."""
         canonical = [canonical_id(point_id) for point_id in ids]
         with self.reading() as shard:
             with_dense = dense and self.dimensions
@@ -325,7 +313,6 @@ class EdgeCollection:
                 return
 
     def count(self) -> int:
-        """Return the number of stored points."""
         with self.reading() as shard:
             return shard.count(CountRequest(exact=True))
 

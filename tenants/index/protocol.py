@@ -15,28 +15,21 @@ class Collection(Protocol):
     """A tenant's chunks. Thread-safe. Writes are durable when the call returns.
 
     The methods here are those of a collection without points, which nothing can be written to.
+
+    :cvar encoder: the encoder settings of its vectors, from `components.language.encoder_settings`; opaque here.
+    :cvar version: changes with every write and differs between collections; equal versions give equal search results.
+        None if other processes may write to the collection.
+    :cvar dimensions: the size of the dense vectors; 0 for a collection without them.
     """
 
-    @property
-    def encoder(self) -> str:
-        """Return the encoder settings of its vectors, from `components.language.encoder_settings`; opaque here."""
-        return ""
-
-    @property
-    def version(self) -> str | None:
-        """Return a version that changes with every write and differs between collections; equal versions give equal
-        search results. None if other processes may write to the collection."""
-        return None
+    encoder: str = ""
+    version: str | None = None
+    dimensions: int = 0
 
     @property
     def broken(self) -> bool:
         """Whether the engine has failed on the stored data, so that the collection must be opened anew."""
         return False
-
-    @property
-    def dimensions(self) -> int:
-        """Return the size of the dense vectors; 0 for a collection without them."""
-        return 0
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id. Raises `InternalFault` on NaN, a malformed id, or a dense
@@ -99,29 +92,35 @@ class EmptyCollection(Collection):
 
 
 class Engine(Protocol):
-    """Stores collections, generation by generation. A `Placement` names one generation."""
+    """Stores collections, generation by generation. A `Placement` names one generation.
 
-    def exists(self, placement: "Placement") -> bool:
+    What an engine has no use for does nothing.
+    """
+
+    def exists(self, placement: Placement) -> bool:
         """Whether the generation was created completely and not removed."""
 
-    def create(self, placement: "Placement", tenant_id: str, dimensions: int = 0) -> None:
+    def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
         """Create an empty generation; losing a race against another process that creates the same one is fine.
 
         :param dimensions: of its dense vectors; 0 for none.
         """
 
-    def open(self, placement: "Placement", tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:
+    def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:
         """Open an existing generation. Raises `InternalFault` with the code `collection_foreign` if it belongs to
         another tenant, `IndexDamaged` if it is unreadable."""
 
-    def set_aside(self, placement: "Placement") -> None:
+    def set_aside(self, placement: Placement) -> None:
         """Move an unreadable generation out of the way, so that a new one can be created."""
+        return
 
-    def activate(self, placement: "Placement") -> None:
+    def activate(self, placement: Placement) -> None:
         """Point the collection's alias at this generation, if the engine has aliases."""
+        return
 
-    def remove(self, placement: "Placement") -> None:
+    def remove(self, placement: Placement) -> None:
         """Delete a generation if it exists."""
 
     def close(self) -> None:
         """Disconnect."""
+        return

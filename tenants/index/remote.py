@@ -29,7 +29,7 @@ from tenants.core.context import COMMAND_LINE, Tenant, acting_as
 from tenants.core.errors import InternalFault, OporaError, TryAgain, trail
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Hit
-from tenants.index.protocol import Collection
+from tenants.index.protocol import Collection, Engine
 from tenants.storage.secret_files import write_draft
 
 FILE = "index-service.json"
@@ -116,7 +116,7 @@ class IndexListener:
             connection.send(("fault", InternalFault("index_failed")))
 
 
-class RemoteFolder:
+class RemoteFolder(Engine):
     """The collections of the embedded engine, in the service that has them.
 
     :param folder: the data folder.
@@ -127,30 +127,21 @@ class RemoteFolder:
         self._idle: list[Connection] = []
 
     def exists(self, placement: Placement) -> bool:
-        """As `EdgeFolder.exists`."""
         return bool(self.ask("exists", placement.generation, dimensions=0))
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:  # noqa: ARG002
-        """As `EdgeFolder.create`."""
         self.ask("create", placement.generation, dimensions=dimensions)
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:  # noqa: ARG002
-        """A generation that exists."""
         return cast("Collection", RemoteCollection(self, placement.generation, encoder, dimensions))
 
     def set_aside(self, placement: Placement) -> None:
-        """As `EdgeFolder.set_aside`."""
         self.ask("set_aside", placement.generation, dimensions=0)
 
-    def activate(self, placement: Placement) -> None:
-        """Do nothing: the service reads from the records which generation is in force."""
-
     def remove(self, placement: Placement) -> None:
-        """As `EdgeFolder.remove`."""
         self.ask("remove", placement.generation, dimensions=0)
 
     def close(self) -> None:
-        """Disconnect."""
         while self._idle:
             self._idle.pop().close()
 
@@ -198,7 +189,7 @@ class RemoteFolder:
 class RemoteCollection:
     """Chunks of one tenant in the service that has them: a `Collection` whose calls are made there."""
 
-    version = None
+    version: str | None = None
     broken = False
 
     def __init__(self, folder: RemoteFolder, generation: int, encoder: str, dimensions: int) -> None:
@@ -214,7 +205,6 @@ class RemoteCollection:
         return partial(self._folder.ask, operation, self._generation)
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
-        """As `EdgeCollection.scan`."""
         wanted = {"conditions": conditions, "batch": batch, "dense": dense}
         for kind, hits in self._folder.stream("scan", self._generation, **wanted):
             if kind == "more":

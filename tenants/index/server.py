@@ -32,6 +32,7 @@ from tenants.index.layout import (
     searchable_vectors,
 )
 from tenants.index.partition import TENANT, Partition
+from tenants.index.protocol import Collection, Engine
 
 IN_MEMORY = ":memory:"
 _TENANT = "opora_tenant"
@@ -44,7 +45,7 @@ _PARTITIONED = {TENANT: models.KeywordIndexParams(type=models.KeywordIndexType.K
 """Index of a shared collection: keeps the points of a generation together on the disk."""
 
 
-class QdrantServer:
+class QdrantServer(Engine):
     """A connection to a server, shared by all collections.
 
     :param url: of the server, or `:memory:`.
@@ -90,7 +91,6 @@ class QdrantServer:
             return schema.keys() >= _indexes(placement).keys()
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
-        """Make the collection, unless it exists. Running into another process that makes the same one is fine."""
         name = placement.stored_in
         with self.call() as client:
             if not client.collection_exists(name):
@@ -121,15 +121,11 @@ class QdrantServer:
         )
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "ServerCollection":
-        """Open an existing generation."""
         partition = self._partition(placement)
         metadata = partition.get_collection().config.metadata or {}
         if metadata.get(_TENANT) != _owner(placement, tenant_id):
             raise InternalFault("collection_foreign")
         return ServerCollection(partition, encoder, dimensions)
-
-    def set_aside(self, placement: Placement) -> None:
-        """Do nothing: a server's collection is missing or readable."""
 
     def activate(self, placement: Placement) -> None:
         """Point the collection's alias, which stock tools open, at this generation; a shared collection has none."""
@@ -153,22 +149,17 @@ class QdrantServer:
         return Partition(self.call, placement.stored_in, placement.physical if placement.shared else "")
 
     def close(self) -> None:
-        """Disconnect."""
         self._client.close()
 
 
-class ServerCollection:
+class ServerCollection(Collection):
     """A tenant's chunks on a server, in a dedicated collection or in a shared one.
 
     It is addressed by the name of the generation, not by the alias: encoder and searched generation must stay the same
     while another process switches.
 
     :param partition: the generation's part of the collection, and the client of stock document stores.
-    :param encoder: the encoder settings of its vectors.
-    :param dimensions: of its dense vectors; 0 for none.
     """
-
-    version = None  # another process may write to it
 
     def __init__(self, partition: Partition, encoder: str = "", dimensions: int = 0) -> None:
         self.client = partition
@@ -186,7 +177,6 @@ class ServerCollection:
         return self.client.collection
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store points, replacing those with the same id."""
         check_points(points, self.dimensions)
         for start in range(0, len(points), _SLICE):
             batch = [
@@ -200,13 +190,11 @@ class ServerCollection:
             self.client.upsert(batch)
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
-        """Replace the payloads of points by id; unknown ids are ignored."""
         named = [(canonical_id(point_id), payload) for point_id, payload in payloads.items()]
         for start in range(0, len(named), _SLICE):
             self.client.overwrite_payloads(dict(named[start : start + _SLICE]))
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove points; unknown ids are ignored."""
         if ids:
             self.client.delete([canonical_id(point_id) for point_id in ids])
 
@@ -256,7 +244,6 @@ class ServerCollection:
         return frequencies
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """Return the stored points among `ids`, in their order."""
         point_ids = [canonical_id(point_id) for point_id in ids]
         if not point_ids:
             return []
@@ -280,11 +267,7 @@ class ServerCollection:
                 return
 
     def count(self) -> int:
-        """Return the number of stored points."""
         return self.client.count().count
-
-    def close(self) -> None:
-        """Do nothing: the connection belongs to all collections."""
 
 
 def _indexes(placement: Placement) -> Mapping[str, models.PayloadSchemaType | models.KeywordIndexParams]:

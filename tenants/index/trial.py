@@ -20,9 +20,6 @@ from tenants.knowledge.trial import TrialDocument
 class TrialCollection(Collection):
     """The tenant's chunks and those of a document on trial. Only for reading."""
 
-    encoder = ""
-    dimensions = 0
-
     def __init__(self, stored: Collection, document: TrialDocument) -> None:
         self.encoder = stored.encoder or document.encoder
         self.dimensions = stored.dimensions if stored.encoder else document.dimensions
@@ -36,15 +33,12 @@ class TrialCollection(Collection):
         self._frequencies: dict[int, tuple[float, float]] = {}
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
-        """Raise `InternalFault`: a trial is read-only."""
         raise InternalFault("index_on_trial")
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:  # noqa: ARG002
-        """Raise `InternalFault`: a trial is read-only."""
         raise InternalFault("index_on_trial")
 
     def delete(self, ids: Sequence[str]) -> None:  # noqa: ARG002
-        """Raise `InternalFault`: a trial is read-only."""
         raise InternalFault("index_on_trial")
 
     def search(
@@ -78,7 +72,6 @@ class TrialCollection(Collection):
         return {dimension: known[dimension][1] for dimension in dimensions}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
-        """Return the points among `ids`, in their order."""
         others = [point_id for point_id in ids if point_id not in self._hidden]
         stored = {hit.id: hit for hit in self._stored.fetch(others, dense=dense)}
         own = {
@@ -90,7 +83,6 @@ class TrialCollection(Collection):
         return [both[point_id] for point_id in ids if point_id in both]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
-        """Yield every point."""
         for hit in self._stored.scan(conditions=conditions, batch=batch, dense=dense):
             if hit.id not in self._hidden:
                 yield hit
