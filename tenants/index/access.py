@@ -84,13 +84,12 @@ def open_collection(
     :param dimensions: of their dense vectors; 0 for none.
     :param generation: one of `tenants.knowledge.generations`; the one in force when None.
     """
-    settings = get_settings()
-    tenant = registry.current(settings)
+    tenant = registry.current()
     placement = tenant.placement if generation is None else tenant.placement.at(generation)
     document = None if create or generation is not None else trial.current(tenant.tenant_id)
     if document is not None:
-        return _on_trial(_open_stored(settings, tenant, placement), document)
-    return _open_stored(settings, tenant, placement, create=create, encoder=encoder, dimensions=dimensions)
+        return _on_trial(_open_stored(tenant, placement), document)
+    return _open_stored(tenant, placement, create=create, encoder=encoder, dimensions=dimensions)
 
 
 def _on_trial(stored: Collection, document: TrialDocument) -> Collection:
@@ -102,7 +101,6 @@ def _on_trial(stored: Collection, document: TrialDocument) -> Collection:
 
 
 def _open_stored(
-    settings: Settings,
     tenant: TenantRecord,
     placement: Placement,
     *,
@@ -111,7 +109,7 @@ def _open_stored(
     dimensions: int = 0,
     known: Current | None = None,
 ) -> Collection:
-    key = _key(settings, placement)
+    key = _key(placement)
     collection = _open(key)
     if collection is not None and not collection.broken and key not in _DAMAGED:
         return collection
@@ -122,7 +120,7 @@ def _open_stored(
         collection = _open(key)
         if collection is not None:
             return collection
-        engine, opened = _engine(settings), _IN_USE.get(key)
+        engine, opened = _engine(), _IN_USE.get(key)
         is_checked = placement == tenant.placement and not _REPAIRING.get()
         generation = known[0] if known else generations.find(placement.generation)
         try:
@@ -156,46 +154,34 @@ def share() -> None:
     settings = get_settings()
     with _TABLES:
         if not settings.qdrant_url and not _LISTENERS:
-            _LISTENERS.append(IndexListener(settings.data_dir, _Shared()))
+            _LISTENERS.append(IndexListener(settings.data_dir, _shared, _perform))
 
 
-class _Shared:
-    """Work of commands on the index of this process, for the tenant in context."""
+def _shared(generation: int) -> Collection:
+    """Return the chunks of a generation for a command, which may be about to repair them."""
+    tenant = registry.current()
+    with _unchecked():
+        return _open_stored(tenant, tenant.placement.at(generation))
 
-    def perform(self, operation: str, generation: int, dimensions: int) -> object:
-        """As `tenants.index.remote.Host.perform`."""
-        settings = get_settings()
-        tenant = registry.current(settings)
-        placement, engine = _found(tenant, generation), _engine(settings)
-        key = _key(settings, placement)
-        with _locked(key):
-            if operation == "exists":
-                return engine.exists(placement)
-            if operation == "create":
-                engine.create(placement, tenant.tenant_id, dimensions)
-            elif operation == "remove":
-                _forget(key)
-                engine.remove(placement)
-            elif operation == "set_aside":
-                _set_aside(key, engine, placement)
-            else:
-                raise InternalFault("index_failed")
-        return None
 
-    def collection(self, generation: int) -> Collection:
-        """As `tenants.index.remote.Host.collection`."""
-        settings = get_settings()
-        tenant = registry.current(settings)
-        placement = tenant.placement.at(generation)
-        key = _key(settings, placement)
-        with _locked(key):
-            opened, engine, found = _IN_USE.get(key), _engine(settings), generations.find(generation)
-            if opened is None and not engine.exists(_located(tenant, placement, found)):
-                return EmptyCollection()
-            opened = opened or _open_existing(engine, tenant, placement, found)
-            with _TABLES:
-                _OPEN[key] = _IN_USE[key] = opened
-            return opened
+def _perform(operation: str, generation: int, dimensions: int) -> object:
+    """Do for a command what `RemoteFolder` asks of the engine."""
+    tenant = registry.current()
+    placement, engine = _found(tenant, generation), _engine()
+    key = _key(placement)
+    with _locked(key):
+        if operation == "exists":
+            return engine.exists(placement)
+        if operation == "create":
+            engine.create(placement, tenant.tenant_id, dimensions)
+        elif operation == "remove":
+            _forget(key)
+            engine.remove(placement)
+        elif operation == "set_aside":
+            _set_aside(key, engine, placement)
+        else:
+            raise InternalFault("index_failed")
+    return None
 
 
 def damage(known: Current | None = None) -> str | None:
@@ -204,27 +190,26 @@ def damage(known: Current | None = None) -> str | None:
 
     :param known: what the records say of it, if that was read before.
     """
-    settings = get_settings()
-    tenant = registry.current(settings)
+    tenant = registry.current()
     placement = tenant.placement
-    key = _key(settings, placement)
+    key = _key(placement)
     was_open = key in _OPEN
     if known and (known[0] is None or known[0].number != placement.generation):
         known = None
     try:
-        collection = _open_stored(settings, tenant, placement, known=known)
+        collection = _open_stored(tenant, placement, known=known)
     except IndexDamaged as found:
         return found.damage
     if was_open:
         located = _PLACES.get(collection) or _found(tenant, placement.generation)
-        if not _engine(settings).exists(located) or _is_emptied(collection):
+        if not _engine().exists(located) or _is_emptied(collection):
             _note(key, "missing")
     return _DAMAGED.get(key)
 
 
 def is_open(tenant: TenantRecord) -> bool:
     """Return whether the tenant's current index is open in this process."""
-    return _key(get_settings(), tenant.placement) in _OPEN
+    return _key(tenant.placement) in _OPEN
 
 
 def damaged() -> int:
@@ -236,22 +221,28 @@ def damaged() -> int:
 def repairing() -> Iterator[None]:
     """Run the block as the rebuild of the index of the tenant in context, if it is damaged. An unreadable index is set
     aside first, and questions are refused until the block succeeds."""
-    settings = get_settings()
-    tenant = registry.current(settings)
+    tenant = registry.current()
     placement = tenant.placement
-    key = _key(settings, placement)
+    key = _key(placement)
     with _locked(key):
         _discard_broken(key)
         if _DAMAGED.get(key) in {"missing", "unreadable"}:
-            _set_aside(key, _engine(settings), _found(tenant, placement.generation))
+            _set_aside(key, _engine(), _found(tenant, placement.generation))
+    with _unchecked():
+        yield
+    with _locked(key):
+        if _DAMAGED.pop(key, None):
+            log.warning("the index %s is whole again", placement.physical)
+
+
+@contextmanager
+def _unchecked() -> Iterator[None]:
+    """Let the block open indexes that do not match the records."""
     token = _REPAIRING.set(True)
     try:
         yield
     finally:
         _REPAIRING.reset(token)
-    with _locked(key):
-        if _DAMAGED.pop(key, None):
-            log.warning("the index %s is whole again", placement.physical)
 
 
 def activate(generation: int) -> None:
@@ -259,41 +250,37 @@ def activate(generation: int) -> None:
 
     Searches under way finish on the generation before.
     """
-    settings = get_settings()
-    tenant = registry.current(settings)
+    tenant = registry.current()
     generations.activate(generation)
-    key = _key(settings, tenant.placement)
+    key = _key(tenant.placement)
     with _locked(key):
-        _engine(settings).activate(_found(tenant, generation))
+        _engine().activate(_found(tenant, generation))
         _forget(key)
         _DAMAGED.pop(key, None)
 
 
 def remove(generation: int) -> None:
     """Delete a generation that is out of use, and its record. Raises `InternalFault` for the one in force."""
-    settings = get_settings()
-    tenant = registry.current(settings)
+    tenant = registry.current()
     if generation == tenant.placement.generation:
         raise InternalFault("generation_in_force")
-    placement = tenant.placement.at(generation)
-    key = _key(settings, placement)
-    with _locked(key):
-        _forget(key)
-        _engine(settings).remove(_found(tenant, generation))
+    _remove(tenant, generation)
     generations.forget(generation)
 
 
 def remove_all() -> None:
     """Delete every generation of the tenant in context, which is about to be removed itself."""
-    settings = get_settings()
-    tenant = registry.current(settings)
+    tenant = registry.current()
     for number in {tenant.placement.generation, *(generation.number for generation in generations.all())}:
-        placement = tenant.placement.at(number)
-        key = _key(settings, placement)
-        with _locked(key):
-            _forget(key)
-            _DAMAGED.pop(key, None)
-            _engine(settings).remove(_found(tenant, number))
+        _remove(tenant, number)
+
+
+def _remove(tenant: TenantRecord, number: int) -> None:
+    key = _key(tenant.placement.at(number))
+    with _locked(key):
+        _forget(key)
+        _DAMAGED.pop(key, None)
+        _engine().remove(_found(tenant, number))
 
 
 def bytes_on_disk() -> Mapping[str, int]:
@@ -338,8 +325,8 @@ def close_all() -> None:
         collection.close()
 
 
-def _key(settings: Settings, placement: Placement) -> _Key:
-    return settings.index_place, placement.key
+def _key(placement: Placement) -> _Key:
+    return get_settings().index_place, placement.key
 
 
 @contextmanager
@@ -399,7 +386,8 @@ def _is_emptied(collection: Collection) -> bool:
     return not collection.count() and _lacks_chunks(collection)
 
 
-def _engine(settings: Settings) -> Engine:
+def _engine() -> Engine:
+    settings = get_settings()
     location = settings.index_place
     with _locked((location, "")):
         if location not in _ENGINES:

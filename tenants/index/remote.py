@@ -20,7 +20,7 @@ from pathlib import Path
 from secrets import token_bytes
 from threading import Thread
 from types import MappingProxyType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from tenants.accounts.registry import Placement
 from tenants.core import context
@@ -47,24 +47,18 @@ def _read_only(values: dict[str, Json]) -> MappingProxyType[str, Json]:
 copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
 
 
-class Host(Protocol):
-    """Work of the service on generations of the tenant in context."""
-
-    def perform(self, operation: str, generation: int, dimensions: int) -> object:
-        """Do something with a generation as a whole: `exists`, `create`, `set_aside`, `remove`."""
-
-    def collection(self, generation: int) -> Collection:
-        """The chunks of a generation, opened in this process."""
-
-
 class IndexListener:
     """Shares the index of this process until it is closed. Its connections block, so each has a thread.
 
     :param folder: the data folder, where commands look for the address.
+    :param opened: returns the chunks of a generation of the tenant in context.
+    :param perform: does something with a generation as a whole: `exists`, `create`, `set_aside`, `remove`.
     """
 
-    def __init__(self, folder: Path, host: Host) -> None:
-        self._host = host
+    def __init__(
+        self, folder: Path, opened: Callable[[int], Collection], perform: Callable[[str, int, int], object]
+    ) -> None:
+        self._opened, self._perform = opened, perform
         self._key = token_bytes(32)
         self._listener = Listener((_HOST, 0))
         self._path = folder / FILE
@@ -99,13 +93,13 @@ class IndexListener:
     ) -> None:
         try:
             if operation == "scan":
-                for hits in batches(self._host.collection(generation).scan(**given), given["batch"]):
+                for hits in batches(self._opened(generation).scan(**given), given["batch"]):
                     connection.send(("more", hits))
                 answer: object = None
             elif operation in _OF_COLLECTION:
-                answer = getattr(self._host.collection(generation), operation)(*values, **given)
+                answer = getattr(self._opened(generation), operation)(*values, **given)
             else:
-                answer = self._host.perform(operation, generation, **given)
+                answer = self._perform(operation, generation, *values)
             connection.send(("done", answer))
         except OporaError as fault:
             connection.send(("fault", fault))
@@ -127,19 +121,19 @@ class RemoteFolder(Engine):
         self._idle: list[Connection] = []
 
     def exists(self, placement: Placement) -> bool:
-        return bool(self.ask("exists", placement.generation, dimensions=0))
+        return bool(self.ask("exists", placement.generation, 0))
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:  # noqa: ARG002
-        self.ask("create", placement.generation, dimensions=dimensions)
+        self.ask("create", placement.generation, dimensions)
 
     def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:  # noqa: ARG002
         return cast("Collection", RemoteCollection(self, placement.generation, encoder, dimensions))
 
     def set_aside(self, placement: Placement) -> None:
-        self.ask("set_aside", placement.generation, dimensions=0)
+        self.ask("set_aside", placement.generation, 0)
 
     def remove(self, placement: Placement) -> None:
-        self.ask("remove", placement.generation, dimensions=0)
+        self.ask("remove", placement.generation, 0)
 
     def close(self) -> None:
         while self._idle:

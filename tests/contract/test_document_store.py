@@ -298,7 +298,7 @@ class TestTenants:
 
     def test_a_lost_index_does_not_look_empty(self, filled: Store) -> None:
         tenant = registry.current()
-        index.access._engine(get_settings()).remove(index.access._found(tenant, tenant.placement.generation))
+        index.access._engine().remove(index.access._found(tenant, tenant.placement.generation))
         index.access._OPEN.clear()
         with pytest.raises(IndexDamaged):
             filled.count_documents()

@@ -245,7 +245,7 @@ def test_a_lost_shared_collection_is_written_anew_for_each_tenant(tiered: FakeQd
     for tenant in both:
         with acting_as(tenant):
             ingest.run(SHELF)
-    with access._engine(get_settings()).call() as client:  # type: ignore[attr-defined]
+    with access._engine().call() as client:  # type: ignore[attr-defined]
         client.delete_collection("shared~0")
     for tenant in both:
         with acting_as(tenant):
