@@ -3,7 +3,8 @@
 from zlib import crc32
 
 from components.language.words import stems
-from tenants.index import SPARSE, Conditions, Hit, open_collection
+from tenants.core.points import Conditions, Hit
+from tenants.index import SPARSE, open_collection
 
 
 def found_by_stems(text: str, prefix: str = "", conditions: Conditions | None = None) -> list[Hit]:

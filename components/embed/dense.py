@@ -17,7 +17,7 @@ from components.nested import from_description
 from components.retrieve.cache import TenantLruCache
 from tenants.core import fairness
 from tenants.core.errors import TryAgain
-from tenants.index import Dense
+from tenants.core.points import Dense
 
 log = logging.getLogger("opora.embed")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from components.nested import Nested
 from settings import get_settings
-from tenants.index import Dense
+from tenants.core.points import Dense
 from tenants.work.seats import Seats
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tenants.core.json import Json
-from tenants.index import Dense
+from tenants.core.points import Dense
 
 _DIMENSIONS: Mapping[str, int] = {
     "all-minilm": 384,

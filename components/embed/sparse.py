@@ -7,7 +7,8 @@ from haystack.dataclasses import SparseEmbedding
 
 from components.language.encoder import encode_passage, encode_query
 from components.language.encoder_settings import settings_from
-from tenants.index import Weights, open_collection
+from tenants.core.points import Weights
+from tenants.index import open_collection
 
 
 @component

@@ -9,7 +9,7 @@ from haystack.components.embedders.types.protocol import DocumentEmbedder, TextE
 from haystack.core.serialization import component_to_dict
 
 from components.nested import Nested
-from tenants.index import Dense
+from tenants.core.points import Dense
 
 
 @dataclass(eq=False)

@@ -12,7 +12,8 @@ from components.language.encoder_settings import STANDARD
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.index import SPARSE, Point, open_collection
+from tenants.core.points import Point
+from tenants.index import SPARSE, open_collection
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import ChunkTerms
 

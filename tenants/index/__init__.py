@@ -1,6 +1,5 @@
 """The tenant's searchable chunks, behind one protocol."""
 
-from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector, Weights
 from tenants.index.access import (
     activate,
     attach,
@@ -24,13 +23,6 @@ __all__ = [
     "DENSE",
     "SPARSE",
     "Collection",
-    "Conditions",
-    "Dense",
-    "Hit",
-    "Point",
-    "Sparse",
-    "Vector",
-    "Weights",
     "activate",
     "attach",
     "bytes_on_disk",

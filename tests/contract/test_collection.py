@@ -21,7 +21,8 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid, NotFound
 from tenants.core.json import Json
-from tenants.index import SPARSE, Collection, Conditions, Point, Sparse, open_collection
+from tenants.core.points import Conditions, Point, Sparse
+from tenants.index import SPARSE, Collection, open_collection
 from tenants.storage import database
 from tenants.storage.tables import TenantRow
 

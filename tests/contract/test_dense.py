@@ -11,7 +11,8 @@ from settings import get_settings
 from tenants import index
 from tenants.core.context import Tenant
 from tenants.core.errors import InternalFault
-from tenants.index import DENSE, Collection, Conditions, Dense, Point, Vector, open_collection
+from tenants.core.points import Conditions, Dense, Point, Vector
+from tenants.index import DENSE, Collection, open_collection
 from tenants.knowledge import generations
 
 

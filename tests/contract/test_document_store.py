@@ -31,7 +31,6 @@ from pipelines.ask.engine import YAML, AskEngine
 from pipelines.definition import ALLOWED_MODULES
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import lint_file
-from settings import get_settings
 from tenants import index
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry

@@ -13,7 +13,8 @@ from tenants.accounts.registry import Placement, Registry
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
-from tenants.index import Point, edge, open_collection
+from tenants.core.points import Point
+from tenants.index import edge, open_collection
 from tenants.storage import disk
 from tenants.work import claims
 

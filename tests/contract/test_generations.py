@@ -13,7 +13,8 @@ from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import InternalFault, NotFound
-from tenants.index import SPARSE, Collection, Point, access, open_collection
+from tenants.core.points import Point
+from tenants.index import SPARSE, Collection, access, open_collection
 from tenants.knowledge import generations, lexicon
 from tenants.knowledge.lexicon import ChunkTerms
 

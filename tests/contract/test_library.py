@@ -9,7 +9,8 @@ from components.turn import Filters
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from tenants.core.context import Tenant
-from tenants.index import Point, open_collection
+from tenants.core.points import Point
+from tenants.index import open_collection
 from tests.searches import found_by_headings, found_by_stems
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"

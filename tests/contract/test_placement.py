@@ -23,7 +23,8 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import IndexDamaged
 from tenants.core.json import Json
-from tenants.index import DENSE, SPARSE, Collection, Conditions, Point, Vector, access, open_collection
+from tenants.core.points import Conditions, Point, Vector
+from tenants.index import DENSE, SPARSE, Collection, access, open_collection
 from tenants.index.stores import TenantQdrantDocumentStore
 from tenants.knowledge import generations
 from tenants.work import jobs

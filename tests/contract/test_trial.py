@@ -13,7 +13,8 @@ from pipelines.ingest.usecase import Ingest
 from tenants.core import context
 from tenants.core.context import Tenant
 from tenants.core.errors import InternalFault, Invalid, NotFound
-from tenants.index import DENSE, Collection, Conditions, Hit, Point, Vector, open_collection
+from tenants.core.points import Conditions, Hit, Point, Vector
+from tenants.index import DENSE, Collection, open_collection
 from tenants.knowledge import documents, lexicon, trial
 from tenants.knowledge.trial import TrialDocument, WrittenChunks
 from tests.contract.test_dense import named

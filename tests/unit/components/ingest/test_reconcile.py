@@ -14,7 +14,8 @@ from components.ingest.write import ChunkWriter, remove_documents
 from tenants import index
 from tenants.core.context import Tenant
 from tenants.core.errors import IndexDamaged, TryAgain
-from tenants.index import Hit, open_collection
+from tenants.core.points import Hit
+from tenants.index import open_collection
 from tenants.index.edge import EdgeCollection
 from tenants.knowledge import documents, lexicon
 from tenants.storage import files

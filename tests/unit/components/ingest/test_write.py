@@ -12,7 +12,7 @@ from components.ingest.encode import Payload, encoded, text_of
 from components.ingest.enrich import ChunkEnricher
 from components.ingest.split import DocumentSplitter
 from components.ingest.write import ChunkWriter, redescribe
-from tenants.index import Point
+from tenants.core.points import Point
 from tenants.knowledge import documents
 
 pytestmark = pytest.mark.usefixtures("tenant")

@@ -14,7 +14,8 @@ from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.index import Collection, Point, open_collection
+from tenants.core.points import Point
+from tenants.index import Collection, open_collection
 from tenants.storage import database
 from tests.turns import document
 

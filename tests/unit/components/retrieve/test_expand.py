@@ -14,7 +14,7 @@ from components.ingest.pack import Sizes
 from components.passages import from_payload, to_passage
 from components.retrieve import expand
 from components.retrieve.expand import SectionExpander
-from tenants.index import Hit
+from tenants.core.points import Hit
 
 Index = Callable[[str], list[Document]]
 

@@ -14,7 +14,8 @@ from components.passages import to_passage
 from components.retrieve import retriever
 from components.retrieve.retriever import DENSE_SHARE, TenantRetriever, haystack_filters, to_conditions
 from components.turn import Filters, Passage
-from tenants.index import DENSE, SPARSE, Conditions, Dense, Hit, Vector
+from tenants.core.points import Conditions, Dense, Hit, Vector
+from tenants.index import DENSE, SPARSE
 from tenants.knowledge import relations
 
 

@@ -27,7 +27,8 @@ from settings import get_settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.index import Hit, access, open_collection
+from tenants.core.points import Hit
+from tenants.index import access, open_collection
 from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.knowledge import documents, generations, lexicon
 from tenants.knowledge.catalogue import Selection

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from components.ingest.document import SourceDocument
 from components.ingest.encode import terms_of
-from tenants.index import Hit, open_collection
+from tenants.core.points import Hit
+from tenants.index import open_collection
 from tenants.knowledge import documents, lexicon
 
 

@@ -22,7 +22,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.core.json import Json
-from tenants.index import Point
+from tenants.core.points import Point
 from tenants.knowledge import documents, versions
 from tenants.knowledge.catalogue import Selection
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta

@@ -19,7 +19,8 @@ from pipelines.ingest.report import IngestReport, Progress
 from pipelines.ingest.usecase import Ingest, read_path
 from tenants.core.context import Tenant
 from tenants.core.errors import CallerError
-from tenants.index import Point, open_collection
+from tenants.core.points import Point
+from tenants.index import open_collection
 from tenants.knowledge import documents, lexicon
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 

@@ -24,7 +24,8 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT
 from tenants.core.context import Tenant
-from tenants.index import DENSE, Dense, access, open_collection
+from tenants.core.points import Dense
+from tenants.index import DENSE, access, open_collection
 from tenants.knowledge import documents, generations
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.unit.pipelines.ingest.stored import check_consistent
