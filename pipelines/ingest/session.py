@@ -13,12 +13,10 @@ from threading import Lock
 from time import monotonic, sleep
 
 from components.ingest.reconcile import Rewrite, compare, recount, repair
-from settings import get_settings
 from tenants import index
-from tenants.core import context
 from tenants.core.errors import Busy, CallerError
 from tenants.knowledge import lexicon, writing
-from tenants.storage.cache import Key
+from tenants.storage.cache import Key, own_key
 from tenants.work import claims
 from tenants.work.claims import Claim
 
@@ -64,21 +62,21 @@ def run(rewrite: Rewrite, patience: float | None = None) -> Iterator[Session]:
     with claims.ingesting(patience) as claim:
         with writing.alone():
             session = _begin(claim, rewrite)
-            _RUNS[_key()] = session
+            _RUNS[own_key()] = session
         try:
             yield session
         except BaseException as error:
             if isinstance(error, GeneratorExit) or not session.writes:
                 _close(session)
             else:
-                del _RUNS[_key()]
+                del _RUNS[own_key()]
             raise
         _close(session)
 
 
 def _close(session: Session) -> None:
     with writing.alone():
-        del _RUNS[_key()]
+        del _RUNS[own_key()]
         _finish(session)
 
 
@@ -108,7 +106,7 @@ def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[
 
 @contextmanager
 def _in_line() -> Iterator[None]:
-    key = _key()
+    key = own_key()
     with _COUNTING:
         if _CHANGES[key] >= MAX_CHANGES:
             raise Busy("documents_busy")
@@ -130,7 +128,7 @@ def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session
         with ExitStack() as attempt:
             claim = _claimed(attempt)
             attempt.enter_context(writing.alone(max(0.0, until - monotonic())))
-            during = _RUNS.get(_key())
+            during = _RUNS.get(own_key())
             session = during or (_begin(claim, rewrite) if claim else None)
             if session is not None:
                 stack.push(attempt.pop_all())
@@ -167,7 +165,3 @@ def _finish(session: Session) -> None:
     if session.healed or session.harmed:
         recount()
     lexicon.finish()
-
-
-def _key() -> Key:
-    return get_settings().database, context.current().tenant_id
