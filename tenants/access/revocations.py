@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from time import time
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from sqlalchemy import select
 
@@ -23,6 +23,7 @@ from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
+from tenants.storage.mapping import records
 from tenants.storage.tables import RevocationRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
@@ -67,11 +68,7 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
 
 def all() -> tuple[Revocation, ...]:
     """Return the revocations of the tenant in context, newest first."""
-    query = select(RevocationRow)
-    with database.reading() as session:
-        rows = session.scalars(query.order_by(RevocationRow.until.desc(), RevocationRow.value)).all()
-        kinds: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
-        return tuple(Revocation(kinds[row.kind], row.value, row.until) for row in rows)
+    return records(Revocation, select(RevocationRow).order_by(RevocationRow.until.desc(), RevocationRow.value))
 
 
 async def check(tenant: Tenant) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, delete, func, select
 from tenants.core.errors import NotFound
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import FeedbackRow
 
@@ -68,7 +68,7 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
             comment=comment,
             at=datetime.now(UTC),
         )
-        return _feedback(session.merge(row))
+        return record_of(Feedback, session.merge(row))
 
 
 def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Feedback, ...]:
@@ -80,8 +80,7 @@ def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Fee
     if thumb is not None:
         query = query.where(FeedbackRow.thumb == thumb)
     order = FeedbackRow.at.desc(), FeedbackRow.turn_id, FeedbackRow.person
-    with database.reading() as session:
-        return tuple(_feedback(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+    return records(Feedback, query.order_by(*order).limit(limit))
 
 
 def judged_answers(outcomes: Sequence[str]) -> int:
@@ -99,7 +98,3 @@ def forget(session: TenantSession, turns: ColumnElement[bool]) -> None:
     """
     judged = select(AuditRow.turn_id).where(turns)
     session.execute(delete(FeedbackRow).where(FeedbackRow.turn_id.in_(judged)))
-
-
-def _feedback(row: FeedbackRow) -> Feedback:
-    return record_of(Feedback, row, reason=row.reason or None)

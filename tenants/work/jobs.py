@@ -20,7 +20,7 @@ from settings import get_settings
 from tenants.core import context
 from tenants.core.errors import Busy, RateLimited
 from tenants.storage import database
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JobRow
 from tenants.work import claims, queue
@@ -152,15 +152,12 @@ def latest(*, state: JobState | None = None, limit: int = 100, before: str | Non
         query = query.where(JobRow.state == state)
     if before is not None:
         query = query.where(JobRow.job_id < before)
-    with database.reading() as session:
-        return tuple(record_of(Job, row) for row in session.scalars(query.order_by(JobRow.job_id.desc()).limit(limit)))
+    return records(Job, query.order_by(JobRow.job_id.desc()).limit(limit))
 
 
 def open_jobs() -> tuple[Job, ...]:
     """Return the tenant's unfinished jobs, in processing order."""
-    query = select(JobRow).where(JobRow.state.in_(OPEN))
-    with database.reading() as session:
-        return tuple(record_of(Job, row) for row in session.scalars(query.order_by(JobRow.job_id)))
+    return records(Job, select(JobRow).where(JobRow.state.in_(OPEN)).order_by(JobRow.job_id))
 
 
 def cancel(job_id: str) -> Job:
