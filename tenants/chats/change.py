@@ -19,7 +19,6 @@ from tenants.chats.records import (
     Kind,
     Message,
     message_of,
-    state_of,
 )
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State, after
@@ -130,7 +129,7 @@ class Change:
 
     def become(self, event: Event) -> State:
         """Apply an event to the state; return the previous state. Raises `Conflict` for an invalid transition."""
-        row, before, now = self.row, state_of(self.row), datetime.now(UTC)
+        row, before, now = self.row, self.row.state, datetime.now(UTC)
         following = after(before, event, assigned=row.assignee is not None)
         if following is None:
             raise Conflict("chat_state", state=before)

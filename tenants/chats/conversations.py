@@ -6,9 +6,12 @@ A conversation belongs to a tenant and a subject, so guessing a session id gives
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from pydantic import TypeAdapter
+
 from tenants.core import context
 from tenants.storage import database
-from tenants.storage.tables import ConversationRow, PastTurnJson
+from tenants.storage.mapping import columns_of
+from tenants.storage.tables import ConversationRow
 
 RETENTION = timedelta(hours=24)
 MAX_TURNS = 10
@@ -23,12 +26,17 @@ class PastTurn:
     options: tuple[str, ...] = ()
 
 
+_TURNS = TypeAdapter(tuple[PastTurn, ...])
+
+
 def recall(session_id: str) -> tuple[PastTurn, ...]:
     """Return the turns of the caller's conversation, oldest first; empty if it is unknown or too old."""
     caller = context.current()
     with database.reading() as session:
         row = session.find(ConversationRow, caller.subject, session_id)
-        return _turns(row) if row is not None and row.updated_at >= datetime.now(UTC) - RETENTION else ()
+        if row is None or row.updated_at < datetime.now(UTC) - RETENTION:
+            return ()
+        return _TURNS.validate_python(row.turns)
 
 
 def remember(session_id: str, turn: PastTurn) -> None:
@@ -38,10 +46,5 @@ def remember(session_id: str, turn: PastTurn) -> None:
     with database.writing() as session:
         row = session.locked(ConversationRow, subject=caller.subject, session_id=session_id, turns=[], updated_at=now)
         earlier = row.turns if row.updated_at >= now - RETENTION else []
-        row.turns = [*earlier, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
-        row.turns = row.turns[-MAX_TURNS:]
+        row.turns = [*earlier, columns_of(turn)][-MAX_TURNS:]
         row.updated_at = now
-
-
-def _turns(row: ConversationRow) -> tuple[PastTurn, ...]:
-    return tuple(PastTurn(turn["question"], turn["outcome"], tuple(turn["options"])) for turn in row.turns)

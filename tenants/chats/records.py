@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from pydantic import TypeAdapter
+
 from tenants.chats.tables import ChatMessageRow, ChatRow
-from tenants.chats.transitions import STATES, State
+from tenants.chats.transitions import State
 from tenants.storage.mapping import record_of
 
 if TYPE_CHECKING:
@@ -59,6 +61,9 @@ class UndoMark:
     version: int
     by: str
     at: datetime
+
+
+_UNDO_MARK = TypeAdapter(UndoMark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +133,9 @@ class HandoffRequest:
 
 def chat_of(row: ChatRow) -> Chat:
     """Convert a row to a chat."""
-    return record_of(Chat, row, undo=_undo_mark(row))
+    return record_of(Chat, row, undo=_UNDO_MARK.validate_python(row.undo) if row.undo else None)
 
 
 def message_of(row: ChatMessageRow) -> Message:
     """Convert a row to a message."""
     return record_of(Message, row, text=row.text if row.original is None else row.original)
-
-
-def state_of(row: ChatRow) -> State:
-    """Return the state in a row."""
-    return next(state for state in STATES if state == row.state)
-
-
-def _undo_mark(row: ChatRow) -> UndoMark | None:
-    kept = row.undo
-    return (
-        UndoMark(int(str(kept["version"])), str(kept["by"]), datetime.fromisoformat(str(kept["at"]))) if kept else None
-    )

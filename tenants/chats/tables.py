@@ -15,6 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from tenants.chats.transitions import State
 from tenants.storage.sealed import SealedJson, SealedText
 from tenants.storage.tables import TENANT_ID, Base, JsonObject, TenantKeyed, TenantOwned, TenantRow
 
@@ -75,7 +76,7 @@ class ChatRow(TenantKeyed, Base):
     session_id: Mapped[str | None] = mapped_column(String(128))
     contact: Mapped[str | None] = mapped_column(SealedText)
     locale: Mapped[str] = mapped_column(String(8))
-    state: Mapped[str] = mapped_column(String(16), default="bot")
+    state: Mapped[State] = mapped_column(String(16), default="bot")
     assignee: Mapped[str | None] = mapped_column(TENANT_ID)
     version: Mapped[int] = mapped_column(default=0)
     last_seq: Mapped[int] = mapped_column(default=0)

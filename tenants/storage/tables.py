@@ -1,7 +1,7 @@
 """Database tables of the records, the same on SQLite and PostgreSQL. Every key starts with the tenant."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from sqlalchemy import (
     JSON,
@@ -281,14 +281,6 @@ class TicketRow(TenantKeyed, Base):
     created_at: Mapped[datetime]
 
 
-class PastTurnJson(TypedDict):
-    """A turn of a conversation."""
-
-    question: str
-    outcome: str
-    options: list[str]
-
-
 class ConversationRow(TenantKeyed, Base):
     """The turns of a person's conversation, oldest first."""
 
@@ -297,7 +289,7 @@ class ConversationRow(TenantKeyed, Base):
 
     subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
-    turns: Mapped[list[PastTurnJson]] = mapped_column(JSON)
+    turns: Mapped[list[dict[str, object]]] = mapped_column(JSON)
     updated_at: Mapped[datetime]
 
 
