@@ -24,15 +24,8 @@ class Article(BaseModel):
 
     def to_document(self) -> SourceDocument:
         """Return the article as the ingest pipeline takes it."""
-        return SourceDocument(
-            doc_id=self.doc_id,
-            title=self.title,
-            text=self.text,
-            source=self.source,
-            url=self.url,
-            lang=self.lang,
-            meta=self.__pydantic_extra__,
-        )
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return SourceDocument(**own, meta=self.__pydantic_extra__)
 
 
 class IngestRequest(BaseModel):
