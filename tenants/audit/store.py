@@ -26,7 +26,7 @@ from tenants.knowledge.gaps import RecordedMiss
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import Base, ErasureRow, GapAskingRow
+from tenants.storage.tables import Base, ErasureRow, FeedbackRow, GapAskingRow
 
 log = logging.getLogger("opora.audit")
 
@@ -47,7 +47,7 @@ class TurnOwner:
     person: str = ""
     session_id: str = ""
 
-    def of(self, rows: type[AuditContentRow] | type[ErasureRow]) -> ColumnElement[bool]:
+    def condition(self, rows: type[AuditContentRow] | type[FeedbackRow]) -> ColumnElement[bool]:
         """Return the condition for a table that has both columns."""
         conditions = ((rows.person, self.person), (rows.session_id, self.session_id))
         return and_(*(column == value for column, value in conditions if value))
@@ -93,7 +93,7 @@ def erase(owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
         rows = chain.session.execute(
             select(AuditRow.sequence, AuditRow.turn_id)
             .join(AuditContentRow, _same_link())
-            .where(owner.of(AuditContentRow))
+            .where(owner.condition(AuditContentRow))
         ).all()
         if rows:
             chain.forget([row.sequence for row in rows])

@@ -103,7 +103,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
     query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
     return {
         "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MAX_ROWS)],
-        "feedback": _export(FeedbackRow, _names(Feedback), *_judged(owner)),
+        "feedback": _export(FeedbackRow, _names(Feedback), owner.condition(FeedbackRow)),
         "conversations": _export(
             ConversationRow,
             ("session_id", "subject", "turns", "updated_at"),
@@ -161,7 +161,7 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         stream_log.erase([subject])
     recorder = Recorder(settings)
     recorder.collect()
-    thumbs = _delete(FeedbackRow, *_judged(owner))
+    thumbs = _delete(FeedbackRow, owner.condition(FeedbackRow))
     turns = store.erase(owner, settings)
     quarantined = recorder.spool.erase_quarantined(
         lambda entry: entry.tenant_id == tenant_id and owner.covers(entry.person, entry.session_id)
@@ -187,11 +187,6 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         jobs=len(job_ids),
         traces=0,
     )
-
-
-def _judged(owner: TurnOwner) -> list[ColumnElement[bool]]:
-    theirs = ((FeedbackRow.person, owner.person), (FeedbackRow.session_id, owner.session_id))
-    return [column == value for column, value in theirs if value]
 
 
 def _owned(
