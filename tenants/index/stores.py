@@ -277,22 +277,10 @@ class TenantQdrantDocumentStore(QdrantDocumentStore):
         documents = [_scored(document, cosine=_cosine(query_embedding, document.embedding)) for document in found]
         return documents if return_embedding else [replace(document, embedding=None) for document in documents]
 
-    write_documents_async = _threaded("write_documents")
-    delete_documents_async = _threaded("delete_documents")
-    delete_by_filter_async = _threaded("delete_by_filter")
-    delete_all_documents_async = _threaded("delete_all_documents")
-    update_by_filter_async = _threaded("update_by_filter")
-    count_documents_async = _threaded("count_documents")
-    count_documents_by_filter_async = _threaded("count_documents_by_filter")
-    filter_documents_async = _threaded("filter_documents")
-    get_documents_by_id_async = _threaded("get_documents_by_id")
-    get_metadata_fields_info_async = _threaded("get_metadata_fields_info")
-    get_metadata_field_min_max_async = _threaded("get_metadata_field_min_max")
-    get_metadata_field_unique_values_async = _threaded("get_metadata_field_unique_values")
-    count_unique_metadata_by_filter_async = _threaded("count_unique_metadata_by_filter")
-    _query_by_embedding_async = _threaded("_query_by_embedding")
-    _query_by_sparse_async = _threaded("_query_by_sparse")
-    _query_hybrid_async = _threaded("_query_hybrid")
+
+for _name in dir(TenantQdrantDocumentStore):
+    if _name.endswith("_async") and _name not in vars(TenantQdrantDocumentStore):
+        setattr(TenantQdrantDocumentStore, _name, _threaded(_name.removesuffix("_async")))
 
 
 class EdgeDocumentStore(TenantQdrantDocumentStore):
