@@ -5,7 +5,6 @@ free again at once, and any after `ABANDONED`; an answer is kept for `RETENTION`
 """
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
@@ -34,31 +33,19 @@ def begin(key: str, request_hash: str) -> str | None:
         raise Invalid("idempotency_key_invalid")
     process = claims.this_process()
     try:
-        holder = _reserve(key, request_hash, process)
-        if holder is None:
-            return None
+        row = _reserve(key, request_hash, process)
         # A replica of the version before names none: its requests are given up by time alone.
-        if holder.answer is None and holder.process and not claims.is_alive(holder.process):
-            holder = _reserve(key, request_hash, process, after=holder.process)
-            if holder is None:
-                return None
+        if row is not None and row.answer is None and row.holder and not claims.is_alive(row.holder):
+            row = _reserve(key, request_hash, process, after=row.holder)
     except Clash as raced:
         raise Busy("request_in_progress") from raced
-    if holder.answer is None:
+    if row is not None and row.answer is None:
         raise Busy("request_in_progress")
-    return holder.answer
+    return None if row is None else row.answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    """The process that reserved a key, and the answer to its request, if it exists yet."""
-
-    process: str
-    answer: str | None
-
-
-def _reserve(key: str, request_hash: str, process: str, *, after: str | None = None) -> _Holder | None:
-    """Reserve the key for a process. Returns None on success, or the current holder.
+def _reserve(key: str, request_hash: str, process: str, *, after: str | None = None) -> IdempotencyRow | None:
+    """Reserve the key for a process. Returns None on success, or the row of the current holder.
 
     :param after: the previous holder, which has died.
     """
@@ -77,7 +64,7 @@ def _reserve(key: str, request_hash: str, process: str, *, after: str | None = N
             return None
         if row.request_hash != request_hash:
             raise Invalid("idempotency_key_reused")
-        return _Holder(row.holder, row.answer)
+        return row
 
 
 def finish(key: str, answer: str) -> None:
