@@ -195,7 +195,7 @@ def add(
             if (session.scalar(select(func.count()).select_from(SiteRow)) or 0) >= MAX_SITES:
                 raise Invalid("sites_too_many", limit=MAX_SITES)
             session.add(row)
-            changes.note(session, "site", "added", row.key, after=_settings_of(row))
+            changes.note(session, "site", "added", row.key, after=_settings_of(_site(row)))
     except Clash as clash:
         # The key may belong to a site of another tenant.
         raise Invalid("site_key_invalid") from clash
@@ -242,7 +242,7 @@ def update(
     """
     with database.writing() as session:
         row = session.existing(SiteRow, key, lock=True)
-        before = _settings_of(row)
+        before = _settings_of(_site(row))
         changes.check_version(version, before)
         chosen = parsed({**SiteConfig.model_validate(row.config).model_dump(), **config})
         row.config = chosen.model_dump(mode="json")
@@ -251,7 +251,7 @@ def update(
         row.identity_required = row.identity_required if identity_required is None else identity_required
         if row.identity_required and row.identity_secret is None:
             row.identity_secret = _random_secret()
-        changes.note(session, "site", "changed", key, before, _settings_of(row))
+        changes.note(session, "site", "changed", key, before, _settings_of(_site(row)))
     return _refreshed(row)
 
 
@@ -263,14 +263,14 @@ def restore(key: str, values: Mapping[str, object]) -> Site:
 
 def version_of(site: Site) -> str:
     """Return the version of a site's settings that a form was filled in from."""
-    return changes.version_of(_values(site.name, site.origins, site.config, identity_required=site.identity_required))
+    return changes.version_of(_settings_of(site))
 
 
 def remove(key: str) -> None:
     """Take a site of the tenant in context away, and with it the tokens of its visitors. Its chats stay."""
     with database.writing() as session:
         session.delete(row := session.existing(SiteRow, key))
-        changes.note(session, "site", "removed", key, _settings_of(row))
+        changes.note(session, "site", "removed", key, _settings_of(_site(row)))
     expire()
 
 
@@ -381,15 +381,10 @@ def _checked_name(name: str) -> str:
     return named
 
 
-def _settings_of(row: SiteRow) -> Mapping[str, object]:
-    config = SiteConfig.model_validate(row.config)
-    return _values(row.name, row.origins, config, identity_required=row.identity_required)
-
-
-def _values(name: str, origins: Sequence[str], config: SiteConfig, *, identity_required: bool) -> Mapping[str, object]:
+def _settings_of(site: Site) -> Mapping[str, object]:
     """Return the settings of a site as recorded in the change history."""
-    own_fields = {"name": name, "origins": list(origins), "identity_required": identity_required}
-    return {**own_fields, **config.model_dump(mode="json")}
+    own_fields = {"name": site.name, "origins": list(site.origins), "identity_required": site.identity_required}
+    return {**own_fields, **site.config.model_dump(mode="json")}
 
 
 def _cache_key(name: str) -> Key:
