@@ -189,9 +189,7 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
 def differs(terms: Iterable[ChunkTerms]) -> bool:
     """Return whether the counts are not those of these chunks, which are all of the tenant's."""
     counted, known = _count(terms), current()
-    return counted["chunks"] != known.chunks or any(
-        counted[name] != dict(getattr(known, name)) for name in ("stems", "words", "codes")
-    )
+    return counted["chunks"] != known.chunks or any(counted[kind] != dict(getattr(known, kind)) for kind in _KINDS)
 
 
 def forget(session: TenantSession, generation: int) -> None:
