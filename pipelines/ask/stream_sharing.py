@@ -7,7 +7,6 @@ id: the shown part of an answer is taken back, and the new one follows.
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
 from hashlib import sha256
 from queue import Empty, SimpleQueue
 from secrets import token_hex
@@ -36,14 +35,6 @@ _CLOSE_SECONDS = 5.0
 def request_hash(request: AskRequest) -> str:
     """Return a hash that identifies a request."""
     return sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Entries of the next write."""
-
-    streams: list[LoggedStream] = field(default_factory=list)
-    events: list[tuple[LoggedStream, LoggedEvent]] = field(default_factory=list)
 
 
 class StreamLog:
@@ -82,27 +73,28 @@ class StreamLog:
         stream_log.close(self.name, self._settings)
 
     def _write(self) -> float:
-        batch = self._next()
-        turns = {stream.turn_id for stream in (*batch.streams, *(stream for stream, _ in batch.events))}
+        streams, events = self._next()
+        turns = {stream.turn_id for stream in (*streams, *(stream for stream, _ in events))}
         try:
-            turns &= stream_log.append(batch.streams, batch.events, self.name, self._settings)
+            turns &= stream_log.append(streams, events, self.name, self._settings)
         except Exception as error:
-            log.warning("%d events of streams are not shared: %s", len(batch.events), trail(error))
-        self._lost |= turns - {stream.turn_id for stream, event in batch.events if event.name in LAST}
+            log.warning("%d events of streams are not shared: %s", len(events), trail(error))
+        self._lost |= turns - {stream.turn_id for stream, event in events if event.name in LAST}
         return _LOOK_SECONDS
 
-    def _next(self) -> _Batch:
-        """Return the new entries since the last write, except those of lost streams."""
-        batch = _Batch()
+    def _next(self) -> tuple[list[LoggedStream], list[tuple[LoggedStream, LoggedEvent]]]:
+        """Return the streams and events since the last write, except those of lost streams."""
+        streams: list[LoggedStream] = []
+        events: list[tuple[LoggedStream, LoggedEvent]] = []
         while True:
             try:
                 item = self._queue.get_nowait()
             except Empty:
-                return batch
+                return streams, events
             if isinstance(item, LoggedStream):
-                batch.streams.append(item)
+                streams.append(item)
             elif item[0].turn_id not in self._lost:
-                batch.events.append(item)
+                events.append(item)
             elif item[1].name in LAST:
                 self._lost.discard(item[0].turn_id)
 
