@@ -82,10 +82,10 @@ _COUNTED: Mapping[str, tuple[str, str]] = {
 def _caches() -> Iterator[Metric]:
     requests = CounterMetricFamily("opora_cache_requests", "Look-ups in a cache.", labels=["cache", "result"])
     size = GaugeMetricFamily("opora_cache_size", "Size of a cache: entries, bytes of the lexicons.", labels=["cache"])
-    for use in cache.usage():
-        requests.add_metric([use.name, "hit"], use.hits)
-        requests.add_metric([use.name, "miss"], use.misses)
-        size.add_metric([use.name], use.size)
+    for one in cache.named():
+        requests.add_metric([one.name, "hit"], one.hits)
+        requests.add_metric([one.name, "miss"], one.misses)
+        size.add_metric([one.name], one.size)
     yield requests
     yield size
 

@@ -17,7 +17,7 @@ Each cache is bounded: the values that were not used for the longest time are dr
 import json
 from asyncio import to_thread
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -80,26 +80,17 @@ class _Entry(Generic[T]):
         return self.revision == revision and monotonic() - self.loaded_at < seconds
 
 
-@dataclass(frozen=True, slots=True)
-class CacheUse:
-    """Use of a cache since the process started, and its size now, in the unit of its bound."""
-
-    name: str
-    hits: int
-    misses: int
-    size: int
-
-
 class TenantCache(Generic[T]):
     """A thread-safe cache of loaded values, one per tenant.
 
     :param name: the same in all processes; empty for a cache that is of this one alone.
     :param max_size: the bound of the values' sizes together.
     :param size_of: the size of a value; 1 if None.
+    :ivar hits, misses: look-ups since the process started.
     """
 
     def __init__(self, name: str = "", max_size: int = MAX_VALUES, size_of: Callable[[T], int] | None = None) -> None:
-        self._name = name
+        self.name = name
         if name:
             _CACHES[name] = self
         self._entries: LRUCache[Key, _Entry[T]] = LRUCache(
@@ -111,12 +102,12 @@ class TenantCache(Generic[T]):
         self._rests: dict[Key, float] = {}
         self._lock = RLock()
         self._expiries: Counter[str | None] = Counter()
-        self._hits = self._misses = 0
+        self.hits = self.misses = 0
 
     @property
-    def use(self) -> CacheUse:
-        """Return how the cache is used."""
-        return CacheUse(self._name, self._hits, self._misses, int(self._entries.currsize))
+    def size(self) -> int:
+        """Return the size of its values together, in the unit of its bound."""
+        return int(self._entries.currsize)
 
     def peek(self, key: Key, revision: object = None) -> T | None:
         """Return the value in memory; None if it has to be loaded."""
@@ -124,7 +115,7 @@ class TenantCache(Generic[T]):
             entry = self._entries.get(key)
             if entry is None or not entry.is_fresh(key, revision):
                 return None
-            self._hits += 1
+            self.hits += 1
             return entry.value
 
     async def load(self, key: Key, load: Callable[[T | None], T]) -> T:
@@ -144,8 +135,8 @@ class TenantCache(Generic[T]):
             entry = self._entries.get(key)
             age = monotonic() - entry.loaded_at if entry is not None else float("inf")
             is_fresh = entry is not None and entry.is_fresh(key, revision)
-            self._hits += is_fresh
-            self._misses += not is_fresh
+            self.hits += is_fresh
+            self.misses += not is_fresh
         if entry is None or age >= STALE_SECONDS or entry.revision != revision:
             return self._load(key, load, revision)
         if is_fresh or monotonic() < self._rests.get(key, 0.0):
@@ -170,8 +161,8 @@ class TenantCache(Generic[T]):
     def expire(self, key: Key) -> None:
         """Make the next reader load the value again. Call it after committing a write."""
         self.drop(key[1])
-        if self._name:
-            bus.publish(_CHANNEL, json.dumps([self._name, key[1]]))
+        if self.name:
+            bus.publish(_CHANNEL, json.dumps([self.name, key[1]]))
 
     def drop(self, tenant: str | None) -> None:
         """Expire a tenant's value, or all values if None, so that the next reader loads it again."""
@@ -213,10 +204,9 @@ class TenantCache(Generic[T]):
         return self._expiries[key[1]] + self._expiries[None]
 
 
-def usage() -> Iterator[CacheUse]:
-    """Yield the use of each cache that has a name."""
-    for cache in _CACHES.values():
-        yield cache.use
+def named() -> "Iterable[TenantCache[Any]]":
+    """Return the caches that have a name."""
+    return _CACHES.values()
 
 
 def _fresh_seconds(key: Key) -> float:
