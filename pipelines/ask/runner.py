@@ -198,9 +198,8 @@ class Runner:
     def _share(self, stream: Stream, request: AskRequest) -> None:
         """Let the other replicas have a new stream."""
         if bus.is_shared():
-            shared, owner = self._stream_log(), (context.current().tenant_id, stream.owner)
-            logged = shared.begin(stream.turn_id, request, owner)
-            stream.on_event = partial(shared.add, logged)
+            logged = self._stream_log().begin(stream.turn_id, request, stream.owner)
+            stream.on_event = partial(self._stream_log().add, logged)
 
     def _stream_log(self) -> StreamLog:
         """Return the log that shares this process's streams. Call it only in the event loop, which creates it once."""

@@ -51,13 +51,9 @@ class StreamLog:
         self._writing = Repeating("streams", self._write, _PACE_SECONDS)
         self._writing.start()
 
-    def begin(self, turn_id: str, request: AskRequest, owner: tuple[str, str]) -> LoggedStream:
-        """Share a new stream.
-
-        :param owner: tenant and key of who asked.
-        """
-        tenant_id, key = owner
-        stream = LoggedStream(tenant_id, turn_id, key, self.name, request_hash(request))
+    def begin(self, turn_id: str, request: AskRequest, owner: str) -> LoggedStream:
+        """Share a new stream of the caller with this key."""
+        stream = LoggedStream(turn_id, owner, self.name, request_hash(request))
         self._queue.put(stream)
         self._writing.wake()
         return stream

@@ -5,7 +5,7 @@ not exist.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -46,7 +46,6 @@ class LoggedStream:
     :param request_hash: of the request that it answers.
     """
 
-    tenant_id: str
     turn_id: str
     owner: str
     holder: str
@@ -73,22 +72,23 @@ def append(
     :returns: turns that cannot be shared any more: too long, or taken over by another process.
     :raises RedisError: Redis does not respond.
     """
-    keys = _Keys(settings)
+    key = _naming(settings)
     with redis_server.client(settings).pipeline(transaction=False) as pipeline:
-        pipeline.set(keys.process(holder), "", ex=ALIVE_SECONDS)
+        pipeline.set(key("process", holder), "", ex=ALIVE_SECONDS)
         for stream in streams:
             head: _Fields = {_HOLDER: stream.holder, _REQUEST: stream.request_hash}
-            pipeline.hset(keys.head(stream.owner, stream.turn_id), mapping=head)
-            pipeline.sadd(keys.owned(stream.owner), stream.turn_id)
-            for key in (keys.head(stream.owner, stream.turn_id), keys.owned(stream.owner)):
-                pipeline.expire(key, RETENTION_SECONDS)
+            head_key, owned_key = key("stream", stream.owner, stream.turn_id), key("streams", stream.owner)
+            pipeline.hset(head_key, mapping=head)
+            pipeline.sadd(owned_key, stream.turn_id)
+            for name in (head_key, owned_key):
+                pipeline.expire(name, RETENTION_SECONDS)
         others = len(pipeline)
         for stream, event in events:
             fields: _Fields = {"name": event.name, "data": seal(json.dumps(event.data, ensure_ascii=False))}
             # Redis refuses a number that is not greater than the last one: another process has written it.
-            pipeline.xadd(keys.events(stream.owner, stream.turn_id), fields, id=_id(event.number))
+            pipeline.xadd(key("events", stream.owner, stream.turn_id), fields, id=_id(event.number))
         for owner, turn_id in {(stream.owner, stream.turn_id) for stream, _ in events}:
-            pipeline.expire(keys.events(owner, turn_id), RETENTION_SECONDS)
+            pipeline.expire(key("events", owner, turn_id), RETENTION_SECONDS)
         results = pipeline.execute(raise_on_error=False)
     return frozenset(
         stream.turn_id
@@ -100,21 +100,20 @@ def append(
 def close(holder: str, settings: Settings) -> None:
     """Let the streams of a process that ends be taken over at once."""
     with suppress(RedisError, TryAgain):
-        redis_server.client(settings).delete(_Keys(settings).process(holder))
+        redis_server.client(settings).delete(_naming(settings)("process", holder))
 
 
 def find(turn_id: str) -> LoggedStream | None:
     """Return the caller's stream; None if it does not exist or belongs to another caller."""
-    tenant_id, key = context.current().tenant_id, owner()
-    with _reached() as (redis, keys):
-        head = redis.hgetall(keys.head(key, turn_id))
-    return LoggedStream(tenant_id, turn_id, key, str(head[_HOLDER]), str(head[_REQUEST])) if head else None
+    with _reached() as (redis, key):
+        head = redis.hgetall(key("stream", owner(), turn_id))
+    return LoggedStream(turn_id, owner(), str(head[_HOLDER]), str(head[_REQUEST])) if head else None
 
 
 def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
     """Return the events of a stream of the caller after number `after`, in order."""
-    with _reached() as (redis, keys):
-        entries = redis.xrange(keys.events(owner(), turn_id), min=_id(after + 1)) or ()
+    with _reached() as (redis, key):
+        entries = redis.xrange(key("events", owner(), turn_id), min=_id(after + 1)) or ()
     return tuple(
         LoggedEvent(int(str(entry_id).partition("-")[0]), str(fields["name"]), json.loads(unseal(str(fields["data"]))))
         for entry_id, fields in entries
@@ -124,15 +123,15 @@ def events(turn_id: str, after: int) -> tuple[LoggedEvent, ...]:
 
 def is_alive(holder: str) -> bool:
     """Return whether a process has given a sign of life lately."""
-    with _reached() as (redis, keys):
-        return bool(redis.exists(keys.process(holder)))
+    with _reached() as (redis, key):
+        return bool(redis.exists(key("process", holder)))
 
 
 def take_over(stream: LoggedStream, holder: str) -> bool:
     """Take over a stream whose process has died. Returns False if another process was faster."""
-    with _reached() as (redis, keys):
-        key = keys.head(stream.owner, stream.turn_id)
-        return bool(redis.eval(_TAKE_OVER, 1, key, _HOLDER, stream.holder, holder))
+    with _reached() as (redis, key):
+        head = key("stream", stream.owner, stream.turn_id)
+        return bool(redis.eval(_TAKE_OVER, 1, head, _HOLDER, stream.holder, holder))
 
 
 def erase(subjects: Iterable[str]) -> None:
@@ -140,11 +139,11 @@ def erase(subjects: Iterable[str]) -> None:
     if not redis_server.is_configured(get_settings()):
         return
     tenant_id = context.current().tenant_id
-    with _reached() as (redis, keys):
-        for key in (Tenant(tenant_id, subject).key(_STREAM) for subject in subjects):
-            for turn_id in map(str, redis.smembers(keys.owned(key))):
-                redis.delete(keys.head(key, turn_id), keys.events(key, turn_id))
-            redis.delete(keys.owned(key))
+    with _reached() as (redis, key):
+        for person in (Tenant(tenant_id, subject).key(_STREAM) for subject in subjects):
+            for turn_id in map(str, redis.smembers(key("streams", person))):
+                redis.delete(key("stream", person, turn_id), key("events", person, turn_id))
+            redis.delete(key("streams", person))
 
 
 def owner() -> str:
@@ -152,23 +151,10 @@ def owner() -> str:
     return context.current().key(_STREAM)
 
 
-class _Keys:
-    """Names of the keys in Redis."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._prefix = redis_server.namespace(settings)
-
-    def process(self, holder: str) -> str:
-        return f"{self._prefix}:process:{holder}"
-
-    def owned(self, owner: str) -> str:
-        return f"{self._prefix}:streams:{owner}"
-
-    def head(self, owner: str, turn_id: str) -> str:
-        return f"{self._prefix}:stream:{owner}:{turn_id}"
-
-    def events(self, owner: str, turn_id: str) -> str:
-        return f"{self._prefix}:events:{owner}:{turn_id}"
+def _naming(settings: Settings) -> Callable[..., str]:
+    """Return the function that names keys in Redis."""
+    prefix = redis_server.namespace(settings)
+    return lambda *parts: ":".join((prefix, *parts))
 
 
 def _id(number: int) -> str:
@@ -176,10 +162,10 @@ def _id(number: int) -> str:
 
 
 @contextmanager
-def _reached() -> Iterator[tuple[Redis, _Keys]]:
-    """Open Redis for the caller. Raises `TryAgain` when it does not respond."""
+def _reached() -> Iterator[tuple[Redis, Callable[..., str]]]:
+    """Open Redis for the caller, with `_naming`. Raises `TryAgain` when it does not respond."""
     settings = get_settings()
     try:
-        yield redis_server.client(settings), _Keys(settings)
+        yield redis_server.client(settings), _naming(settings)
     except RedisError as failed:
         raise TryAgain("limits_unreachable") from failed

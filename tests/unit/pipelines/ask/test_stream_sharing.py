@@ -72,7 +72,7 @@ def logged(turn_id: str) -> list[tuple[int, str]]:
 
 def begun_elsewhere(*names: str, holder: str = "gone") -> LoggedStream:
     """Write a stream of another process up to these events."""
-    stream = LoggedStream("acme", "t-1", stream_log.owner(), holder, stream_sharing.request_hash(QUESTION))
+    stream = LoggedStream("t-1", stream_log.owner(), holder, stream_sharing.request_hash(QUESTION))
     events = [(stream, LoggedEvent(number, name, {})) for number, name in enumerate(names, 1)]
     stream_log.append([stream], events, "somebody", get_settings())
     return stream
@@ -151,11 +151,11 @@ def test_a_failed_stream_write_ends_that_stream_only(monkeypatch: pytest.MonkeyP
         raise TryAgain
 
     writing = StreamLog(get_settings())
-    kept = writing.begin("kept", QUESTION, ("acme", stream_log.owner()))
+    kept = writing.begin("kept", QUESTION, stream_log.owner())
     writing.add(kept, Event(1, "accepted", {}))
     wait_until(lambda: bool(logged("kept")))
     monkeypatch.setattr(stream_log, "append", refuse)
-    lost = writing.begin("lost", QUESTION, ("acme", stream_log.owner()))
+    lost = writing.begin("lost", QUESTION, stream_log.owner())
     assert refused.wait(DEADLINE_SECONDS)
     monkeypatch.setattr(stream_log, "append", append)
     writing.add(lost, Event(1, "accepted", {}))
@@ -169,7 +169,7 @@ def test_a_failed_stream_write_ends_that_stream_only(monkeypatch: pytest.MonkeyP
 
 def test_a_process_that_was_taken_over_writes_no_further() -> None:
     old, new = StreamLog(get_settings()), StreamLog(get_settings())
-    theirs = old.begin("t-1", QUESTION, ("acme", stream_log.owner()))
+    theirs = old.begin("t-1", QUESTION, stream_log.owner())
     old.add(theirs, Event(1, "accepted", {}))
     old.close()
     assert not stream_log.is_alive(old.name)
@@ -182,7 +182,7 @@ def test_a_process_that_was_taken_over_writes_no_further() -> None:
 
 
 def test_streams_are_encrypted_and_go_with_their_person(redis_url: str) -> None:
-    stream = LoggedStream("acme", "t-1", stream_log.owner(), "p", "hash")
+    stream = LoggedStream("t-1", stream_log.owner(), "p", "hash")
     events = [(stream, LoggedEvent(1, "token", {"text": "Возврат"}))]
     stream_log.append([stream], events, "p", get_settings())
     with Redis.from_url(redis_url) as redis:
