@@ -240,20 +240,10 @@ def fault(job_id: str) -> None:
             _end(row, "failed", error="job_given_up")
 
 
-def end(
-    job_id: str,
-    state: JobState,
-    *,
-    progress: Mapping[str, object] | None = None,
-    report: Mapping[str, object] | None = None,
-    error: str | None = None,
-) -> None:
+def end(job_id: str, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:
     """Close a running job."""
     with database.writing() as session:
-        row = _own_row(session, job_id)
-        if progress is not None:
-            row.progress = dict(progress)
-        _end(row, state, report=report, error=error)
+        _end(_own_row(session, job_id), state, report=report, error=error)
 
 
 def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:
