@@ -12,6 +12,7 @@ from sqlalchemy import or_, select
 
 from tenants.accounts import registry
 from tenants.storage import database
+from tenants.storage.mapping import columns_of, record_of
 from tenants.storage.tables import ContradictionRow
 
 
@@ -70,23 +71,11 @@ def _key(row: ContradictionRow) -> tuple[str, str]:
 
 
 def _row(pair: Contradiction) -> ContradictionRow:
-    one, other = sorted((pair.one, pair.other), key=lambda side: side.chunk_id)
-    return ContradictionRow(
-        chunk_id=one.chunk_id,
-        other_chunk_id=other.chunk_id,
-        doc_id=one.doc_id,
-        other_doc_id=other.doc_id,
-        kind=pair.kind,
-        start=one.start,
-        end=one.end,
-        other_start=other.start,
-        other_end=other.end,
-        at=pair.at,
-    )
+    first, second = sorted((pair.one, pair.other), key=lambda side: side.chunk_id)
+    others = {f"other_{name}": value for name, value in columns_of(second).items()}
+    return ContradictionRow(kind=pair.kind, at=pair.at, **columns_of(first), **others)
 
 
 def _contradiction(row: ContradictionRow) -> Contradiction:
-    first = Side(row.chunk_id, row.doc_id, row.start, row.end)
-    return Contradiction(
-        row.kind, first, Side(row.other_chunk_id, row.other_doc_id, row.other_start, row.other_end), row.at
-    )
+    second = Side(row.other_chunk_id, row.other_doc_id, row.other_start, row.other_end)
+    return Contradiction(row.kind, record_of(Side, row), second, row.at)
