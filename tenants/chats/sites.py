@@ -365,12 +365,9 @@ def _origins(_known: frozenset[str] | None) -> frozenset[str]:
 
 def _in_own_locale(config: SiteConfig) -> SiteConfig:
     """Set the locale to the tenant's, unless the configuration names one."""
-    return config if "locale" in config.model_fields_set else config.model_copy(update={"locale": _own_locale()})
-
-
-def _own_locale() -> Literal["ru", "en"]:
-    """The language of the tenant's customers."""
-    return "en" if policy.current().locale == "en" else "ru"
+    if "locale" in config.model_fields_set:
+        return config
+    return config.model_copy(update={"locale": policy.current().locale})
 
 
 def _checked_name(name: str) -> str:
