@@ -13,6 +13,8 @@ from tenants.storage.tables import JsonObject
 MOST = 100
 """Runs that are kept of a tenant; the oldest goes for a new one."""
 
+_NEWEST_FIRST = EvaluationRunRow.created_at.desc(), EvaluationRunRow.run_id.desc()
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
@@ -25,11 +27,7 @@ class EvaluationRun:
 
 def add(run: EvaluationRun) -> None:
     """Keep a run of the tenant in context."""
-    newest = (
-        select(EvaluationRunRow.run_id)
-        .order_by(EvaluationRunRow.created_at.desc(), EvaluationRunRow.run_id.desc())
-        .limit(MOST)
-    )
+    newest = select(EvaluationRunRow.run_id).order_by(*_NEWEST_FIRST).limit(MOST)
     with database.writing() as session:
         session.add(EvaluationRunRow(**columns_of(run)))
         session.flush()
@@ -38,5 +36,4 @@ def add(run: EvaluationRun) -> None:
 
 def newest() -> tuple[EvaluationRun, ...]:
     """The tenant's runs, the newest first."""
-    query = select(EvaluationRunRow).order_by(EvaluationRunRow.created_at.desc(), EvaluationRunRow.run_id.desc())
-    return records(EvaluationRun, query)
+    return records(EvaluationRun, select(EvaluationRunRow).order_by(*_NEWEST_FIRST))
