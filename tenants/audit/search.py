@@ -83,12 +83,10 @@ def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
 
 def get(turn_id: str) -> Record:
     """Return one turn. Raises `NotFound`."""
-    query = _links().where(AuditRow.turn_id == turn_id)
-    with database.reading() as session:
-        row = session.execute(query).first()
-    if row is None:
+    record = of([turn_id]).get(turn_id)
+    if record is None:
         raise NotFound
-    return _record(row[0], row[1])
+    return record
 
 
 def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tuple[Record, ...]:
