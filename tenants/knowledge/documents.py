@@ -78,8 +78,7 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     records: dict[str, DocumentRecord] = {}
     with database.reading() as session:
         for batch in batches(doc_ids):
-            chosen = DocumentRow.doc_id.in_(batch)
-            for row in session.scalars(select(DocumentRow).where(chosen)):
+            for row in session.scalars(select(DocumentRow).where(DocumentRow.doc_id.in_(batch))):
                 records[row.doc_id] = record_of(DocumentRecord, row)
     document = trial.current(tenant_id)
     if document is not None and document.record.doc_id in doc_ids:
@@ -102,10 +101,8 @@ def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
     digests: dict[str, str] = {}
     with database.reading() as session:
         for batch in batches(hashes):
-            chosen = DocumentRow.content_hash.in_(batch)
-            query = select(DocumentRow.content_hash, DocumentRow.doc_id)
-            rows = session.execute(query.where(chosen))
-            digests.update((digest, doc_id) for digest, doc_id in rows)
+            query = select(DocumentRow.content_hash, DocumentRow.doc_id).where(DocumentRow.content_hash.in_(batch))
+            digests.update((digest, doc_id) for digest, doc_id in session.execute(query))
     return digests
 
 

@@ -153,14 +153,13 @@ def askings(gap_ids: Sequence[str], *, limit: int = 50) -> tuple[Asking, ...]:
     )
     with database.reading() as session:
         return tuple(
-            Asking(
-                asking.gap_id,
-                asking.question,
-                asking.sequence,
-                turn.turn_id or "",
-                turn.at,
-                turn.outcome or "",
-                session_id or "",
+            record_of(
+                Asking,
+                asking,
+                turn_id=turn.turn_id or "",
+                at=turn.at,
+                outcome=turn.outcome or "",
+                session_id=session_id or "",
             )
             for asking, turn, session_id in session.execute(query)
         )
@@ -224,13 +223,7 @@ def count(session: TenantSession, misses: Sequence[RecordedMiss]) -> None:
         row.count += 1
         row.last_at = recorded.at
         row.doc_ids = list(recorded.miss.doc_ids)
-        session.add(
-            GapAskingRow(
-                gap_id=row.gap_id,
-                sequence=recorded.sequence,
-                question=recorded.miss.question,
-            )
-        )
+        session.add(GapAskingRow(gap_id=row.gap_id, sequence=recorded.sequence, question=recorded.miss.question))
     session.flush()
 
 

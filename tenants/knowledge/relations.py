@@ -147,7 +147,6 @@ def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
     query = select(DocumentRow.doc_id, DocumentRow.overrides)
     with database.reading() as session:
         for batch in batches(doc_ids):
-            chosen = DocumentRow.doc_id.in_(batch)
-            rows = session.execute(query.where(chosen))
+            rows = session.execute(query.where(DocumentRow.doc_id.in_(batch)))
             decided.update(doc_id for doc_id, overrides in rows if "status" in overrides)
     return frozenset(decided)

@@ -262,9 +262,8 @@ def _wait(attempts: int) -> timedelta:
 
 
 def _check_capacity(session: TenantSession, arriving: int = 0, arriving_size: int = 0) -> None:
-    waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
-    chosen = waiting.where(JobRow.state.in_(OPEN))
-    number, size = session.execute(chosen).one()
+    waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0)).where(JobRow.state.in_(OPEN))
+    number, size = session.execute(waiting).one()
     settings = get_settings()
     if number + arriving >= settings.queued_jobs or size + arriving_size >= settings.queued_bytes:
         raise QueueFull(RETRY_SECONDS)
