@@ -58,7 +58,8 @@ class Begun:
     def __init__(self, steps: Generator[Progress, None, None]) -> None:
         self._steps = steps
         self._context = copy_context()
-        self._context.run(next, steps)
+        # A step may also be a moment of waiting for the first batch, on a busy machine.
+        self._context.run(next, (now for now in steps if now.documents))
 
     def finish(self) -> None:
         self._context.run(list, self._steps)
