@@ -4,7 +4,8 @@ The threat: a passage or a question that makes a language model say what the kno
 a foreign site, load a picture whose address carries data away, or repeat its instructions; and a model that by
 itself invents a telephone number or changes the language. So every answer must follow four rules:
 
-- links lead to the domains that the tenant allows, or else to those of the answer's own sources;
+- links lead to the domains that the tenant allows; a tenant that names none allows the domains of the answer's sources
+  and each address that a document spells out which the sentence cites;
 - personal data are shown only if they occur in the conversation or in quotable sentences of the evidence;
 - nothing of a prompt is repeated;
 - a sentence is in the language of the conversation or of its evidence.
@@ -14,13 +15,13 @@ sentence is left, there is no answer.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
 from components.answer.drafts import rendered
 from components.decide.instructions import repeats_instructions
-from components.language.links import host_of, leads_to, rearmed, without_links
+from components.language.links import addresses, host_of, leads_to, rearmed, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in
@@ -28,6 +29,7 @@ from components.models.prompts import FOLDER
 from components.nested import Nested
 from components.turn import Article, Citation, Claim, Draft, Passage, Reply, Turn
 from tenants.accounts.policy import Policy
+from tenants.knowledge.tools import ORIGIN
 
 _AROUND = re.compile(r"\A(?:[-*•]|\d+[.)])\s+|(?:\s*\[\d+\])+\s*\Z")
 _NO_LANGUAGE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S+(?://|\[//\])\S+", re.DOTALL)
@@ -70,29 +72,30 @@ class AnswerGuard:
         self._rules = rules
         self._applied = applied
         self._noted: dict[str, None] = {}
+        self._spelt_out: frozenset[str] = frozenset()
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Return the kinds of changes made so far as stable ASCII codes for traces and operators."""
         return tuple(self._noted)
 
-    def text(self, text: str) -> str:
-        """Return the text without foreign links and without personal data that the conversation and evidence lack."""
-        linked, masked = text, text
-        if self._holds("links"):
-            linked = masked = without_links(text, self._is_welcome, self._is_known, self._instead)
-        if self._holds("personal_data"):
-            masked = mask_news(linked, lambda: self._known_text)
+    def text(self, text: str, linked_to: Container[str] = frozenset()) -> str:
+        """Return the text without foreign links and without personal data that the conversation and evidence lack.
+
+        :param linked_to: addresses that may be linked to, whatever their domain.
+        """
+        linked = self._linked_text(text, linked_to)
+        masked = self._masked(linked)
         self._note("link_removed", when=linked != text)
         self._note("personal_data_masked", when=masked != linked)
         return masked
 
-    def sentence(self, sentence: str) -> str:
+    def sentence(self, sentence: str, linked_to: Container[str] = frozenset()) -> str:
         """Return a sentence of an answer as it may be shown; empty if it may not."""
         repeated, foreign = self.repeats_instructions(sentence), self._is_foreign(sentence)
         self._note("instructions_withheld", when=repeated)
         self._note("foreign_language", when=foreign)
-        return "" if repeated or foreign else self.text(sentence)
+        return "" if repeated or foreign else self.text(sentence, linked_to)
 
     def repeats_instructions(self, text: str) -> bool:
         """Return whether a text says what only a prompt would."""
@@ -103,18 +106,20 @@ class AnswerGuard:
         citations = tuple(map(self._citation, draft.citations))
         if self._is_sound(draft):
             return draft if citations == draft.citations else replace(draft, citations=citations)
-        claims = tuple(self._claims(draft))
+        spelt_out = {citation.index: self._addresses(citation) for citation in draft.citations}
+        self._spelt_out = frozenset[str]().union(*spelt_out.values())
+        claims = tuple(self._claims(draft, spelt_out))
         return replace(draft, text=rendered(claims, grouped=draft.quoted), claims=claims, citations=citations)
 
     def reply(self, reply: Reply) -> Reply:
-        """Apply the rules to the texts shown beside or instead of an answer."""
+        """Apply the rules to the texts shown beside or instead of an answer, and once more to that of its draft."""
         reply = replace(reply, articles=tuple(map(self._article, reply.articles)))
         full_text = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
-        if self.text(full_text) == full_text:
+        if self._is_clean(full_text):
             return reply
         return replace(
             reply,
-            text=self.text(reply.text),
+            text=self.text(reply.text, self._spelt_out),
             notice=self.text(reply.notice) if reply.notice else None,
             clarification=tuple(map(self.text, reply.clarification)) if reply.clarification else None,
             suggestions=tuple(map(self.text, reply.suggestions)),
@@ -130,12 +135,40 @@ class AnswerGuard:
         full_text = "\n".join((draft.text, *parts))
         if self.repeats_instructions(full_text) or any(self._is_foreign(claim.text) for claim in draft.claims):
             return False
-        return self.text(full_text) == full_text
+        return self._is_clean(full_text)
 
-    def _claims(self, draft: Draft) -> Iterator[Claim]:
+    def _is_clean(self, text: str) -> bool:
+        return self._masked(self._linked_text(text)) == text
+
+    def _linked_text(self, text: str, linked_to: Container[str] = frozenset()) -> str:
+        """Return the text without foreign links; pictures come from own domains alone."""
+        if not self._holds("links"):
+            return text
+
+        def is_welcome(address: str) -> bool:
+            return address in linked_to or self._is_own(address)
+
+        return without_links(text, is_welcome, self._is_known, self._instead, self._is_own)
+
+    def _masked(self, text: str) -> str:
+        """Return the text without personal data that the conversation and the evidence lack."""
+        return mask_news(text, lambda: self._known_text) if self._holds("personal_data") else text
+
+    def _claims(self, draft: Draft, spelt_out: Mapping[int, frozenset[str]]) -> Iterator[Claim]:
         for claim in draft.claims:
-            if allowed := self.sentence(claim.text):
-                yield replace(claim, text=allowed, quote=self.text(claim.quote))
+            linked_to = frozenset[str]().union(*(spelt_out.get(number, ()) for number in claim.citations))
+            if allowed := self.sentence(claim.text, linked_to):
+                yield replace(claim, text=allowed, quote=self.text(claim.quote, linked_to))
+
+    def _addresses(self, citation: Citation) -> frozenset[str]:
+        """Return the addresses that a sentence may link to because the document that it cites spells them out.
+
+        Threat: a link that a model makes up, or one that carries data away. What a tool returns is of no such document.
+        """
+        passage = citation.passage
+        if self._rules.allowed_domains or passage.doc_id.startswith(ORIGIN):
+            return frozenset()
+        return addresses("\n".join(passage.text[start:end] for start, end in passage.sentences))
 
     def _citation(self, citation: Citation) -> Citation:
         return replace(citation, passage=self._linked(citation.passage))
@@ -151,7 +184,7 @@ class AnswerGuard:
         self._note("link_removed", when=True)
         return replace(passage, url=None)
 
-    def _is_welcome(self, address: str) -> bool:
+    def _is_own(self, address: str) -> bool:
         return leads_to(address, self._domains)
 
     def _instead(self, address: str) -> str:

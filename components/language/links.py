@@ -30,6 +30,7 @@ _FOOTED = re.compile(
 _CODE = re.compile(r"(?ms)^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*$|\Z)|(?<![\\`])`[^`\n]+`(?!`)")
 """A block of code or a span of it, of which a chat window makes no links by itself."""
 _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
+_HTTP = re.compile("https?://", re.IGNORECASE)
 _CLICKABLE = frozenset({"http:", "https:", "ftp:"})
 _TRAILING = ".,;:!?)]*_~"
 _OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
@@ -60,6 +61,15 @@ def leads_to(address: str, domains: frozenset[str]) -> bool:
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)
 
 
+def addresses(text: str) -> frozenset[str]:
+    """Return the http and https addresses that a text spells out, without the punctuation behind them."""
+    if "://" not in text:
+        return frozenset()
+    found = [match[2] for match in _MARKDOWN.finditer(text)]
+    found += [match.group().rstrip(_TRAILING) for match in _LINK.finditer(_MARKDOWN.sub(r"\1", text))]
+    return frozenset(one for one in found if _HTTP.match(one) and host_of(one) is not None)
+
+
 def disarmed(address: str) -> str:
     """Defang an address, as security bulletins do, so that it stays readable: `https:[//]evil[.]example/x`."""
     opening, slashes, rest = address.partition("//") if "//" in address else ("", "", address)
@@ -79,7 +89,11 @@ def code_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def without_links(
-    text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: Callable[[str], str]
+    text: str,
+    is_welcome: Callable[[str], bool],
+    is_known: Callable[[str], bool],
+    instead: Callable[[str], str],
+    may_load: Callable[[str], bool] | None = None,
 ) -> str:
     """Remove links that are not allowed. Idempotent; other text is unchanged.
 
@@ -90,6 +104,7 @@ def without_links(
     :param is_welcome: whether an address may be linked to.
     :param is_known: whether to keep text that only looks like an address: a bare host name or
         `s3://bucket`.
+    :param may_load: whether a picture may be loaded from an address; by default from each that may be linked to.
     """
     if _HINT.search(text) is None:
         return text
@@ -98,9 +113,11 @@ def without_links(
         return any(start <= match.start() < end for start, end in spans)
 
     def labelled(match: re.Match[str]) -> str:
-        if is_welcome(match[2]) or (in_code(match) and not _SCHEME.match(match[2])):
+        picture = match.group().startswith("!")
+        is_allowed = (may_load or is_welcome) if picture else is_welcome
+        if is_allowed(match[2]) or (in_code(match) and not _SCHEME.match(match[2])):
             return match.group()
-        return "" if match.group().startswith("!") else match[1]
+        return "" if picture else match[1]
 
     def footed(match: re.Match[str]) -> str:
         return match.group() if in_code(match) or is_welcome(match[1] or match[2]) else ""

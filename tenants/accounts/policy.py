@@ -56,7 +56,9 @@ class Policy(BaseModel):
     handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
     top_k: int = Field(5, ge=1, le=20, description="Passages that an answer may cite.")
     allowed_domains: tuple[Domain, ...] = Field(
-        (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
+        (),
+        description="Domains that an answer may link to, subdomains included; empty: those of its own sources, and "
+        "links that a cited document contains.",
     )
     answer_threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,

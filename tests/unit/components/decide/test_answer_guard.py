@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.answer.drafts import with_claims
 from components.decide import instructions
 from components.decide.answer_guard import RULES, AnswerGuard, AnswerRules, shown_link
 from components.models import calls
@@ -83,6 +84,42 @@ def test_a_foreign_link_that_an_article_contains_is_said_to_be_there() -> None:
     tracked = turn("Где моя посылка?", passage("Статус посылки: https://carrier.example/track."))
     assert guard(given_turn=tracked).text("Статус: https://carrier.example/track.") == "Статус: [ссылка есть в статье]."
     assert guard(given_turn=tracked).text("Статус: https://carrier.example/x.") == "Статус: [ссылка убрана]."
+
+
+TRACKED = "Статус посылки: https://carrier.example/track?id=1. Схема: ![](https://carrier.example/a.png)"
+
+
+def linking(said: str, rules: Policy, doc_id: str = "carrier") -> str:
+    """Return what is shown of a sentence that cites the article with the carrier's address, not the other one."""
+    article = passage(TRACKED, "c1", doc_id=doc_id)
+    other = passage("Другой перевозчик: https://other.example/track", "c2")
+    claims = [Claim(said, (1,), "supported"), Claim("Есть и другой.", (2,), "supported")]
+    draft = with_claims(Draft("", (), ()), claims, {1: article, 2: other})
+    checked = guard(rules, replace(turn("Где посылка?", article, other), draft=draft))
+    shown = checked.draft(draft)
+    assert checked.reply(Reply(shown.text)).text == shown.text
+    assert ("link_removed" in checked.reasons) == (said not in shown.text)
+    return shown.claims[0].text
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Статус: https://carrier.example/track?id=1.", "Статус: https://carrier.example/track?id=1."),
+        ("[Статус](https://carrier.example/track?id=1)", "[Статус](https://carrier.example/track?id=1)"),
+        ("Статус: https://carrier.example/track?id=2", "Статус: [ссылка убрана]"),
+        ("Статус: https://other.example/track", "Статус: [ссылка есть в статье]"),
+        ("Схема: ![](https://carrier.example/a.png) тут", "Схема:  тут"),
+    ],
+)
+def test_a_sentence_may_link_to_what_its_article_spells_out(said: str, shown: str) -> None:
+    assert linking(said, Policy()) == shown
+
+
+def test_spelt_out_links_of_tools_and_other_domains_are_withheld() -> None:
+    said = "Статус: https://carrier.example/track?id=1."
+    assert "carrier" not in linking(said, Policy(), doc_id="tool:orders")
+    assert "carrier" not in linking(said, Policy(allowed_domains=("shop.example",)))
 
 
 def test_a_source_outside_of_the_allowed_domains_has_no_link() -> None:

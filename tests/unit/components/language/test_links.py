@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.language.links import host_of, leads_to, without_links
+from components.language.links import addresses, host_of, leads_to, without_links
 
 DOMAINS = frozenset({"shop.example", "cdn.shop.net"})
 QUOTED = "сборка на asp.net, корзина s3://bucket"
@@ -41,6 +41,14 @@ def test_a_foreign_link_is_removed() -> None:
     ):
         assert cleaned(given_text) == shown
         assert cleaned(shown) == shown
+
+
+def test_addresses_are_read_as_they_are_spelt_out() -> None:
+    text = (
+        "Статус [https://a.example/x?y=1], [отчёт](https://b.example/a_(b)) и (HTTP://c.example/). "
+        "Нет: www.d.example, //e.example, ftp://f.example, javascript:alert(1), https://shop.example@evil.example/"
+    )
+    assert addresses(text) == {"https://a.example/x?y=1", "https://b.example/a_(b)", "HTTP://c.example/"}
 
 
 def test_all_other_text_is_unchanged() -> None:
