@@ -96,6 +96,7 @@ class Asked:
             "text": self.answer.answer.text,
             "missing": self.turn.draft.missing if self.turn.draft else (),
             "hidden": self.hidden,
+            "sources": list(dict.fromkeys(one.title for one in self.answer.citations if self.shown)),
             "articles": [" › ".join(filter(None, (one.title, one.heading))) for one in self.answer.articles],
             "calls": [
                 {

@@ -30,6 +30,7 @@ def test_turns_are_written_for_readers_and_counted(
         assert 1 <= line["calls_in_sequence"] <= len(line["calls"])
         assert line["prompt_characters"] == sum(call["prompt_characters"] for call in line["calls"])
         assert line["tokens"]["total"] > 0
+        assert bool(line["sources"]) == (line["outcome"] in {"answered", "partially_answered"})
         assert not line["hidden"] or line["outcome"] not in {"answered", "partially_answered"}
     assert "calls in sequence" in capsys.readouterr().err
 
