@@ -51,6 +51,8 @@ WRITING = "answer"
 
 _MARK = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 _BULLET = re.compile(rf"\A\s*({ITEM})\s+")
+_PARAGRAPH = 250
+"""Characters of a paragraph, unless one sentence has more. Readers called longer ones a solid block."""
 MOST_SAMPLES = 5
 _SENTENCE = re.compile(r'\{\s*"text"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*"cites"\s*:\s*\[[^\]]*\]\s*\}')
 
@@ -226,7 +228,7 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
         return Draft("", (), (), missing=missing, options=options, answerability="cannot")
     claims: list[Claim] = []
     said: set[str] = set()
-    listed = False
+    listed, paragraph = False, 0
     for sentence in form.sentences:
         text = _MARK.sub("", sentence.text).strip()
         bullet = _BULLET.match(text)
@@ -235,11 +237,12 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
         if not body or (body in said and not bullet):
             continue
         cites = tuple(dict.fromkeys(number for number in sentence.cites if number in numbered))
-        apart = listed or body.endswith(":")
+        apart = listed or body.endswith(":") or paragraph + len(body) > _PARAGRAPH
         gap = f"\n{bullet[1]} " if bullet else "\n\n" if apart else " "
         claims.append(Claim(body, cites, gap=gap))
         said.add(body)
         listed = bool(bullet) or body.startswith(("```", "~~~", "|"))
+        paragraph = len(body) if apart else paragraph + len(body)
     draft = Draft("", (), (), missing=missing if form.covers == "partially" else ())
     return with_claims(draft, claims, numbered)
 

@@ -52,6 +52,13 @@ def test_steps_and_sentences_become_cited_claims() -> None:
     assert draft.text == "Вода не сливается. [1]\n\nЧто делать:\n1. Выключите машину. [1]\n- Очистите фильтр. [1]"
 
 
+def test_long_sentences_are_paragraphs_and_short_ones_share_one() -> None:
+    short, other, long = "Вода не сливается.", "Фильтр засорён.", "Проверьте сливной шланг и фильтр. " * 8
+    draft, _ = answered(form((short, [1]), (other, [1]), (long, [1]), (long[1:], [1])))
+    assert [claim.gap for claim in draft.claims] == [" ", " ", "\n\n", "\n\n"]
+    assert draft.text.startswith(f"{short} [1] {other} [1]\n\n{long.strip()} [1]\n\n")
+
+
 def test_marks_in_a_sentence_and_citations_to_nowhere_are_dropped() -> None:
     draft, _ = answered(form(("Вода не сливается [1].", [1, 7]), ("Вода не сливается.", [1])))
     assert [(claim.text, claim.citations) for claim in draft.claims] == [("Вода не сливается.", (1,))]
