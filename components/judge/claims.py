@@ -7,6 +7,7 @@ because it proposes an approach that the tenant has rejected. Everything else is
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from string import ascii_uppercase
 
 from components.judge.approaches import proposed
 from components.language.identifiers import codes, numbers
@@ -20,6 +21,8 @@ _ITEM = re.compile(rf"\A\s*{ITEM}\s+")
 _LONGEST = 1_000
 """Characters of a claim. A longer one is no statement that a model could check: it retells what the writer has read."""
 
+_RATIO = re.compile(r"(?<=\d)[^\S\n]*:[^\S\n]*(?=\d)")
+"""The colon of a ratio or a time: "1.25: 1" is the number "1.25:1"."""
 _COUNT = 4
 """A count up to this may be the writer's own ("there are two ways")."""
 
@@ -51,13 +54,31 @@ def is_unfit(claim: str, sources: Sequence[str]) -> bool:
     """
     if len(claim) > _LONGEST:
         return True
-    known_codes = {code for source in sources for code in _codes(source)}
-    if not set(codes(claim)) <= known_codes:
+    if unknown_codes(codes(claim), sources):
         return True
     known = {number for source in sources for number in _numbers(source)}
     within = max(sources, key=len, default="")
-    said = numbers(_ITEM.sub("", claim), within)
-    return any(number not in known and not (number.isdigit() and int(number) <= _COUNT) for number in said)
+    body = _ITEM.sub("", claim)
+    readings = (numbers(one, within) for one in dict.fromkeys((body, _RATIO.sub(":", body))))
+    return not any(all(number in known or _is_count(number) for number in said) for said in readings)
+
+
+def unknown_codes(named: Iterable[str], sources: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the codes that none of the sources holds, in one piece or with their letters apart."""
+    known = {code for source in sources for code in _codes(source)}
+    return tuple(code for code in named if code not in known and not any(_is_spelt(code, source) for source in sources))
+
+
+def _is_spelt(code: str, text: str) -> bool:
+    """Return whether a text has the code, or its letters apart from the rest: "TLS 1.1" for TLS1.1."""
+    rest = code.lstrip(ascii_uppercase)
+    letters = code.removesuffix(rest)
+    spelt = rf"(?<!\w){re.escape(letters)}[ -]?{re.escape(rest.lstrip('-'))}(?!\w|[.,]\d)"
+    return re.search(spelt, text, re.IGNORECASE) is not None
+
+
+def _is_count(number: str) -> bool:
+    return number.isdigit() and int(number) <= _COUNT
 
 
 def rejected_by(claim: Claim, approaches: Iterable[RejectedApproach]) -> RejectedApproach | None:
@@ -72,7 +93,7 @@ def _codes(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4_096)
 def _numbers(text: str) -> frozenset[str]:
-    return frozenset(numbers(text, text))
+    return frozenset((*numbers(text, text), *numbers(_RATIO.sub(":", text), text)))
 
 
 def _flat(text: str) -> str:

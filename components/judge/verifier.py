@@ -9,8 +9,10 @@ from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.drafts import is_lead, to_answer, to_draft, with_claims
 from components.faults import degraded
-from components.judge.claims import is_quoted, is_unfit, rejected_by
+from components.judge.claims import is_quoted, is_unfit, rejected_by, unknown_codes
 from components.judge.llm import LlmJudge
+from components.judge.terms import strict_codes
+from components.language.identifiers import codes
 from components.models.calls import tier_of
 from components.passages import to_passages
 from components.turn import Claim, Complexity, Draft, Passage, Quality, RejectedApproach
@@ -25,10 +27,11 @@ class FactVerifier:
 
     A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
     call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, is longer than a
-    statement can be, names an identifier or a number that no source holds, or proposes a rejected approach, in its own
-    words or, as another call of the model says, in others. A draft that loses a step of a procedure is marked as
-    truncated. If the model fails, the claims stay, factuality is 0 with the status `failed`, and the turn is degraded
-    (`verifier`).
+    statement can be, names an identifier or a number that no source holds, names a code that the
+    question asks about and no document holds, or proposes a rejected approach, in its own
+    words or, as another call of the model says, in others. A draft that loses its opening or a step of a procedure
+    is marked as truncated. If the model fails, the claims stay, factuality is 0 with the status `failed`, and the turn
+    is degraded (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
     :param max_claims: claims put before the model at most; the rest is dropped.
@@ -81,12 +84,13 @@ class FactVerifier:
         numbered = {citation.index: citation.passage for citation in draft.citations}
         try:
             proposals = self._proposals(draft, rejected, locale, quality, complexity)
+            absent = frozenset(_absent_codes(sources))
             allowed = [
                 claim
                 for claim in draft.claims
                 if (claim.citations or is_lead(claim))
                 and claim not in proposals
-                and (draft.quoted or not is_unfit(claim.text, sources))
+                and (draft.quoted or not (is_unfit(claim.text, sources) or absent.intersection(codes(claim.text))))
             ]
             checked = self._judged(allowed, numbered, locale, quality, complexity)
         except Exception as error:
@@ -102,7 +106,7 @@ class FactVerifier:
             withheld=withheld,
             factuality=share,
             factuality_status="checked",
-            truncated=draft.truncated or _lacks_step(statements, kept),
+            truncated=draft.truncated or _lacks_opening_or_step(statements, kept),
         )
         return with_claims(draft, supported if kept else (), numbered)
 
@@ -149,11 +153,18 @@ class FactVerifier:
         return [known.get(place, claim) for place, claim in enumerate(claims)]
 
 
-def _lacks_step(written: Sequence[Claim], kept: Sequence[Claim]) -> bool:
-    """Return whether a numbered step was dropped and others were kept."""
+def _lacks_opening_or_step(written: Sequence[Claim], kept: Sequence[Claim]) -> bool:
+    """Return whether the opening statement or a numbered step was dropped, and others were kept."""
     steps = {claim.text for claim in written if _STEP.match(claim.gap)}
     left = {claim.text for claim in kept}
-    return bool(steps - left) and not steps.isdisjoint(left)
+    lacks_step = bool(steps - left) and not steps.isdisjoint(left)
+    return lacks_step or (bool(left) and written[0].text not in left)
+
+
+def _absent_codes(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the codes that the question, the first of the sources, asks about and no other source holds."""
+    question, *documents = sources
+    return unknown_codes(strict_codes(question), documents) if codes(question) else ()
 
 
 def _sources(question: str, documents: Sequence[Document] | None, draft: Draft) -> list[str]:

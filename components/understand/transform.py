@@ -50,13 +50,15 @@ class QueryTransformer:
     `readings` are other ways to understand a message of a conversation: with the question before it, and by itself. A
     condenser settles this, so it leaves none.
 
-    A question is `absent` if it names codes and the knowledge base holds none of them.
+    A question is `absent` if it names codes and the knowledge base holds none of them, unless `codes_may_differ`.
 
     :param recovery: whether to repair questions.
     :param max_variants: further texts searched beside the query.
     :param turns: earlier questions that a follow-up may lean on.
     :param condenser: a model that rewrites follow-ups; None for rules.
     :param tools: the tenant's tools, which may know codes that the knowledge base lacks.
+    :param codes_may_differ: whether to search for a code that the knowledge base lacks, too. A model understands that
+        "TLS1.1" is no code, or that an article spells it in another way.
     :param probe: tells whether a short question is a new topic, by the reading that is answered better.
 
     ```python
@@ -71,8 +73,10 @@ class QueryTransformer:
         turns: int = 4,
         condenser: LlmCondenser | None = None,
         tools: ToolSearch | None = None,
+        codes_may_differ: bool = False,
         probe: Probe | None = None,
     ) -> None:
+        self.codes_may_differ = codes_may_differ
         self.recovery = recovery
         self.max_variants = max_variants
         self.turns = turns
@@ -108,7 +112,7 @@ class QueryTransformer:
         result: dict[str, Any] = {"understood": understood, "standalone": completed}
         if readings := self._readings(search, typed, (history or [])[-self.turns :]):
             result["readings"] = readings
-        absent = _absent_codes(codes)
+        absent = () if self.codes_may_differ else _absent_codes(codes)
         if absent and not (self.tools is not None and self.tools.may_answer(question, search)):
             return {**result, "absent": list(absent)}
         return {**result, "query": search, "variants": variants}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.judge.claims import is_quoted, is_unfit, rejected_by
+from components.judge.claims import is_quoted, is_unfit, rejected_by, unknown_codes
 from components.turn import Claim, RejectedApproach
 from tests.turns import passage
 
@@ -37,6 +37,25 @@ def test_numbers_of_the_sources_the_question_and_counts_may_be_said() -> None:
         "Гарантия действует 24 месяца.",
     ):
         assert not is_unfit(claim, ["можно за 500 ₽?", SOURCE.text])
+
+
+def test_a_code_may_be_spelt_with_its_letters_apart() -> None:
+    for code, text, is_known in (
+        ("TLS1.1", "Enable TLS 1.1.", True),
+        ("MQ7.5", "IBM MQ-7.5 and later", True),
+        ("E20", "ошибка e 20", True),
+        ("404", "код 404", True),
+        ("TLS1.1", "TLS 1.12, TLS 1.1.3, ATLS 1.1", False),
+        ("E2", "E20, E 2.5", False),
+    ):
+        assert (unknown_codes([code], [text]) == ()) == is_known
+
+
+def test_a_ratio_is_the_same_with_and_without_spaces() -> None:
+    source = "We recommend a ratio of 1.25: 1 and a pause from 10:30."
+    assert not is_unfit("Use a ratio of 1.25:1, and pause from 10: 30.", ["question", source])
+    assert not is_unfit("Version 10: 30 fixes, a ratio of 1.25.", ["10 and 30?", source])
+    assert is_unfit("Use a ratio of 1.25:2.", ["question", source])
 
 
 def test_a_claim_that_proposes_a_rejected_approach_is_found() -> None:

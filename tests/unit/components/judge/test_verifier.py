@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from components.answer.drafts import to_answer, to_draft, with_claims
 from components.faults import collect_degraded
 from components.judge.verifier import FactVerifier
 from components.turn import Claim, Draft, RejectedApproach
+from tenants.knowledge import lexicon
+from tenants.knowledge.lexicon import Lexicon
 from tests.turns import FixedJudge, answer, document, passage
 
 SOURCE = passage("Гарантия два года. Чек не нужен.")
@@ -50,6 +54,13 @@ def test_a_procedure_that_loses_a_step_is_truncated() -> None:
     assert not verified(judge, steps[0], *choice).truncated
 
 
+def test_an_answer_that_loses_its_opening_is_truncated() -> None:
+    judge = FixedJudge(unsupported=["Возврат бесплатный."])
+    claims = [Claim("Возврат бесплатный.", (1,)), Claim("Чек не нужен.", (1,))]
+    assert verified(judge, *claims).truncated
+    assert not verified(judge, *reversed(claims)).truncated
+
+
 def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
     judge = FixedJudge()
     draft = verified(
@@ -57,6 +68,16 @@ def test_numbers_of_no_source_are_dropped_before_the_model_is_asked() -> None:
     )
     assert [claim.text for claim in draft.claims] == ["Гарантия на 500 ₽."]
     assert judge.asked == ["Гарантия на 500 ₽."]
+
+
+def test_a_code_of_the_question_that_no_document_holds_is_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}, 1, {"L1.D2.T0": 1, "L3.D3.T0": 1}))
+    claims = [Claim("Код E99 означает засор.", (1,)), Claim("Проверьте фильтр.", (1,))]
+    draft = verified(FixedJudge(), *claims, question="ошибка E99", documents=[document("Код E20: засор.")])
+    assert [claim.text for claim in draft.claims] == ["Проверьте фильтр."]
+    spelt = Claim("Включите TLS1.1 в настройках.", (1,))
+    documents = [document("Протокол TLS 1.1 включается в настройках.")]
+    assert verified(FixedJudge(), spelt, question="как включить TLS1.1?", documents=documents).claims
 
 
 def test_a_claim_that_retells_all_that_was_read_is_dropped() -> None:

@@ -114,6 +114,12 @@ def test_codes_are_kept_to_the_letter(typed: str) -> None:
     assert understood(typed).codes == ("E20",)
 
 
+def test_an_unknown_code_is_searched_if_a_model_reads_what_is_found() -> None:
+    outputs = QueryTransformer(codes_may_differ=True).run(question="ошибка E21")
+    assert "absent" not in outputs
+    assert "E21" in outputs["query"]
+
+
 def test_an_unknown_code_is_absent_and_not_corrected() -> None:
     outputs = transformed("ошибка E21, вода не сливается")
     assert outputs["absent"] == ["E21"]
