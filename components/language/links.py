@@ -31,6 +31,7 @@ _CODE = re.compile(r"(?ms)^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*
 """A block of code or a span of it, of which a chat window makes no links by itself."""
 _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _HTTP = re.compile("https?://", re.IGNORECASE)
+_PORT_TO_FILL_IN = re.compile(r":[A-Za-z_]+(?=/|\Z)")
 _CLICKABLE = frozenset({"http:", "https:", "ftp:"})
 _TRAILING = ".,;:!?)]*_~"
 _OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
@@ -62,12 +63,15 @@ def leads_to(address: str, domains: frozenset[str]) -> bool:
 
 
 def addresses(text: str) -> frozenset[str]:
-    """Return the http and https addresses that a text spells out, without the punctuation behind them."""
+    """Return the http and https addresses that a text spells out, without the punctuation behind them.
+
+    An address to be filled in counts, too: "https://host:port/login".
+    """
     if "://" not in text:
         return frozenset()
     found = [match[2] for match in _MARKDOWN.finditer(text)]
     found += [match.group().rstrip(_TRAILING) for match in _LINK.finditer(_MARKDOWN.sub(r"\1", text))]
-    return frozenset(one for one in found if _HTTP.match(one) and host_of(one) is not None)
+    return frozenset(one for one in found if _HTTP.match(one) and host_of(_PORT_TO_FILL_IN.sub("", one)) is not None)
 
 
 def disarmed(address: str) -> str:

@@ -45,10 +45,11 @@ def test_a_foreign_link_is_removed() -> None:
 
 def test_addresses_are_read_as_they_are_spelt_out() -> None:
     text = (
-        "Статус [https://a.example/x?y=1], [отчёт](https://b.example/a_(b)) и (HTTP://c.example/). "
+        "Статус [https://a.example/x?y=1], [отчёт](https://b.example/a_(b)) и (HTTP://c.example/), http://host:port/x. "
         "Нет: www.d.example, //e.example, ftp://f.example, javascript:alert(1), https://shop.example@evil.example/"
     )
-    assert addresses(text) == {"https://a.example/x?y=1", "https://b.example/a_(b)", "HTTP://c.example/"}
+    spelt_out = {"https://a.example/x?y=1", "https://b.example/a_(b)", "HTTP://c.example/", "http://host:port/x"}
+    assert addresses(text) == spelt_out
 
 
 def test_all_other_text_is_unchanged() -> None:
