@@ -163,7 +163,7 @@ class AnswerGuard:
     def _addresses(self, citation: Citation) -> frozenset[str]:
         """Return the addresses that a sentence may link to because the document that it cites spells them out.
 
-        Threat: a link that a model makes up, or one that carries data away. What a tool returns is of no such document.
+        Threat: a model makes a link up, or puts data into one. Text from a tool is not a document of the tenant.
         """
         passage = citation.passage
         if self._rules.allowed_domains or passage.doc_id.startswith(ORIGIN):
