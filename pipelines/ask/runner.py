@@ -100,7 +100,7 @@ class Runner:
     ) -> TurnAnswer:
         """Answer a question within the usual limits, but without effects: no record, no ticket, no memory.
 
-        :param engine: makes one that replaces the tenant's for this question.
+        :param engine: builds the engine of this question; None: the tenant's.
         :raises OporaError: the caller should try again.
         """
         with self._queue_slot():

@@ -118,7 +118,7 @@ class Ask:
     ) -> TurnAnswer:
         """Return the answer without effects: for people at the desk, who see it before any customer does.
 
-        :param engine: makes one in place of this one's own, which is closed after the question.
+        :param engine: builds the engine of this question, which is closed afterwards; None: the own one.
         """
         started = perf_counter()
         with closing(engine()) if engine is not None else nullcontext() as own:
