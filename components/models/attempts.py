@@ -93,14 +93,14 @@ def in_background(
     :param is_loading: whether the provider may be loading its model, so that no answer in time is no failure.
     :raises ModelFailed: the work failed or was abandoned, or all seats were taken.
     """
-    tenant_id = context.tenant_id() or ""
+    holder = context.holder()
 
     def patience() -> float:
         return 0.0 if stop.is_set() else remaining()
 
-    if not upstream.seats.acquire(tenant_id):
+    if not upstream.seats.acquire(holder):
         with seats.waiting():
-            if not upstream.seats.acquire(tenant_id, patience):
+            if not upstream.seats.acquire(holder, patience):
                 raise ModelFailed("stopped" if stop.is_set() else "busy")
     ended, results, faults = Event(), list[T](), list[ModelFailed]()
 
@@ -113,13 +113,13 @@ def in_background(
             if faults[0].outcome not in NOT_ATTEMPTED:
                 log.warning("%s failed: %s", name, type(error).__name__)
         finally:
-            upstream.seats.release(tenant_id)
+            upstream.seats.release(holder)
             ended.set()
 
     try:
         Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
     except BaseException:
-        upstream.seats.release(tenant_id)
+        upstream.seats.release(holder)
         raise
     if not ended.wait(max(0.0, min(local_seconds, remaining()))):
         with seats.waiting():

@@ -68,6 +68,12 @@ def tenant_id() -> str | None:
     return tenant.tenant_id if tenant is not None else None
 
 
+def holder() -> tuple[str, str]:
+    """Return the tenant and the visitor that a shared resource is taken for: empty for other callers and for none."""
+    tenant = _CURRENT.get()
+    return (tenant.tenant_id, tenant.subject if tenant.site else "") if tenant is not None else ("", "")
+
+
 @contextmanager
 def acting_as(tenant: Tenant) -> Iterator[Tenant]:
     """Run the block for `tenant`; the tenant before it is restored afterwards.

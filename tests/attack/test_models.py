@@ -158,6 +158,27 @@ def test_a_call_that_waits_for_a_seat_is_paid_for_by_nobody_beyond_the_cap(monke
     assert generator.called.qsize() == len(paid) == 1
 
 
+def test_long_questions_of_a_visitor_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three long questions of one visitor occupied the places of the tenant for 30 s."""
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+    generator = Held("stop")
+    models = ChatModels(generator, concurrent=4)
+
+    def ask(visitor: str) -> str:
+        with acting_as(Tenant("acme", visitor, site="site_1")):
+            return models.ask(QUESTION, step="answer", prompt="answer.ru@0", temperature=0)
+
+    with ThreadPoolExecutor(8) as pool:
+        crowd = [pool.submit(ask, "v:1") for _ in range(6)]
+        assert not wait(crowd, timeout=0.3).done
+        of_crowd = generator.called.qsize()
+        pool.submit(ask, "v:2")
+        for _ in range(of_crowd + 1):
+            generator.called.get(timeout=5)
+        generator.go.release(7)
+    assert of_crowd == 2
+
+
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
 def test_a_neighbour_s_model_call_does_not_wait_for_a_crowd(monkeypatch: pytest.MonkeyPatch, is_known: bool) -> None:
     """Beside 60 questions of another tenant, an answer took 15 to 23 s instead of 4.1 s."""

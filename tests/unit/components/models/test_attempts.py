@@ -98,14 +98,14 @@ def test_an_abandoned_call_occupies_its_seat_until_it_ends(provider: Upstream) -
 
 def test_a_client_that_leaves_stops_waiting_for_a_seat(provider: Upstream) -> None:
     stop = Event()
-    assert provider.seats.acquire("")
+    assert provider.seats.acquire(("", ""))
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(in_background, "it", provider, unasked, lambda: 60.0, stop)
         assert not wait([call], 0.1).done
         stop.set()
         with pytest.raises(ModelFailed, match="stopped"):
             call.result(20)
-    provider.seats.release("")
+    provider.seats.release(("", ""))
     assert attempt("it", provider, lambda: "well") == "well"
 
 

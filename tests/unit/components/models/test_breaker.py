@@ -141,12 +141,12 @@ def test_callers_of_the_same_model_share_its_breaker_and_its_seats() -> None:
     )
     assert one is two
     assert one is not other
-    assert one.seats.acquire("")
-    assert two.seats.acquire("")
-    assert not one.seats.acquire("")
-    assert other.seats.acquire("")
-    one.seats.release("")
-    assert two.seats.acquire("")
+    assert one.seats.acquire(("", ""))
+    assert two.seats.acquire(("", ""))
+    assert not one.seats.acquire(("", ""))
+    assert other.seats.acquire(("", ""))
+    one.seats.release(("", ""))
+    assert two.seats.acquire(("", ""))
 
 
 def test_a_model_is_given_time_to_load_after_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:

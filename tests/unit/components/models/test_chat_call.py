@@ -94,7 +94,7 @@ def test_a_cancelled_call_ends_at_the_next_chunk(
 
     with pytest.raises(Interrupted, match="stopped"):
         asked(models, on_text, stop)
-    assert models.upstream(models.fast).seats.acquire("", lambda: 20)
+    assert models.upstream(models.fast).seats.acquire(("", ""), lambda: 20)
     if lingers:
         # OpenAI's stream refers to itself, and Haystack 3.4 does not close it when a callback raises.
         gc.collect()
