@@ -23,9 +23,10 @@ class MailServer:
 
 @dataclass
 class MailFolder:
-    """An IMAP server with one folder. `seen` are the UIDs that were marked as read."""
+    """An IMAP server with one folder. `seen` are the UIDs that were marked as read, `sent_bytes` those of bodies."""
 
     port: int = 0
+    sent_bytes: int = 0
     mails: list[bytes] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
 
@@ -100,6 +101,7 @@ def holding_mail() -> Iterator[MailFolder]:
                     self._say(")")
             elif match := re.match(r"UID FETCH (\d+) .*<0\.(\d+)>", command, re.IGNORECASE):
                 content = state.mails[int(match[1]) - 1][: int(match[2])]
+                state.sent_bytes += len(content)
                 self._say(f"* {match[1]} FETCH (UID {match[1]} BODY[]<0> {{{len(content)}}}")
                 self.wfile.write(content)
                 self._say(")")

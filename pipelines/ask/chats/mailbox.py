@@ -33,6 +33,8 @@ ATTEMPTS = 5
 AT_ONCE = 50
 """E-mails that one look fetches."""
 _HEADERS_AT_ONCE, _HEADER_BYTES = 200, 20_000
+_REPORT_BYTES = 50_000
+"""Bytes of a delivery report that are read. The headers of the e-mail that came back follow a few notes."""
 _HEADERS = "REFERENCES IN-REPLY-TO CONTENT-TYPE"
 _UID = re.compile(rb"\bUID (\d+)")
 _MAY_REFER = re.compile(rb"opora\.|=\?|multipart/report", re.IGNORECASE)
@@ -73,21 +75,21 @@ class Mailbox:
                 uids = unread[start : start + _HEADERS_AT_ONCE]
                 if closing is not None and closing.is_set():
                     return taken
-                strangers = _strangers(box, uids)
+                sizes = _sizes(box, uids)
                 for uid in uids:
-                    if uid not in strangers:
+                    if size := sizes.get(uid, MAX_BYTES):
                         self.has_more = fetched == AT_ONCE
                         if self.has_more or (closing is not None and closing.is_set()):
                             return taken
                         fetched += 1
-                        taken += self._take(box, uid)
+                        taken += self._take(box, uid, size)
                     self._last, self._attempts = uid, 0
         return taken
 
-    def _take(self, box: imaplib.IMAP4, uid: int) -> bool:
+    def _take(self, box: imaplib.IMAP4, uid: int, size: int) -> bool:
         """Take an e-mail. After `ATTEMPTS` failures it is skipped, so that it does not block the rest."""
         try:
-            if _take(incoming.read(_fetched(box, uid), self._settings.mail_from)):
+            if _take(incoming.read(_fetched(box, uid, size), self._settings.mail_from)):
                 box.uid("STORE", str(uid), "+FLAGS", r"(\Seen)")
                 return True
         except Exception as error:
@@ -131,34 +133,37 @@ def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
             box.logout()
 
 
-def _strangers(box: imaplib.IMAP4, uids: Sequence[int]) -> set[int]:
-    """Return the e-mails whose headers neither name a chat nor announce that an e-mail came back."""
+def _sizes(box: imaplib.IMAP4, uids: Sequence[int]) -> dict[int, int]:
+    """Return how many bytes of each e-mail to fetch, by its headers; 0 for an e-mail of a stranger."""
     wanted = f"(UID BODY.PEEK[HEADER.FIELDS ({_HEADERS})]<0.{_HEADER_BYTES}>)"
     _, parts = box.uid("FETCH", ",".join(map(str, uids)), wanted)
-    found = set[int]()
+    found = dict[int, int]()
     for part, after in zip(parts, [*parts[1:], b""], strict=True):
-        if isinstance(part, tuple) and _is_of_stranger(part[1]):
+        if isinstance(part, tuple):
             # Servers may send the UID before the headers or after them.
             named = _UID.search(part[0] + (after if isinstance(after, bytes) else b""))
-            found.update({int(named[1])} if named else ())
+            if named:
+                found[int(named[1])] = _size(part[1])
     return found
 
 
-def _is_of_stranger(header: bytes) -> bool:
+def _size(header: bytes) -> int:
     if not _MAY_REFER.search(header):
-        return True
+        return 0
     try:
         read = incoming.read(header, "")
-        return read.kind != "bounce" and _chat(read.references) is None
+        if read.kind == "bounce":
+            return _REPORT_BYTES
+        return MAX_BYTES if _chat(read.references) else 0
     except Exception as error:
         # `_take` counts the failures of an e-mail and skips it in the end. Here, it would hold up all others.
         log.warning("the headers of an e-mail cannot be read: %s", trail(error))
-        return False
+        return MAX_BYTES
 
 
-def _fetched(box: imaplib.IMAP4, uid: int) -> bytes:
+def _fetched(box: imaplib.IMAP4, uid: int, size: int) -> bytes:
     """Return the beginning of an e-mail, without marking it as read."""
-    _, parts = box.uid("FETCH", str(uid), f"(UID BODY.PEEK[]<0.{MAX_BYTES}>)")
+    _, parts = box.uid("FETCH", str(uid), f"(UID BODY.PEEK[]<0.{size}>)")
     return next((part[1] for part in parts if isinstance(part, tuple)), b"")
 
 

@@ -217,10 +217,12 @@ def test_a_returned_email_is_shown_at_the_desk(chat: Chat, server: MailServer, f
     report["From"] = "MAILER-DAEMON@example.ru"
     report.set_content("Undelivered")
     report.add_attachment(got)
+    report.add_attachment(bytes(300_000), maintype="image", subtype="png")
     report.set_type("multipart/report")
     folder.mails.append(report.as_bytes())
     Mailbox().look()
     assert notes(chat) == ["emailed", "email_failed"]
+    assert folder.sent_bytes < 100_000
 
 
 def test_a_chat_takes_only_so_many_emails(
