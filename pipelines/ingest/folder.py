@@ -1,13 +1,15 @@
 """Watched folders, whose documents follow their files: changes become jobs (`OPORA_WATCH_DIR`).
 
 A file is left alone while it is being written: until its size and its time are the same at two looks in a row. A folder
-that is suddenly empty, or gone, removes nothing: it looks the same as a disk that is not there.
+that is suddenly empty, or gone, removes nothing: it looks the same as a disk that is not there. A file that a full
+knowledge base refused is tried again every hour: there may be room meanwhile.
 """
 
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import TypeAlias
 
 from components.ingest.files import files_in
@@ -25,6 +27,8 @@ from tenants.work.uploads import MAX_FILES
 log = logging.getLogger("opora.watch")
 
 POLL_SECONDS = 2
+_RETRY_SECONDS = 3_600.0
+_NO_ROOM = "knowledge_base_full"
 
 Mark: TypeAlias = tuple[int, int]
 """Size and modification time in nanoseconds; a file with the same values counts as unchanged."""
@@ -50,16 +54,23 @@ class FolderScanner:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._last_scan: dict[str, Mark] = {}
+        self._retry_at = 0.0
 
     def scan(self, ingested: Mapping[str, WatchedFile]) -> Changes:
         """Return the differences from `ingested` that were the same in the scan before this one."""
         before, self._last_scan = self._last_scan, _marks(self._folder)
         if not self._last_scan:
             return Changes()
-        marks = {path: (file.size, file.modified_ns) for path, file in ingested.items()}
+        marks = {path: (file.size, abs(file.modified_ns)) for path, file in ingested.items()}
         changed = [
             path for path, mark in self._last_scan.items() if marks.get(path) != mark and before.get(path) == mark
         ]
+        refused = [
+            path for path, mark in self._last_scan.items() if marks.get(path) == mark and ingested[path].modified_ns < 0
+        ]
+        if (changed or refused) and monotonic() >= self._retry_at:
+            self._retry_at = monotonic() + _RETRY_SECONDS
+            changed += refused
         gone = [path for path in ingested if path not in self._last_scan and path not in before]
         return Changes(tuple(changed[:MAX_FILES]), tuple(gone[:MAX_FILES]) if before else ())
 
@@ -97,10 +108,12 @@ class FolderChange:
         :param completed: whether the run was completed; if not, files also keep the documents that they had.
         """
         holdings = run.holdings()
+        refused = {refusal.source for refusal in run.report.errors if refusal.error.code == _NO_ROOM}
         files: dict[str, WatchedFile] = {}
         for path, (size, modified_ns) in self._marks.items():
             earlier = () if completed else self._documents.get(path, ())
-            files[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*holdings.get(path, ()), *earlier])))
+            doc_ids = tuple(dict.fromkeys([*holdings.get(path, ()), *earlier]))
+            files[path] = WatchedFile(size, -modified_ns if path in refused else modified_ns, doc_ids)
         return files
 
 

@@ -15,7 +15,8 @@ from tenants.storage.tables import WatchedFileRow
 class WatchedFile:
     """A watched file.
 
-    :param modified_ns: time of the last change of its content, in nanoseconds since 1970.
+    :param modified_ns: time of the last change of its content, in nanoseconds since 1970; negative if the knowledge
+        base had no room for a part of the file.
     :param doc_ids: the documents in the file.
     """
 

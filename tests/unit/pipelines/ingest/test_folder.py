@@ -8,6 +8,7 @@ import pytest
 from pipelines.ingest.folder import Changes, FolderChange, FolderScanner, Watcher
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
+from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant
 from tenants.knowledge import documents, watched
@@ -137,6 +138,20 @@ def test_a_file_that_cannot_be_read_keeps_its_documents(tenant: Tenant, ingest: 
     write(folder / "l.jsonl", '{"doc_id": "l1", "text": "один"}\n', 3)
     work_off(ingest, folder)
     assert ids() == ["l1"]
+
+
+def test_a_file_that_had_no_room_is_tried_again(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+    write(folder / "a.md", "# A\n\nПервая статья.")
+    write(folder / "b.md", "# B\n\nВторая статья.")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("components.ingest.write.get_settings", lambda: Settings(max_chunks=1))
+        work_off(ingest, folder)
+    assert ids() == ["a.md"]
+    scanner = FolderScanner(folder)
+    assert [scanner.scan(watched.all()) for _ in range(2)] == [Changes(("b.md",)), Changes()]
+    work_off(ingest, folder)
+    assert ids() == ["a.md", "b.md"]
+    assert [file.modified_ns for file in watched.all().values()] == [1_000_000_000] * 2
 
 
 def test_an_interrupted_run_keeps_its_documents(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
