@@ -187,14 +187,22 @@ async def admitted() -> TenantRecord:
     return record
 
 
-def suspend(tenant_id: str, by: str) -> None:
-    """Suspend a tenant; every process rejects its requests within seconds. No data is deleted. Raises `NotFound`."""
-    _set_suspended(tenant_id, by, datetime.now(UTC))
+def suspend(tenant_id: str, by: str) -> datetime:
+    """Suspend a tenant; every process rejects its requests within seconds. No data is deleted. Raises `NotFound`.
+
+    :returns: the moment, which `resume` may be limited to.
+    """
+    moment = datetime.now(UTC)
+    _set_suspended(tenant_id, by, moment)
+    return moment
 
 
-def resume(tenant_id: str, by: str) -> None:
-    """Resume a suspended tenant. Raises `NotFound`."""
-    _set_suspended(tenant_id, by, None)
+def resume(tenant_id: str, by: str, *, since: datetime | None = None) -> None:
+    """Resume a suspended tenant. Raises `NotFound`.
+
+    :param since: resume it only if this was its last suspension.
+    """
+    _set_suspended(tenant_id, by, None, since)
 
 
 @contextmanager
@@ -234,11 +242,12 @@ def refresh() -> None:
     _CACHE.drop(context.current().tenant_id)
 
 
-def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
+def _set_suspended(tenant_id: str, by: str, moment: datetime | None, since: datetime | None = None) -> None:
     with acting_as(Tenant(tenant_id, by)), changing() as (session, row):
+        if since is not None and row.suspended_at != since:
+            return
         before = {"suspended": row.suspended_at is not None}
-        # A tenant suspended twice keeps the first date.
-        row.suspended_at = moment and (row.suspended_at or moment)
+        row.suspended_at = moment
         changes.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
 
 

@@ -97,16 +97,20 @@ def _remove(tenant_id: str) -> Removed:
 
 @contextmanager
 def _stopped(tenant_id: str) -> Iterator[None]:
-    """Suspend the tenant, wait for its ingest runs, and record the erasure. Resume the tenant if that fails."""
-    was_suspended = registry.current().suspended_at is not None
-    registry.suspend(tenant_id, _SUBJECT)
+    """Suspend the tenant, wait for its ingest runs, and record the erasure.
+
+    If that fails, resume the tenant, unless it was suspended before, or again meanwhile.
+    """
+    registry.refresh()
+    is_suspended = registry.current().suspended_at is not None
+    suspended_at = None if is_suspended else registry.suspend(tenant_id, _SUBJECT)
     with ExitStack() as held:
         try:
             _claim(held)
             erasures.note(tenant_id)
         except BaseException:
-            if not was_suspended:
-                registry.resume(tenant_id, _SUBJECT)
+            if suspended_at is not None:
+                registry.resume(tenant_id, _SUBJECT, since=suspended_at)
             raise
         yield
 

@@ -72,6 +72,20 @@ def test_a_removal_that_could_not_begin_changes_nothing(settings: Settings, monk
     assert not journal.exists() or not erasures.read(journal)
 
 
+def test_a_removal_that_could_not_begin_leaves_a_suspension(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator suspended the tenant while its removal waited, and the removal resumed it."""
+    monkeypatch.setattr(removal, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "open_jobs", lambda: (registry.suspend(ATTACKER, "root"), ())[1])
+    own = claims.FileClaims(settings.data_dir / "claims")
+    assert own.take(ATTACKER)
+    with pytest.raises(Busy, match="ingest_busy"):
+        removal.remove(ATTACKER)
+    own.close()
+    assert Registry().get(ATTACKER).suspended_at is not None
+
+
 def test_rows_written_during_a_removal_do_not_stop_it(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
