@@ -199,8 +199,9 @@ def misses(turn: Turn, answer: TurnAnswer) -> tuple[Miss, ...]:
     nearest = tuple(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))[:_NEAREST]
     asked = mask(turn.question)
     if answer.outcome == "partially_answered":
-        topics = (topic for topic in answer.answer.missing if topic not in turn.filtered)
-        missed = (_miss("missing_topic", asked, topic, nearest) for topic in map(mask, topics))
+        topics = [mask(topic) for topic in answer.answer.missing if topic not in turn.filtered]
+        # Several topics of one message are several gaps, so each is worded by itself.
+        missed = (_miss("missing_topic", asked if len(topics) == 1 else topic, topic, nearest) for topic in topics)
         return tuple({miss.key: miss for miss in missed}.values())
     reason = answer.refusal_reason or str(answer.outcome)
     if answer.outcome in _UNANSWERED or (answer.outcome == "human_followup" and reason in _FOLLOWED_UP):

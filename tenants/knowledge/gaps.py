@@ -37,7 +37,7 @@ _WORDINGS = 1_000
 class Miss:
     """A question that found no answer, or a topic that an answer left open. Two with one key and reason are one gap.
 
-    :param question: the customer's words, redacted.
+    :param question: the customer's words, redacted; the topic if the answer left several open.
     :param key: its normal form; that of the standalone question for a follow-up, or of the topic that was left open.
     :param stems: what it is about.
     :param doc_ids: the nearest documents that did not answer it, nearest first.

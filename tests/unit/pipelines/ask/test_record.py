@@ -209,6 +209,13 @@ def test_topic_left_open_is_a_gap_with_the_question_as_asked() -> None:
     assert (missed.question, missed.key) == (turn.question, "доставк омск")
 
 
+def test_topics_left_open_are_gaps_in_their_own_words() -> None:
+    """By the words of the message, they were one group, and dismissing one dismissed all."""
+    topics = ("доставка в Омск", "номер карты")
+    turn = Turn("t", E20, outcome="partially_answered", draft=Draft("Чек нужен.", (), (), missing=topics))
+    assert tuple(missed.question for missed in misses(turn, answer_of(turn))) == topics
+
+
 def test_topic_that_no_document_can_answer_is_no_gap() -> None:
     draft = Draft("Чек нужен.", (), (), missing=("какая погода завтра", "доставка в Омск"))
     turn = Turn("t", E20, outcome="partially_answered", draft=draft, filtered=("какая погода завтра",))
