@@ -15,7 +15,7 @@ from hashlib import sha256
 from time import time
 from typing import Literal, TypeAlias
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from tenants.access import token_uses
 from tenants.accounts import changes, registry
@@ -24,7 +24,8 @@ from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.mapping import records
-from tenants.storage.tables import RevocationRow
+from tenants.storage.sessions import TenantSession
+from tenants.storage.tables import RevocationRow, TokenRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
 _MAX_VALUE_BYTES = 255
@@ -60,10 +61,18 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
         raise Invalid("revocation_invalid")
     at = at or datetime.now(UTC)
     with database.writing() as session:
+        if kind != "token":
+            at = max(at, _last_issued(session, value) or at)
         session.merge(RevocationRow(kind=kind, value=value, until=at))
         changes.note(session, "token", "revoked", value or "*", after={"until": at})
     registry.expire()
     return Revocation(kind, value, at)
+
+
+def _last_issued(session: TenantSession, subject: str) -> datetime | None:
+    """Return when the newest token of a subject, or of the tenant, was issued by the clock of the replica that did."""
+    query = select(func.max(TokenRow.issued_at))
+    return session.scalar(query.where(TokenRow.subject == subject) if subject else query)
 
 
 def all() -> tuple[Revocation, ...]:

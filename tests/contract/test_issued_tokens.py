@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from threading import Event, Timer
 from time import time
+from typing import Self
 
 import pytest
 
 from settings import Settings
-from tenants.access import issued_tokens, revocations, token_uses
+from tenants.access import issued_tokens, revocations, token_uses, tokens
+from tenants.access.revocations import Kind
 from tenants.access.tokens import TokenVerifier
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
@@ -83,6 +85,26 @@ def test_what_revokes_many_tokens_shows_on_each(records: Settings) -> None:
         assert [one.subject for one in issued_tokens.all()] == ["site", "crm"]
         revocations.revoke("tenant")
         assert issued_tokens.get(site.token_id).state == "revoked"
+
+
+@pytest.mark.parametrize("kind", ["subject", "tenant"])
+def test_tokens_of_a_replica_whose_clock_is_ahead_are_revoked(
+    records: Settings, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    """A token that seemed to be issued 20 s after the revocation stayed valid for its lifetime, up to a year."""
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + timedelta(seconds=20)
+
+    with acting_as(ANNA):
+        monkeypatch.setattr(tokens, "time", lambda: time() + 20)
+        monkeypatch.setattr(issued_tokens, "datetime", Ahead)
+        _, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+        monkeypatch.undo()
+        revocations.revoke(kind, "crm" if kind == "subject" else "")
+    assert refused(raw, records)
 
 
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
