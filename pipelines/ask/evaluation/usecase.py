@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict
 from datetime import UTC, datetime, time, timedelta
+from math import inf
 from threading import Event, Lock
 from time import monotonic
 from typing import TypeAlias
@@ -35,6 +36,7 @@ from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
 from tenants.storage.tables import JsonObject
 from tenants.work import claims
+from tenants.work.fair_semaphore import FairSemaphore
 
 log = logging.getLogger("opora.evaluation")
 
@@ -46,8 +48,8 @@ _POLL_SECONDS = 0.05
 LATE = timedelta(hours=3)
 """Longest delay of a nightly run, for a service that was down at the hour."""
 _SAVE_SECONDS = 1.0
-_AT_ONCE = 4
-"""Maximum number of tenants with active runs."""
+_RUNS, _AT_ONCE = 32, 4
+"""Maximum number of active runs, and of their questions at once: runs take turns, so that slow ones delay no others."""
 _TRIES = 3
 _SUBJECT = "evaluation"
 _SHUTTING_DOWN = "shutting_down"
@@ -71,7 +73,8 @@ class Evaluation:
         self._closing = Event()
         self._ask = ask
         self._runner = runner
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="evaluation")
+        self._pool = ThreadPoolExecutor(_RUNS, thread_name_prefix="evaluation")
+        self._turns = FairSemaphore(_AT_ONCE)
         self._queued: set[str] = set()
         self._lock = Lock()
 
@@ -174,9 +177,8 @@ class Evaluation:
         for one in questions:
             if reason := self._stop_reason():
                 return reason
-            self._let_customers_first()
             try:
-                turn, answer = self._asked(one)
+                turn, answer = self._asked_in_turn(one)
             except TimedOut:
                 answers.append(reports.failed(one))
             except TryAgain as failed:
@@ -204,6 +206,17 @@ class Evaluation:
         if self._closing.is_set():
             return "shutdown"
         return "budget_spent" if budget_is_used() else ""
+
+    def _asked_in_turn(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:
+        """Ask a question after those of other tenants that have waited longer. Raises `TryAgain`."""
+        holder = context.holder()
+        if not self._turns.acquire(holder, lambda: 0.0 if self._closing.is_set() else inf):
+            raise TryAgain(_SHUTTING_DOWN)
+        try:
+            self._let_customers_first()
+            return self._asked(one)
+        finally:
+            self._turns.release(holder)
 
     def _let_customers_first(self) -> None:
         """Wait until no customer's question is in work here, for `PATIENCE_SECONDS` at most."""

@@ -19,11 +19,12 @@ from tenants.access import spending
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import outbox, webhooks
-from tenants.core.context import SCOPES, Tenant, acting_as
+from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.core.errors import Busy, Invalid
 from tenants.desk import evaluation_results
 from tenants.storage import database
 from tenants.tables import Base
+from tests.webhooks import wait_until
 
 OWN = {"tenants", "evaluation_questions", "evaluation_results"}
 
@@ -274,6 +275,30 @@ def test_customers_questions_go_first(
     evaluation._let_customers_first()
     assert waits == []
     runner.close()
+
+
+def test_slow_runs_delay_no_other_tenant(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
+    """Four tenants with slow runs occupied all threads until they had ended."""
+    evaluation, engine = scripted
+    asking, go = list[str](), Event()
+
+    def reply(turn: Turn) -> Turn:
+        assert go.wait(10)
+        asking.append(current().tenant_id)
+        return replace(turn, outcome="refused", reason="no_relevant_context")
+
+    engine.reply = reply
+    names = [f"t{token_hex(4)}" for _ in range(5)]
+    for name in names:
+        Registry().add(name)
+        with acting_as(Tenant(name, "anna", SCOPES)):
+            questions.add(QuestionForm(question=f"Вопрос {number}?", refused=True) for number in range(5))
+            evaluation.start()
+    wait_until(lambda: len(evaluation._turns._lines) == 1)  # the fifth waits
+    go.set()
+    evaluation._pool.shutdown(wait=True)
+    assert sorted(asking) == sorted(names * 5)
+    assert set(asking[:10]) == set(names)
 
 
 def test_an_interrupted_run_gives_way(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
