@@ -12,6 +12,12 @@ from typing import Literal, TypeAlias
 
 from components.turn import Complexity, Quality
 
+_WITHOUT_MODELS = 0.05
+"""Share of a turn's time reserved for answering without models when they do not respond."""
+
+_WITHOUT_MODELS_SECONDS = 0.5
+"""The minimum of that reserve, though never more than a quarter of the turn."""
+
 Tier: TypeAlias = Literal["fast", "strong"]
 CallOutcome: TypeAlias = Literal[
     "ok",
@@ -95,6 +101,11 @@ class Calls:
 
 _CURRENT: ContextVar[Calls | None] = ContextVar("opora_calls", default=None)
 _CALLER: ContextVar[str] = ContextVar("opora_caller", default="")
+
+
+def for_models(budget: float) -> float:
+    """Return the seconds of a turn's `budget` that models may use."""
+    return budget - max(budget * _WITHOUT_MODELS, min(_WITHOUT_MODELS_SECONDS, budget / 4))
 
 
 def current() -> Calls:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from components.answer.token_sink import TokenSink, token_sink
-from components.models.calls import collect_calls
+from components.models.calls import collect_calls, for_models
 from components.turn import Exchange
 from pipelines.ask import stream_sharing
 from pipelines.ask.contract import AskRequest, TurnAnswer
@@ -40,13 +40,6 @@ T = TypeVar("T")
 WAITING_LIMIT = 1_000
 """Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s. One tenant's
 may be three quarters of them."""
-
-_WITHOUT_MODELS = 0.05
-"""Share of a turn's time reserved for answering without models when they do not respond."""
-
-_WITHOUT_MODELS_SECONDS = 0.5
-"""The minimum of that reserve, though never more than a quarter of the turn."""
-
 
 _RECORDING_SECONDS = 5.0
 """Extra time for the record of a turn, beyond the turn's budget."""
@@ -328,11 +321,6 @@ class Runner:
             attempt=job.attempt,
             settle=job.settle,
         )
-
-
-def for_models(budget: float) -> float:
-    """Return the seconds of a turn's `budget` that models may use."""
-    return budget - max(budget * _WITHOUT_MODELS, min(_WITHOUT_MODELS_SECONDS, budget / 4))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 import cli
 from components.language.texts import LOCALES, keys, text
+from components.models import calls
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.usecase import Ask
@@ -28,6 +29,19 @@ def _english(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opora(*arguments: str) -> Result:
     return CliRunner().invoke(cli.app, list(arguments))
+
+
+def test_models_have_the_time_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = list[float]()
+
+    def answer(_: Ask, __: AskRequest) -> Never:
+        left.append(calls.current().remaining())
+        raise Busy
+
+    monkeypatch.setattr(Ask, "answer", answer)
+    opora("tenant", "add", "shop")
+    opora("ask", "?", "--tenant", "shop")
+    assert 0 < left[0] < get_settings().turn_timeout_seconds
 
 
 def test_a_tenant_is_added_and_listed() -> None:

@@ -4,6 +4,7 @@ import logging
 import re
 from itertools import groupby
 from textwrap import shorten
+from time import monotonic
 from typing import Annotated, get_args
 
 import typer
@@ -15,10 +16,12 @@ from rich.markup import escape
 from components.language.figures import number
 from components.language.marks import on_one_line
 from components.language.texts import terminal_locale
+from components.models.calls import collect_calls, for_models
 from components.turn import Quality
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
 from pipelines.ask.steps import collect_faults
 from pipelines.ask.usecase import Ask
+from settings import get_settings
 from tenants.core.errors import Invalid
 from ui.cli.terminal import (
     Json,
@@ -51,7 +54,8 @@ def ask(
             logging.getLogger(name).setLevel(logging.ERROR)  # `turn.degraded` is shown instead
     with acting_for(chosen_tenant(tenant)):
         engine = Ask()
-        with collect_faults() as faults:
+        ends_at = monotonic() + for_models(get_settings().turn_timeout_seconds)
+        with collect_faults() as faults, collect_calls(ends_at):
             answer = engine.answer(asked)
         engine.close()
     if as_json:

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.models.calls import for_models
 from components.turn import SHOWN, Citation, Claim, Draft, Exchange, Outcome, Reason, Reply, Turn
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import Event, NamedEvent, Narrator
-from pipelines.ask.runner import Runner, for_models
+from pipelines.ask.runner import Runner
 from pipelines.ask.steps import Outputs, Step
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
