@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from components.language.encoder_settings import LOCAL_OLLAMA
 from components.language.yaml_files import read_yaml
 from settings import get_settings
 
@@ -31,9 +32,6 @@ _STORES = "tenants.index.stores"
 
 ALLOWED_MODULES = ["components", "haystack", "haystack_integrations", _STORES]
 """Packages whose classes a pipeline file may use; loading rejects all others."""
-
-LOCAL_OLLAMA = "http://127.0.0.1:11434"
-"""Address of Ollama in profiles, unless `OPORA_OLLAMA_URL` is set."""
 
 TURN_INPUTS = ("question", "history", "context", "filters", "locale", "quality")
 """Inputs of a pipeline of turns. They reach every socket with the same name that has no sender."""

@@ -9,7 +9,7 @@ from math import inf, isfinite
 import numpy as np
 
 from components.embed.protocol import Embedder
-from components.language.encoder_settings import DenseSettings
+from components.language.encoder_settings import DenseSettings, located, portable
 from components.models.attempts import attempt
 from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
@@ -48,7 +48,7 @@ class EmbeddingFailed(TryAgain):
 def settings_of(embedder: Embedder) -> DenseSettings:
     """Return the vector space of an embedder, stored with what it encodes."""
     # By way of JSON, so that these are equal to settings that were stored.
-    stored = json.loads(json.dumps(embedder.to_dict()))
+    stored = json.loads(portable(json.dumps(embedder.to_dict())))
     return DenseSettings(space=embedder.space, dimensions=embedder.dimensions, embedder=stored)
 
 
@@ -62,7 +62,7 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
     """Return the vectors of passages, in their order. Raises `EmbeddingFailed`."""
     vectors: list[Dense] = []
     try:
-        embedder = _embedder(settings.json_form)
+        embedder = _embedder(located(settings.json_form))
         for start in range(0, len(texts), _AT_ONCE):
             fairness.yield_to_questions()
             batch = texts[start : start + _AT_ONCE]
@@ -115,7 +115,7 @@ def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:
     """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`."""
 
     def embedded() -> Dense:
-        (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
+        (vector,) = _checked([_embedder(located(settings.json_form)).question(text)], 1, settings)
         return vector
 
     name = f"embedder {settings.space.partition(' ')[0]}"

@@ -9,6 +9,7 @@ from check_jsonschema.builtin_schemas import get_builtin_schema
 from jsonschema import Draft202012Validator
 
 from app import GRACE_SECONDS
+from components.language.encoder_settings import LOCAL_OLLAMA
 from pipelines import definition
 from settings import ROOT, Settings, get_settings
 
@@ -146,10 +147,10 @@ def test_replicas_can_be_added_and_are_given_time_to_end() -> None:
 
 def test_a_profile_finds_ollama_where_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     path = ROOT / "pipelines" / "ask" / "profiles" / "ollama.yaml"
-    assert definition.LOCAL_OLLAMA in str(definition.load(path))
+    assert LOCAL_OLLAMA in str(definition.load(path))
     monkeypatch.setenv("OPORA_OLLAMA_URL", "http://ollama:11434")
     get_settings.cache_clear()
     moved = str(definition.load(path))
     get_settings.cache_clear()
-    assert definition.LOCAL_OLLAMA not in moved
+    assert LOCAL_OLLAMA not in moved
     assert moved.count("http://ollama:11434") > 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from haystack import Pipeline
 from haystack.components.embedders import MockDocumentEmbedder, MockTextEmbedder
+from haystack_integrations.components.embedders.ollama import OllamaDocumentEmbedder, OllamaTextEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,12 +19,15 @@ from components.embed.fast import FastEmbedder
 from components.embed.protocol import Embedder
 from components.embed.stock import StockEmbedder
 from components.ingest.write import ChunkWriter
-from components.language.encoder_settings import DenseSettings, settings_from
+from components.language.encoder_settings import DenseSettings, EncoderSettings, settings_from
 from components.models import breaker
 from components.retrieve.cache import TenantLruCache
-from settings import ROOT
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.running import simulator_thread
+from settings import ROOT, Settings
 from tenants.core.context import Tenant, acting_as
 from tests.encoders import DIMENSIONS, ENCODER, FILE, SYNONYMS, encoder, lay_out
+from tests.service.serving import in_force
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +94,25 @@ def test_the_embedder_that_was_stored_encodes_the_question(tiny: FastEmbedder) -
     assert embed_question("возврат", settings) == tiny.question("возврат")
     assert embed_passages(["возврат"] * 70, settings) == [*tiny.passages(["возврат"] * 70)]
     assert embed_passages([], settings) == []
+
+
+def test_an_index_follows_the_address_of_ollama(tmp_path: Path) -> None:
+    """An index searched by words only, until it was rebuilt, once `OPORA_OLLAMA_URL` alone had changed."""
+
+    def settings_at(url: str) -> EncoderSettings:
+        by_ollama = OllamaDocumentEmbedder("bge-m3", url=url), OllamaTextEmbedder("bge-m3", url=url)
+        return EncoderSettings(dense=settings_of(StockEmbedder(*by_ollama, "bge-m3", 384)))
+
+    with in_force(Settings(data_dir=tmp_path, ollama_url="http://127.0.0.1:9")):
+        stored = settings_at("http://127.0.0.1:9").json_form
+    with (
+        simulator_thread(Knobs(dimensions=384)) as (_, url),
+        in_force(Settings(data_dir=tmp_path, ollama_url=url)),
+    ):
+        settings = settings_from(stored)
+        assert settings == settings_at(url)
+        assert settings.dense is not None
+        assert len(embed_question("возврат", settings.dense)) == 384
 
 
 def stock(passages: list[float], question: list[float], dimensions: int = 2) -> DenseSettings:

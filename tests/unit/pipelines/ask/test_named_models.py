@@ -10,6 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from cli import app
+from components.language.encoder_settings import LOCAL_OLLAMA
 from components.language.texts import LOCALES
 from components.models import breaker
 from evaluation.simulator.knobs import Fault, Knobs
@@ -20,7 +21,6 @@ from pipelines.ask.model_checks import Fault as ModelFault
 from pipelines.ask.model_checks import ModelResult, explained
 from pipelines.ask.model_servers import lack
 from pipelines.ask.named_models import NamedModel, _named
-from pipelines.definition import LOCAL_OLLAMA
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
