@@ -72,7 +72,14 @@ class Shares:
 
 
 RECHECK_SECONDS = 4.0
-"""Time that a stream may go on after its token or session was revoked."""
+"""Time that a stream may go on after its token or session was revoked, and that a body may take to arrive unchecked."""
+
+MOST_HELD_BYTES = 200_000_000
+"""Bytes of bodies held at once, without the first `_FREE_BYTES` of each. One tenant may have three quarters of them.
+Larger bodies are uploads, which are written to the store of files as they come."""
+
+MOST_HELD_BYTES_OF_VISITOR = 40_000_000
+_FREE_BYTES = 64_000
 
 _SECONDS_UNTIL_LESS = 5
 _ANYBODY = Tenant("-", "")
@@ -104,6 +111,7 @@ class Gate:
     :param locale: the locale of unauthenticated callers.
     :param page_error: shows an error of a page.
     :param most_open: requests in progress of all tenants together.
+    :param most_held: bytes of large bodies of all tenants together.
     :param limiter: counts the requests of visitors.
     :param shares: limits of visitors, addresses and sites.
     :param refusals_per_minute: refused bodies of one caller before further ones are not read; 0: unlimited.
@@ -120,6 +128,7 @@ class Gate:
         locale: str,
         page_error: Callable[[OporaError], Response],
         most_open: int = MOST_OPEN,
+        most_held: int = MOST_HELD_BYTES,
         limiter: RateLimiter | None = None,
         shares: Shares = Shares(),
         refusals_per_minute: int = 0,
@@ -131,6 +140,9 @@ class Gate:
         self.refusals = RefusalLimiter(refusals_per_minute)
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
+        self._most_held = most_held
+        self._held: Counter[str] = Counter()
+        self._held_of_visitors: Counter[Tenant] = Counter()
         self.reads = Reads()
         self.routes = RouteTable(routes)
         self.verify = verify
@@ -156,6 +168,23 @@ class Gate:
             raise RateLimited(_SECONDS_UNTIL_LESS)
         with _counted(self._open_of_visitors, visitor):
             yield
+
+    def hold(self, caller: Tenant, size: int) -> None:
+        """Count the next bytes of a large body. Raises `Busy` if too many are held.
+
+        Threat: hundreds of bodies that never end fill the memory, or the disk with temporary files.
+        """
+        too_many = self._held_of_visitors[caller] > MOST_HELD_BYTES_OF_VISITOR
+        if too_many or not may_take_more(self._held[caller.tenant_id], self._most_held - self._held.total()):
+            raise Busy
+        self._held[caller.tenant_id] += size
+        if caller.scopes == {VISIT}:
+            self._held_of_visitors[caller] += size
+
+    def let_go(self, caller: Tenant, size: int) -> None:
+        """Discount the bytes of a body."""
+        self._held -= Counter({caller.tenant_id: size})
+        self._held_of_visitors -= Counter({caller: size})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -185,6 +214,7 @@ class _GatedRequest:
         self.read: Read | None = None
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
+        self.held = 0
 
     async def run(self) -> None:
         started = perf_counter()
@@ -204,6 +234,8 @@ class _GatedRequest:
             code = InternalFault.code
             await self._refuse(InternalFault())
         finally:
+            if self.held:
+                self.gate.let_go(self.caller, self.held)
             spent = (perf_counter() - started) * 1_000
             # The path of an unknown route is caller input, so it is not logged.
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
@@ -283,24 +315,34 @@ class _GatedRequest:
         return visitor
 
     async def _check_again(self) -> None:
-        """Raise if the reader of an open stream would be refused by now.
+        """Raise if the reader of an open stream, or the sender of a slow body, would be refused by now.
 
-        Threat: a leaked token whose stream shows all chats of a tenant after its revocation. A visitor's stream may
-        outlast its token, because the widget renews that without opening another stream. Pages check their session.
+        Threat: a leaked token whose stream shows all chats of a tenant after its revocation, or whose request, sent
+        byte by byte, is complete only then. A visitor's stream or body may outlast its token, because the widget renews
+        that without opening another stream. Pages check the session of their streams.
         """
-        # The stream of a POST is an answer, which ends soon.
-        if self.route is None or self.route.method != "GET" or monotonic() - self.checked_at < RECHECK_SECONDS:
+        is_anybody = self.caller is _ANYBODY and self.signed_in is None
+        if self.route is None or is_anybody or monotonic() - self.checked_at < RECHECK_SECONDS:
             return
         self.checked_at = monotonic()
         if self.signed_in is None:
             try:
-                await revocations.check(await self._caller())
+                if (caller := await self._caller()).token_id:
+                    await revocations.check(caller)
             except Unauthenticated as refused:
                 if refused.code != "token_expired" or self.caller.scopes != {VISIT}:
                     raise
+        elif self.route.method != "GET":
+            again, scope = (
+                await asyncio.to_thread(sessions.verify, pages.presented(self.headers)),
+                self.route.scope or "",
+            )
+            if not pages.may(again.operator, scope):
+                raise Forbidden(scope=scope)
         elif not self.route.page and not await asyncio.to_thread(sessions.is_alive, self.signed_in):
             raise Unauthenticated("session_ended")
-        await self.gate.tenant_locale()
+        if self.caller is not _ANYBODY:
+            await self.gate.tenant_locale()
 
     async def _pass_on(self, route: Route, signed_in: SignedIn | None = None) -> None:
         """Give the request to the application, its body checked or bounded."""
@@ -411,12 +453,18 @@ class _GatedRequest:
             message = await self.receive()
             if message["type"] == "http.disconnect" and not complete:
                 raise _ClientDisconnected
-            received += len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            received += size
             complete = not message.get("more_body", False)
             if received > limit:
                 raise TooLarge(limit=limit)
             if bounds is not None:
                 bounds.feed(message.get("body", b""))
+            if size and received > _FREE_BYTES and limit <= MOST_HELD_BYTES:
+                self.gate.hold(self.caller, size)
+                self.held += size
+            if message["type"] == "http.request" and complete:
+                await self._check_again()
             return message
 
         return bounded
@@ -445,7 +493,8 @@ class _GatedRequest:
         elif self.streaming:
             if self.read is not None:
                 self.read.end()  # a visitor's stream, after its first event: the chat
-            await self._check_again()
+            if self.route is not None and self.route.method == "GET":  # that of a POST is an answer, which ends soon
+                await self._check_again()
         if self.replacement is None:
             await (self.read.send(self.send, message) if self.read is not None else self.send(message))
 

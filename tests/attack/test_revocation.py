@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from time import monotonic, time
+from time import monotonic, sleep, time
 
 import httpx
 import pytest
 
+from pipelines.gate import RECHECK_SECONDS
 from settings import Settings
 from tenants.access import revocations, tokens
 from tenants.access.tokens import issue
@@ -66,6 +67,22 @@ def test_streams_end_with_access(streams: list[httpx.Response], installation: Se
 
 def _ends(stream: httpx.Response, deadline: float) -> bool:
     return all(monotonic() < deadline for _ in stream.iter_bytes())
+
+
+def test_a_slow_request_ends_with_its_token(server: Server, installation: Settings) -> None:
+    """A request that was sent slowly made a new token after all tokens had been revoked."""
+    Registry(installation).add("slow")
+    raw = issue(installation, "slow", scopes=["admin"], subject="thief", ttl_seconds=600)
+
+    def body() -> Iterator[bytes]:
+        yield b'{"subject": "ghost", "scopes": ["ask"],'
+        with in_force(installation), acting_as(Tenant("slow", "admin")):
+            revocations.revoke("tenant")
+        sleep(RECHECK_SECONDS + 1)
+        yield b' "ttl_seconds": 600}'
+
+    headers = {"Authorization": f"Bearer {raw}", "Content-Type": "application/json"}
+    problem(httpx.post(f"{server.url}/tokens", content=body(), headers=headers, timeout=30), 401, "token_revoked")
 
 
 def test_tokens_of_a_removed_tenant_open_no_other_of_its_id(

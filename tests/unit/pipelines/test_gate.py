@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines import problems
-from pipelines.gate import MOST_OPEN, Gate
+from pipelines import gate, problems
+from pipelines.gate import MOST_HELD_BYTES, MOST_OPEN, Gate
 from pipelines.routes import Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
@@ -35,6 +35,7 @@ ROUTES = (
     Route("POST", "/ask/run", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/broken", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/crash", scope="ask", body=Body, limit=LIMIT),
+    Route("POST", "/large", scope="ask", limit=1_000_000),
     Route("POST", "/teapot", scope="ask", body=Body, limit=LIMIT),
     Route("GET", "/things/exact", scope="ask"),
     Route("GET", "/things/{thing}", scope="ingest"),
@@ -77,7 +78,13 @@ async def tenant_locale() -> str:
     return "en" if current().tenant_id == "english" else "ru"
 
 
-def gate_of(app: ASGIApp, most_open: int = MOST_OPEN) -> Gate:
+async def drain(scope: Scope, receive: Receive, send: Send) -> None:
+    while (await receive())["more_body"]:
+        pass
+    await PlainTextResponse("read")(scope, receive, send)
+
+
+def gate_of(app: ASGIApp, most_open: int = MOST_OPEN, most_held: int = MOST_HELD_BYTES) -> Gate:
     return Gate(
         app,
         routes=ROUTES,
@@ -87,6 +94,7 @@ def gate_of(app: ASGIApp, most_open: int = MOST_OPEN) -> Gate:
         locale="ru",
         page_error=problems.response,
         most_open=most_open,
+        most_held=most_held,
     )
 
 
@@ -135,6 +143,45 @@ async def test_no_tenant_holds_all_connections_open() -> None:
         go.set()
         assert [(await one).status_code for one in (*greedy, other)] == [200] * 4
         assert (await opened("acme")).is_success
+
+
+async def test_bodies_without_end_are_bounded() -> None:
+    """Sixty requests of one token, 10 MB each, took 600 MB of memory until they were closed."""
+    go, held = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield bytes(100_000)
+        held.release()
+        await go.wait()
+
+    transport = httpx.ASGITransport(gate_of(drain, most_held=400_000))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+
+        def sent(tenant_id: str) -> asyncio.Task[httpx.Response]:
+            headers = bearer(f"{tenant_id}:ask")
+            return asyncio.create_task(client.post("/large", content=body(), headers=headers))
+
+        greedy = [sent("acme") for _ in range(3)]
+        for _ in greedy:
+            await asyncio.wait_for(held.acquire(), 20)
+        problem(await sent("acme"), 503, "busy")
+        assert (await client.post("/large", content=bytes(50_000), headers=bearer())).is_success
+        other = sent("beta")
+        await asyncio.wait_for(held.acquire(), 20)
+        go.set()
+        assert [(await one).status_code for one in (*greedy, other, sent("acme"))] == [200] * 5
+
+
+async def test_a_body_that_ends_after_its_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "RECHECK_SECONDS", 0.0)
+    own = gate_of(drain)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"x"
+        monkeypatch.setattr(own, "verify", lambda _: verify("bad"))
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(own), base_url="http://opora") as client:
+        problem(await client.post("/large", content=body(), headers=bearer()), 401, "token_invalid")
 
 
 async def test_the_tenant_of_the_token_is_in_force_inside(client: httpx.AsyncClient) -> None:
