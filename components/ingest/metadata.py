@@ -13,6 +13,7 @@ a JSON Lines article:
 import json
 from collections.abc import Mapping
 from datetime import date
+from itertools import accumulate
 from math import isfinite
 from typing import Annotated, get_args
 
@@ -39,7 +40,8 @@ MAX_ID_LENGTH = 500
 """Characters of a `doc_id`: what the records' key column holds."""
 MAX_METADATA_BYTES = 64_000
 """Limit of a document's metadata, which is stored with its record and read with every list of documents."""
-_MAX_VALUE_LENGTH = 1_000
+_MAX_VALUE_LENGTH, _MAX_STORED_LENGTH = 1_000, 4_000
+"""Characters of a value, and of all values, that each chunk of a document carries."""
 _MAX_DECLARED = 100
 _KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
@@ -180,9 +182,13 @@ def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
     """Return the part of `meta` that every chunk of the document carries: single values and flat lists of modest size.
 
     A nested value, such as a table of contents or what a document declares of others, would be repeated with each chunk
-    and cannot be filtered by.
+    and cannot be filtered by. Of many values, the shortest are kept.
     """
-    return {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _MAX_VALUE_LENGTH}
+    flat = {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _MAX_VALUE_LENGTH}
+    shortest = sorted(flat, key=lambda name: len(name) + _size(flat[name]))
+    sizes = accumulate(len(name) + _size(flat[name]) for name in shortest)
+    kept = {name for name, size in zip(shortest, sizes, strict=True) if size <= _MAX_STORED_LENGTH}
+    return {name: value for name, value in flat.items() if name in kept}
 
 
 def _is_finite(value: Json) -> bool:

@@ -1,7 +1,7 @@
 """Marks one reply by what its question expects."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from components.language.captions import HEADING_SEPARATOR
@@ -18,6 +18,9 @@ MARKS: tuple[Mark, ...] = get_args(Mark)
 RIGHT: frozenset[Mark] = frozenset({"answered", "offered", "refused"})
 OFFERS_READ = 3
 """Number of offered articles that a customer is assumed to read."""
+
+Names: TypeAlias = Mapping[str, Sequence[tuple[str, frozenset[str]]]]
+"""Names of articles, with all parts of each, by one of these parts."""
 
 _CITATION = re.compile(r"\[\d+\]")
 _GROUPED = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
@@ -62,13 +65,22 @@ def holds_all(text: str, facts: Sequence[str]) -> bool:
 
 def is_article(passage: Passage, named: str) -> bool:
     """Return whether a passage belongs to the article or section with this title, heading, id or path."""
-    return bool(named_by(passage, (named,)))
+    return bool(named_by(passage, by_part((named,))))
 
 
-def named_by(passage: Passage, names: Iterable[str]) -> set[str]:
+def by_part(names: Iterable[str]) -> Names:
+    """Return the names by the longest part that a passage needs to be named so."""
+    found: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for name in names:
+        for needed in {frozenset({_name(name)}), frozenset(map(_name, _PATH.split(name)))}:
+            found.setdefault(max(needed, key=len), []).append((name, needed))
+    return found
+
+
+def named_by(passage: Passage, names: Names) -> set[str]:
     """Return those of the names that are the title, heading, id or path of a passage's article or section."""
     own = set(map(_name, _names(passage)))
-    return {one for one in names if _name(one) in own or all(_name(part) in own for part in _PATH.split(one))}
+    return {name for part in own for name, needed in names.get(part, ()) if needed <= own}
 
 
 def _names(passage: Passage) -> Iterable[str]:

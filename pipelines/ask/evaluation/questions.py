@@ -12,7 +12,7 @@ from components.language.normalise import clean
 from components.passages import from_payload, to_passage
 from pipelines import problems
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest
-from pipelines.ask.evaluation.marking import named_by
+from pipelines.ask.evaluation.marking import by_part, named_by
 from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines, without_guard
 from tenants.core import context, fairness
@@ -130,7 +130,8 @@ def upload(name: str, data: bytes) -> Upload:
     """Add the questions of a CSV or XLSX file. Rows with a fault are returned, all others are stored.
 
     :raises CallerError: the file cannot be read; `evaluation_column_missing`: it has no column of questions;
-        `evaluation_column_unknown`: it has others than `COLUMNS`.
+        `evaluation_column_unknown`: it has others than `COLUMNS`; `evaluation_questions_too_many`: it names too many
+        articles.
     """
     rows = _WORKERS.call("table", name, data, Answer[tuple[_Row, ...]])
     header = next((row for row in rows if any(map(_column, row.cells))), None)
@@ -147,7 +148,10 @@ def upload(name: str, data: bytes) -> Upload:
         for row in rows
         if row.number > header.number
     }
-    unknown = _unknown_articles(clean(cells.get("article", "")) for cells in filled.values())
+    named = {clean(cells.get("article", "")) for cells in filled.values()}
+    if len(named) > MOST + MOST_FAULTS:
+        raise Invalid("evaluation_questions_too_many", limit=MOST)
+    unknown = _unknown_articles(named)
     for number, cells in filled.items():
         if not any(cells.values()):
             continue
@@ -205,9 +209,10 @@ def _unknown_articles(names: Iterable[str]) -> set[str]:
 
 def _unknown_sections(names: set[str]) -> set[str]:
     """Return those of the names that no section of the knowledge base has."""
+    folded = by_part(names)
     for hit in open_collection().scan():
         fairness.yield_to_questions()
-        names = names - named_by(to_passage(from_payload(hit.payload, 0.0, {})), names)
+        names = names - named_by(to_passage(from_payload(hit.payload, 0.0, {})), folded)
         if not names:
             break
     return names

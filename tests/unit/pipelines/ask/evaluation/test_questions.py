@@ -12,7 +12,7 @@ from openpyxl import Workbook
 from sqlalchemy import text
 
 from components.ingest.document import SourceDocument
-from pipelines.ask.evaluation import questions
+from pipelines.ask.evaluation import marking, questions
 from pipelines.ask.evaluation.questions import Fault, QuestionForm
 from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
@@ -124,6 +124,23 @@ def test_rows_beyond_the_limit_are_named(tenant: Tenant) -> None:
     with pytest.raises(Invalid, match="evaluation_questions_too_many"):
         questions.add([QuestionForm(question="Ещё один?", refused=True)])
     assert len(evaluation_questions.list_questions()) == MOST
+
+
+def test_a_file_with_too_many_unknown_articles_is_refused(tenant: Tenant) -> None:
+    """A file of 40 kB with 2,000 names was compared with 2,500 chunks for longer than 100 s."""
+    lines = "".join(f"Вопрос {number}?,Статья {number}\n" for number in range(2_000))
+    with pytest.raises(Invalid, match="evaluation_questions_too_many"):
+        questions.upload("q.csv", f"question,article\n{lines}".encode())
+
+
+def test_names_are_folded_once_for_all_chunks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ingest().run([SourceDocument(f"a{at}.md", f"Тема {at}", "Текст.", "") for at in range(20)])
+    folded, fold = list[str](), marking._name
+    monkeypatch.setattr(marking, "_name", lambda words: folded.append(words) or fold(words))  # type: ignore[func-returns-value]
+    names = [f"Обмен {number} › Срок" for number in range(50)]
+    with pytest.raises(Invalid, match="evaluation_article_unknown"):
+        questions.add(QuestionForm(question=f"Вопрос о {name}?", article=name) for name in names)
+    assert len(folded) < 20 * 10 + 50 * 4
 
 
 @pytest.mark.parametrize(
