@@ -20,7 +20,7 @@ def test_other_numbers_stay() -> None:
 
 def test_chunks_carry_a_bounded_part_of_the_metadata() -> None:
     """62 keys of 990 characters were repeated with each of 300 chunks: 20 MB of disk from a body of 1.4 MB."""
-    meta: dict[str, Json] = {"brand": "Волна"} | {f"key_{at}": "x" * 990 for at in range(62)}
+    meta: dict[str, Json] = {"brand": "Волна", **{f"key_{at}": "x" * 990 for at in range(62)}}
     stored = storable(meta)
     assert stored["brand"] == "Волна"
     assert sum(len(str(value)) for value in stored.values()) < 4_000
