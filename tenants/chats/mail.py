@@ -30,6 +30,9 @@ _PHONE = re.compile(r"\+?[0-9 ()\u00a0.-]{5,30}")
 _DIGITS = range(5, 16)
 _REFERENCE = re.compile(r"<opora\.([a-z2-7]{2,420})\.([0-9a-f]{24})\.([0-9a-f]{32})\.[0-9a-f]{1,32}@[^<>\s]{1,255}>")
 
+_REFERENCES_READ = 3
+"""Different chats that an e-mail may refer to: its own, and those of threads that a mail program has joined to it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -68,15 +71,20 @@ def message_id(reference: Reference, delivery_id: str, domain: str) -> str:
 
 
 def references(header: str) -> tuple[Reference, ...]:
-    """Return the references to chats in a header or a text, the latest first."""
-    found = []
+    """Return the latest references to chats in a header or a text, the latest first.
+
+    Threat: an e-mail that names thousands of chats, each of which is looked up.
+    """
+    found: dict[Reference, None] = {}
     for tenant, chat_id, token in reversed(_REFERENCE.findall(header.lower())):
+        if len(found) == _REFERENCES_READ:
+            break
         try:
             tenant_id = check_tenant_id(b32decode(tenant.upper() + "=" * (-len(tenant) % 8)).decode())
         except (NotBase32, UnicodeDecodeError, CallerError):
             continue
-        found.append(Reference(tenant_id, chat_id, token))
-    return tuple(dict.fromkeys(found))
+        found[Reference(tenant_id, chat_id, token)] = None
+    return tuple(found)
 
 
 def minutes() -> int | None:
