@@ -333,10 +333,8 @@ class _GatedRequest:
                 if refused.code != "token_expired" or self.caller.scopes != {VISIT}:
                     raise
         elif self.route.method != "GET":
-            again, scope = (
-                await asyncio.to_thread(sessions.verify, pages.presented(self.headers)),
-                self.route.scope or "",
-            )
+            scope = self.route.scope or ""
+            again = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
             if not pages.may(again.operator, scope):
                 raise Forbidden(scope=scope)
         elif not self.route.page and not await asyncio.to_thread(sessions.is_alive, self.signed_in):
