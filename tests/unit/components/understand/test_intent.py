@@ -33,6 +33,7 @@ PROMISED: dict[str, list[str]] = {
         "Как восстановить пароль?",
         "Сколько идёт возврат денег?",
         "Как обратиться в поддержку?",
+        "Where are you?",
     ],
     "high_stakes": [
         "Отмените мой заказ и верните деньги немедленно!",
@@ -86,6 +87,8 @@ HELD_OUT: dict[str, list[str]] = {
         "a gift box for my dad, do you wrap it",
         "а второй раз менять адрес бесплатно?",
         "jib,rf t20",
+        "из стиралки несёт тухлятиной",
+        "сколько света мотает машинка на 8 кг за год",
     ],
     "high_stakes": [
         "Немедленно верните мне деньги за билет",
@@ -119,6 +122,9 @@ HELD_OUT: dict[str, list[str]] = {
         "thank you very much, bye",
         "hello, how are you doing?",
         "what is your name, bot?",
+        "ur awesome haha",
+        "you useless piece of rubbish",
+        "тупая железяка, иди отсюда",
     ],
     "irrelevant": [
         "расскажи мне смешной анекдот про кота",
