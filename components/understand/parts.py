@@ -16,7 +16,7 @@ _MAX_WORDS = 40
 _REACH = 3
 """Words after a conjunction among which a question word shows that another question begins."""
 _JOINING = frozenset("и а and also or но but".split())
-_AUXILIARY = frozenset("can could does do did is are will would should".split())
+_OPENING_QUESTION = frozenset("can could does do did is are will would should что".split())
 """Words that form a question only at the beginning of a clause."""
 # A side begins and ends at a fixed place among quotation marks: otherwise, marks alone take cubic time.
 _SIDE = r"[\s«\"“]*+(?P<{}>[^?!.;]*?[^?!.;\s»\"”])[\s»\"”]*"
@@ -97,7 +97,9 @@ def without_conjunction(part: str) -> str:
 def _sides(text: str) -> tuple[str, ...]:
     matches = (comparison.search(text) for comparison in _COMPARISONS)
     match = next(filter(None, matches), None)
-    return (match["a"].strip(), match["b"].strip()) if match else ()
+    sides = (match["a"].strip(), match["b"].strip()) if match else ()
+    # A question word in a side belongs to another question: "…E10 and E20 and which one is worse".
+    return sides if ASKING.isdisjoint(fold(word.text) for side in sides for word in words(side)) else ()
 
 
 def _by_code(text: str) -> tuple[str, ...]:
@@ -141,9 +143,10 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
 def _asks_at_once(clause: str) -> bool:
     """Return whether a question word comes soon after the conjunction that a clause begins with."""
     following = [fold(word.text) for word in words(clause)[1 : 1 + _REACH]]
-    return bool(following) and (following[0] in _AUXILIARY or not ASKING.isdisjoint(following))
+    return bool(following) and (following[0] in _OPENING_QUESTION or not ASKING.isdisjoint(following))
 
 
 def _asks(clause: str) -> bool:
     folded = [fold(word.text) for word in words(clause)]
-    return clause.rstrip().endswith("?") or not _AUXILIARY.isdisjoint(folded[:1]) or not ASKING.isdisjoint(folded)
+    opens = not _OPENING_QUESTION.isdisjoint(folded[:1])
+    return opens or clause.rstrip().endswith("?") or not ASKING.isdisjoint(folded)

@@ -13,6 +13,11 @@ def test_several_questions_are_cut_into_parts() -> None:
         ),
         ("Сколько стоит доставка? И продаёте ли вы телефоны?", ("Сколько стоит доставка?", "продаёте ли вы телефоны?")),
         ("when are you open and is there parking", ("when are you open", "is there parking")),
+        ("какая гарантия на чайник и что в неё не входит", ("какая гарантия на чайник", "что в неё не входит")),
+        (
+            "what is the difference between the E10 and the E20 and which filter is blocked",
+            ("what is the difference between the E10 and the E20", "which filter is blocked"),
+        ),
         ("Чем E10 отличается от E20?", ("E10", "E20")),
         ("В чём разница между «Эко» и «Быстрой»?", ("Эко", "Быстрой")),
         ("What is the difference between the E10 and the E20?", ("E10", "E20")),
