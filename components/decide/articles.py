@@ -16,8 +16,8 @@ _CREDIT = 0.5
 
 ARTICLES = 3
 ARTICLES_IN_DOUBT = 6
-"""Number of articles if the first one probably answers, and if not. For 102 everyday questions to the demo shops without
-an answer sure enough to quote, the right section was among five for 85, among six for 87."""
+"""Number of articles if the first one probably answers, and if not. For 102 everyday questions to the demo shops, none
+answered surely enough to be quoted, the right section was among five for 85, among six for 87."""
 
 _LEADS_FROM, _LEAD = 0.2, 4.0
 """Least probability of a section that leads, and how many times as probable as any other it has to be. Of 800 everyday
@@ -33,7 +33,7 @@ def leads(turn: Turn) -> bool:
 def nearest(
     turn: Turn, min_probability: float, max_articles: int = ARTICLES, beside: Sequence[Document] = ()
 ) -> tuple[Article, ...]:
-    """Return the sections most likely to answer.
+    """Return the sections most likely to answer, each title with the same heading once.
 
     The likeliest section by the query comes first, then the others, likeliest first. If the query was completed from
     the conversation, the best section by each other reading comes before the others.
@@ -61,21 +61,14 @@ def nearest(
     order = {chunk_id: (chunk_id != first, chunk_id not in leading, -score) for chunk_id, score in judged.items()}
     candidates.sort(key=lambda passage: order[passage.chunk_id])
     query = read_query(turn.query.search)
-    return tuple(
-        article(passage, query, turn, judged[passage.chunk_id])
-        for passage in _distinct(candidates)[:max_articles]
-    )
+    articles: dict[tuple[str, str], Article] = {}
+    for passage in candidates:
+        offered = article(passage, query, turn, judged[passage.chunk_id])
+        articles.setdefault((fold(passage.title) or passage.doc_id, fold(offered.passage.heading)), offered)
+    return tuple(articles.values())[:max_articles]
 
 
 def article(passage: Passage, query: Query, turn: Turn, score: float) -> Article:
     """Return a passage as an article to read, under the heading of the section that its snippet is from."""
     nearest_lines = snippet(passage, query, turn)
     return Article(replace(passage, heading=nearest_lines.heading), nearest_lines.text, score)
-
-
-def _distinct(passages: list[Passage]) -> list[Passage]:
-    """Return the best passage of each section, by its title and heading."""
-    sections: dict[tuple[str, str], Passage] = {}
-    for passage in passages:
-        sections.setdefault((fold(passage.title) or passage.doc_id, fold(passage.heading)), passage)
-    return list(sections.values())

@@ -35,6 +35,13 @@ def test_sections_of_the_same_name_are_offered_once() -> None:
     assert [one.passage.chunk_id for one in result] == ["c1", "c5", "c3"]
 
 
+def test_an_opening_joined_with_a_section_is_not_offered_beside_it() -> None:
+    opening = passage("Посылки ждут вас.\n\n### Хранение\n\nХранение платное с третьего дня.", doc_id="fees")
+    section = replace(FEES, chunk_id="c2")
+    result = offered(turn("хранение платное", opening, section, POINT), c1=0.5, c2=0.4, c3=0.2)
+    assert [one.passage.chunk_id for one in result] == ["c1", "c3"]
+
+
 @pytest.mark.parametrize(
     ("judged", "expected"),
     [((0.4,), True), ((0.4, 0.1), True), ((0.4, 0.2), False), ((0.1, 0.01), False), ((), False)],
