@@ -11,7 +11,9 @@ from components.answer.drafts import to_draft
 from components.faults import degraded
 from components.judge.llm import LlmJudge
 from components.judge.terms import read_query
+from components.language.asking import GENERIC
 from components.language.identifiers import codes
+from components.language.relatives import families, relatives
 from components.language.words import stems, words
 from components.models.calls import tier_of
 from components.passages import relevance
@@ -32,8 +34,9 @@ class SelfEvaluator:
 
     A model reads the question, the answer and what its writer left open, never the passages: whether the claims are
     true is `FactVerifier`'s question. A quotation is worth as much as the judge's probability that its section
-    answers. Below `quote_threshold` it answers nothing; above, it leaves open the codes and the names that it does not
-    hold. If the model fails, the answer counts as not evaluated, and the turn is degraded (`self_evaluator`).
+    answers. Below `quote_threshold` it answers nothing, nor does a section that mentions the only thing asked about in
+    passing. Any other leaves open the codes and the names that it does not hold. If the model fails, the answer counts
+    as not evaluated, and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
@@ -78,25 +81,40 @@ class SelfEvaluator:
     def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
-        if adequacy < self.quote_threshold:
+        titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
+        if adequacy < self.quote_threshold or _in_passing(query, titles):
             return SelfEvaluation(50, "cannot", adequacy, adequacy)
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
-        titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
         said = frozenset(stems(f"{draft.text} {titles}"))
         asked = dict.fromkeys((*_QUOTED.findall(query), *_siblings(query, draft.text)))
         missing += tuple(name for name in asked if not said.issuperset(stems(name)))
         return SelfEvaluation(100, "partially" if missing else "fully", adequacy, adequacy, missing)
 
 
+def _in_passing(query: str, titles: str) -> bool:
+    """Return whether a query names one thing that is no code, and the headings name only others.
+
+    "Refund how long" finds the refund of an extended warranty.
+    """
+    asked = [stem for stem in dict.fromkeys(stems(query)) if stem not in GENERIC and not stem.isdigit()]
+    headed = frozenset(stems(titles))
+    if not headed or len(asked) != 1 or codes(query):
+        return False
+    return asked[0] not in headed and not relatives(asked[0], families(headed))
+
+
 def _siblings(query: str, answer: str) -> tuple[str, ...]:
     """Return the names in a query that begin like a name in the answer: "Volna Family" beside "Volna Standard".
 
-    A customer types them without quotation marks and capitals.
+    A customer types them without quotation marks and capitals. The family is the word before the last: a verb may open
+    the sentence, as in "Connect Volna Standard".
     """
-    families = {words(name)[0].stem for name in _NAME.findall(answer) if not words(name)[0].stop}
+    family_names = {words(name)[-2].stem for name in _NAME.findall(answer) if not words(name)[-2].stop}
     asked = words(query)
-    return tuple(query[one.start : two.end] for one, two in pairwise(asked) if one.stem in families and not two.stop)
+    return tuple(
+        query[one.start : two.end] for one, two in pairwise(asked) if one.stem in family_names and not two.stop
+    )
 
 
 def _about(passage: Passage) -> tuple[str, ...]:

@@ -56,6 +56,25 @@ def test_a_quoted_name_that_the_quotation_lacks_is_missing(query: str, missing: 
 
 
 @pytest.mark.parametrize(
+    ("query", "heading", "answerability"),
+    [
+        ("refund how long", "Can I return the extended warranty", "cannot"),
+        ("refund how long", "When refunds arrive", "fully"),
+        ("до скольки работаете в воскресенье", "Куда обращаться по ремонту", "cannot"),
+        ("refund of a kettle, how long", "Can I return the extended warranty", "fully"),
+        ("E20", "Table of errors", "fully"),
+    ],
+)
+def test_a_section_that_mentions_the_topic_in_passing_answers_nothing(
+    query: str, heading: str, answerability: str
+) -> None:
+    of = passage("We refund the full months. Kettles, too. Воскресенье — выходной, E20.", heading=heading)
+    quotation = answer(of.text, of=of, quoted=True)
+    found = SelfEvaluator().run(query=query, answers=[quotation], adequacy=0.9)["evaluation"]
+    assert found.answerability == answerability
+
+
+@pytest.mark.parametrize(
     ("query", "text", "missing"),
     [
         ("Какой расход воды у Волна Семья", "Машина «Волна Стандарт» расходует 44 литра.", ("Волна Семья",)),
@@ -64,6 +83,7 @@ def test_a_quoted_name_that_the_quotation_lacks_is_missing(query: str, missing: 
         ("расход воды волны за стирку", "Машина «Волна Стандарт» расходует 44 литра.", ()),
         ("how much water does volna family use", "Volna Standard uses 44 litres of water.", ("volna family",)),
         ("how much water does volna standard use", "Volna Standard uses 44 litres of water.", ()),
+        ("how do I connect machine hoses", "Connect Volna Standard to cold water.", ()),
     ],
 )
 def test_a_name_beside_those_of_the_quotation_is_missing(query: str, text: str, missing: tuple[str, ...]) -> None:
