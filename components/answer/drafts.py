@@ -7,7 +7,7 @@ from dataclasses import replace
 from haystack import Document
 from haystack.dataclasses import GeneratedAnswer
 
-from components.answer.utterances import Utterances
+from components.answer.utterances import utterances
 from components.language.injection import orders
 from components.language.marks import FENCE
 from components.language.sentences import sentence_spans
@@ -44,9 +44,8 @@ def to_draft(answer: GeneratedAnswer) -> Draft:
 
 def draft_of_text(text: str, numbered: Mapping[int, Passage]) -> Draft:
     """Return a text with marks [N] as a draft; marks that lead nowhere are dropped."""
-    utterances = Utterances()
     claims: list[Claim] = []
-    for utterance in (*utterances.add(text), *utterances.finish()):
+    for utterance in utterances(text):
         marks = tuple(number for number in utterance.marks if number in numbered)
         for place, sentence in enumerate(utterance.sentences):
             gap = " "

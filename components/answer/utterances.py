@@ -1,4 +1,4 @@
-"""Streaming parser that splits a model's output into utterances: the text that one group of marks [N] supports.
+"""Parser that splits a model's output into utterances: the text that one group of marks [N] supports.
 
 A line without a mark is an utterance too: small models copy steps verbatim and leave out the marks.
 """
@@ -37,52 +37,36 @@ class Utterance:
     own_line: bool = False
 
 
-class Utterances:
-    """Cuts a text that comes in pieces. What has not ended yet waits for more."""
-
-    def __init__(self) -> None:
-        self._waiting = ""
-        self._lead: tuple[str, ...] = ()
-        self._own_line = False
-
-    def add(self, piece: str) -> Iterator[Utterance]:
-        """Yield the utterances that this piece ends."""
-        self._waiting += piece
-        while (end := self._end()) is not None:
-            raw, self._waiting = self._waiting[:end], self._waiting[end:]
-            yield from self._read(raw)
-
-    def finish(self) -> Iterator[Utterance]:
-        """Yield the remaining text at the end of the stream."""
-        raw, self._waiting = self._waiting, ""
-        yield from self._read(raw)
-
-    def _end(self) -> int | None:
-        if "[" not in self._waiting and "\n" not in self._waiting:
-            return None
-        if _OPEN_FENCE.match(self._waiting):
-            match = _FENCED.match(self._waiting)
-        else:
-            match = _END.search(self._waiting, len(self._waiting) - len(self._waiting.lstrip()))
-        return match.end() if match else None
-
-    def _read(self, raw: str) -> Iterator[Utterance]:
-        own_line = self._own_line or "\n" in raw[: len(raw) - len(raw.lstrip())]
-        self._own_line = "\n" in raw[len(raw.rstrip()) :]
+def utterances(text: str) -> Iterator[Utterance]:
+    """Yield the utterances of a text in order."""
+    lead = ""
+    begins_line = False
+    while text:
+        end = _end(text)
+        raw, text = text[:end], text[end:]
+        own_line = begins_line or "\n" in raw[: len(raw) - len(raw.lstrip())]
+        begins_line = "\n" in raw[len(raw.rstrip()) :]
         marks = tuple(dict.fromkeys(int(n) for group in _MARKS.findall(raw) for n in _NUMBER.findall(group)))
-        text = re.sub(r"[^\S\n]+(?=[.,;:!?…])", "", _MARKS.sub("", raw)).strip()
-        if not text:
-            return
-        if not marks and text.endswith(":"):
+        said = re.sub(r"[^\S\n]+(?=[.,;:!?…])", "", _MARKS.sub("", raw)).strip()
+        if not said:
+            continue
+        if not marks and said.endswith(":"):
             # The lead-in of a list shares the citations of the list.
-            self._lead = (text,)
-            self._own_line |= own_line
-            return
-        if self._lead:
-            yield Utterance(self._lead, marks, own_line=own_line)
-            own_line, self._lead = True, ()
-        bullet, sentences = _parsed(text)
+            lead = said
+            begins_line |= own_line
+            continue
+        if lead:
+            yield Utterance((lead,), marks, own_line=own_line)
+            own_line, lead = True, ""
+        bullet, sentences = _parsed(said)
         yield Utterance(sentences, marks, bullet, own_line or bool(bullet))
+
+
+def _end(text: str) -> int:
+    """Return the end of the first utterance."""
+    begin = len(text) - len(text.lstrip())
+    match = _FENCED.match(text) if _OPEN_FENCE.match(text) else _END.search(text, begin)
+    return match.end() if match else len(text)
 
 
 def _parsed(text: str) -> tuple[str, tuple[str, ...]]:

@@ -1,12 +1,6 @@
-"""A reply with marks is split into the sections under them, wherever its pieces were cut."""
+"""A reply with marks is split into the sections under them."""
 
-from collections.abc import Sequence
-from itertools import pairwise
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from components.answer.utterances import Utterance, Utterances
+from components.answer.utterances import utterances
 
 REPLY = """Вода не сливается. Насос молчит [1][2]. Проверьте фильтр [1], затем шланг [3].
 Что делать:
@@ -32,28 +26,10 @@ CUT = [
 ]
 
 
-def cut(pieces: Sequence[str]) -> list[Utterance]:
-    result = Utterances()
-    return [*(one for piece in pieces for one in result.add(piece)), *result.finish()]
-
-
 def test_a_reply_is_cut_at_its_marks() -> None:
-    assert [(one.sentences, one.marks, one.bullet, one.own_line) for one in cut([REPLY])] == CUT
-
-
-@given(st.lists(st.integers(0, len(REPLY)), max_size=30))
-def test_chunk_boundaries_change_nothing(places: list[int]) -> None:
-    bounds = [0, *sorted(places), len(REPLY)]
-    pieces = [REPLY[start:end] for start, end in pairwise(bounds)]
-    assert cut(pieces) == cut([REPLY])
+    assert [(one.sentences, one.marks, one.bullet, one.own_line) for one in utterances(REPLY)] == CUT
 
 
 def test_a_dangling_introduction_or_empty_line_is_no_utterance() -> None:
     for text in ("", "Вот что:", "[1]", " [1] [2] "):
-        assert cut([text]) == []
-
-
-def test_a_sentence_is_passed_on_as_soon_as_the_next_one_begins() -> None:
-    result = Utterances()
-    assert list(result.add("Вода не сливается [1]. ")) == []
-    assert [one.sentences for one in result.add("В")] == [("Вода не сливается.",)]
+        assert list(utterances(text)) == []
