@@ -8,7 +8,6 @@ from textwrap import shorten
 from components.judge.approaches import proposed
 from components.language.captions import section_path
 from components.language.marks import FENCE, HEADING, HEADING_LINE, ITEM
-from components.language.relatives import families, relatives
 from components.language.words import stems
 from components.turn import Passage, Query, RejectedApproach, Turn
 
@@ -71,14 +70,10 @@ def _lines(passage: Passage, rejected: tuple[RejectedApproach, ...]) -> Iterator
 def _fit(line: _Line, query: Query) -> float:
     """Return the weight of the query's words that a sentence has, those of its heading in part."""
     said, above = frozenset(stems(line.text)), frozenset(stems(line.section))
-    words, heads = families(said), families(above)
-    fit = 0.0
-    for stem, weight in query.weights.items():
-        if stem in said or relatives(stem, words):
-            fit += weight
-        elif stem in above or relatives(stem, heads):
-            fit += _HEADING_SHARE * weight
-    return fit
+    return sum(
+        weight * (1.0 if stem in said else _HEADING_SHARE if stem in above else 0.0)
+        for stem, weight in query.weights.items()
+    )
 
 
 def _extended(best: _Line, lines: list[_Line]) -> str:
