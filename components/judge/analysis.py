@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from components.language.identifiers import codes
-from components.language.relatives import Families, families
 from components.language.words import stems
 from components.turn import Passage
 
@@ -13,13 +12,11 @@ from components.turn import Passage
 class Analysis:
     """Features of a passage that judges use.
 
-    `stems` are those of title, heading and the sentences that may be quoted, `families` the same by their first five
-    letters, `codes` the identifiers it is about: those in body and heading, and the title's only one. A title that
-    lists several codes belongs to a page about all of them.
+    `stems` are those of title, heading and the sentences that may be quoted, `codes` the identifiers it is about: those
+    in body and heading, and the title's only one. A title that lists several codes belongs to a page about all of them.
     """
 
     stems: frozenset[str]
-    families: Families
     codes: frozenset[str]
 
 
@@ -31,7 +28,6 @@ def analyse(passage: Passage) -> Analysis:
 @lru_cache(maxsize=3_000)
 def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], ...]) -> Analysis:
     said = "\n".join((title, heading, *(text[start:end] for start, end in spans)))
-    distinct = frozenset(stems(said))
     titled = codes(title)
     named_codes = frozenset(codes(f"{heading}\n{text}")).union(titled if len(titled) == 1 else ())
-    return Analysis(distinct, families(distinct), named_codes)
+    return Analysis(frozenset(stems(said)), named_codes)

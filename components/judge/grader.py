@@ -10,7 +10,6 @@ from components.judge.analysis import analyse
 from components.judge.llm import LlmJudge
 from components.judge.relevance import STRICT_CODES
 from components.judge.terms import read_query
-from components.language.relatives import relatives
 from components.language.words import words
 from components.models.calls import tier_of
 from components.passages import relevance, to_passage, with_meta
@@ -120,6 +119,6 @@ def open_words(query: Query, passages: Sequence[Passage]) -> list[str]:
         for word in words(query.search)
         if not word.stop
         and word.stem in query.weights
-        and not any(word.stem in analysis.stems or relatives(word.stem, analysis.families) for analysis in analyses)
+        and not any(word.stem in analysis.stems for analysis in analyses)
     ]
     return list(dict.fromkeys((*absent_codes, *absent)))
