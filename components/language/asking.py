@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from components.language.sentences import sentence_spans
-from components.language.words import stems
+from components.language.words import all_words, stems
 
 _OPENINGS = tuple(
     re.compile(rf"{opening}[\s,:;—–-]*", re.IGNORECASE)
@@ -53,7 +53,7 @@ GENERIC = frozenset(
 def to_the_point(message: str) -> str:
     """Return the message without greetings, thanks and polite openings; unchanged if nothing else is left."""
     sentences = [message[start:end] for start, end in sentence_spans(message)]
-    points = [point for sentence in sentences if (point := _point(sentence)) and not _THANKS.fullmatch(point)]
+    points = [point for sentence in sentences if all_words(point := _point(sentence)) and not _THANKS.fullmatch(point)]
     return message if points == sentences or not points else " ".join(points)
 
 

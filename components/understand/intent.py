@@ -11,6 +11,7 @@ import numpy.typing as npt
 from haystack import component
 
 from components.judge.terms import known_share
+from components.language.asking import to_the_point
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
@@ -149,6 +150,9 @@ class IntentClassifier(Nested):
         """Return the `question` if a document could answer it, with any `doubt`; else its intent as `fixed`."""
         typed = clean(question).strip()
         reading = self._read(typed)
+        if reading is not None and reading.kind == PLEA:
+            # "Подскажите, пожалуйста" pleads for help with anything.
+            reading = self._read(to_the_point(typed))
         completed = standalone(typed, history or ()) or typed
         if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
             reading = self._read(completed)

@@ -23,6 +23,7 @@ def test_a_message_that_says_nothing_else_stays_as_it_is() -> None:
         "How do I return a bag?",
         "Спасибо",
         "Помогите",
+        "Помогите!",
         "Hello",
         "I need assistance with this issue.",
         "I like to ski",

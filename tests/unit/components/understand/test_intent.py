@@ -253,6 +253,18 @@ def test_small_talk_and_pleas_are_told_apart(classifier: IntentClassifier, messa
 @pytest.mark.parametrize(
     "message",
     [
+        "Здравствуйте! Подскажите, пожалуйста, машина не сливает воду",
+        "Добрый день! Подскажите, пожалуйста, подключение входит в цену?",
+        "Здравствуйте! Подскажите, пожалуйста, где взять накладную",
+    ],
+)
+def test_a_polite_question_is_no_plea(classifier: IntentClassifier, message: str) -> None:
+    assert read_as(classifier, message).kind == ""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
         "did everything on the list, no difference",
         "it's been eight days already",
         "driver has it already",
