@@ -15,6 +15,8 @@ def test_questions_are_classified_by_complexity() -> None:
         ("Чем отличается рассрочка от кредита?", "complex"),
         ("Сколько стоит установка? А доставка входит?", "complex"),
         ("E20 и E25 — что делать?", "complex"),
+        ("when are you open and is there parking", "complex"),
+        ("а если банк откажет", "simple"),
         ("What is the difference between the two plans, and how do I switch?", "complex"),
         ("и как?", "unknown"),
         ("???", "unknown"),

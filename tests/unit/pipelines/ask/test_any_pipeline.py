@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("empty_shop")
 GUARD = {"type": "components.understand.guard.Guard", "init_parameters": {}}
 COMPLEXITY = {"type": "components.understand.complexity.ComplexityClassifier", "init_parameters": {}}
 OUTCOME = {"type": "components.decide.outcome.OutcomeComposer", "init_parameters": {}}
-LONG = Turn("t", "Почему вода не сливается, а насос шумит, и что мне делать, если фильтр чистый?")
+LONG = Turn("t", "Почему вода не сливается, а насос шумит? И как почистить фильтр?")
 
 
 @pytest.fixture(autouse=True)
