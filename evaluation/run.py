@@ -84,6 +84,7 @@ class Evaluation:
         self._ask = Ask(AskEngine(plan.pipeline))
         self._tenants: dict[str, Tenant] = {}
         self._references: dict[str, Reference] = {}
+        self._is_warm = False
 
     def close(self) -> None:
         """Release the pipeline and the evaluators."""
@@ -101,7 +102,9 @@ class Evaluation:
         started_at = perf_counter()
         baseline = self._reference(current().tenant_id)
         reference = tuple(_by_reference(case, baseline) for case in cases)
-        self._ask.warm_up()
+        if not self._is_warm:
+            self._ask.warm_up()
+            self._is_warm = True
         ask, progress = partial(ask_case, self._ask), partial(self._progress, name)
         records = concurrently(ask, cases, self._plan.concurrency, progress)
         set_run = SetRun(name, locale, perf_counter() - started_at, index_state(), tuple(records), reference)

@@ -2,6 +2,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,7 +20,7 @@ from evaluation.report.data import as_json
 from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set, print_targets
-from evaluation.run import Evaluation, Plan, finished
+from evaluation.run import Evaluation, Plan, finished, measure
 from evaluation.runs import Runs, SetRun
 from tenants.core.errors import Invalid, NotFound
 
@@ -58,6 +59,12 @@ def test_a_question_that_cannot_be_asked_ends_as_a_refused_request(folder: Path)
     set_run = measured(odd)
     assert set_run.records[0].outcome == REJECTED
     assert report(set_run).figures["survived"].value == 1.0
+
+
+def test_sets_are_measured_one_after_another(folder: Path) -> None:
+    other = replace(SHOP, name="other")
+    runs = list(measure([SHOP, Skipped("absent", folder), other], Plan(), lambda what, done, total: None))
+    assert [run.name for run in runs] == ["shop", "absent", "other"]
 
 
 def test_a_record_keeps_the_shown_text_and_its_sources() -> None:
