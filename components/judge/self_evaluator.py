@@ -82,7 +82,7 @@ class SelfEvaluator:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
         titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
-        if adequacy < self.quote_threshold or _in_passing(query, titles):
+        if adequacy < self.quote_threshold or _in_passing(query, draft.text, titles):
             return SelfEvaluation(50, "cannot", adequacy, adequacy)
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
@@ -92,14 +92,14 @@ class SelfEvaluator:
         return SelfEvaluation(100, "partially" if missing else "fully", adequacy, adequacy, missing)
 
 
-def _in_passing(query: str, titles: str) -> bool:
-    """Return whether a query names one thing that is no code, and the headings name only others.
+def _in_passing(query: str, answer: str, titles: str) -> bool:
+    """Return whether a query names one thing that is no code, and only the text holds it, not the headings.
 
     "Refund how long" finds the refund of an extended warranty.
     """
     asked = [stem for stem in dict.fromkeys(stems(query)) if stem not in GENERIC and not stem.isdigit()]
     headed = frozenset(stems(titles))
-    if not headed or len(asked) != 1 or codes(query):
+    if not headed or len(asked) != 1 or codes(query) or asked[0] not in stems(answer):
         return False
     return asked[0] not in headed and not relatives(asked[0], families(headed))
 

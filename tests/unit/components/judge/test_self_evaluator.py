@@ -63,6 +63,7 @@ def test_a_quoted_name_that_the_quotation_lacks_is_missing(query: str, missing: 
         ("до скольки работаете в воскресенье", "Куда обращаться по ремонту", "cannot"),
         ("refund of a kettle, how long", "Can I return the extended warranty", "fully"),
         ("E20", "Table of errors", "fully"),
+        ("money back how long", "Can I return the extended warranty", "fully"),
     ],
 )
 def test_a_section_that_mentions_the_topic_in_passing_answers_nothing(
