@@ -14,12 +14,13 @@ from sqlalchemy import ColumnElement, func, select
 from settings import get_settings
 from tenants.access import revocations, token_uses, tokens
 from tenants.access.revocations import Revocation
-from tenants.accounts import changes
+from tenants.accounts import changes, registry
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tenants.storage.tables import TokenRow
+from tenants.storage.sessions import TenantSession
+from tenants.storage.tables import RevocationRow, TokenRow
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
 MAX_TOKENS = 1_000
@@ -65,13 +66,11 @@ def rotate(token_id: str, *, grace: timedelta = GRACE) -> tuple[IssuedToken, str
     :raises Invalid: `grace_invalid`.
     """
     before = get(token_id)
-    if before.state != "valid":
-        raise Conflict("token_over")
     if not timedelta() <= grace <= timedelta(seconds=tokens.MAX_TTL_SECONDS):
         raise Invalid("grace_invalid")
     lifetime = round((before.expires_at - before.issued_at).total_seconds())
-    rotated = _issue(before.subject, frozenset(before.scopes), lifetime, instead_of=token_id)
-    revocations.revoke("token", token_id, at=min(datetime.now(UTC) + grace, before.expires_at))
+    rotated = _issue(before.subject, frozenset(before.scopes), lifetime, instead_of=token_id, grace=grace)
+    registry.expire()
     return rotated
 
 
@@ -96,7 +95,9 @@ def all() -> tuple[IssuedToken, ...]:
     return tuple(sorted(_known(), key=lambda one: one.state not in ("valid", "ending")))
 
 
-def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: str = "") -> tuple[IssuedToken, str]:
+def _issue(
+    subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: str = "", grace: timedelta = GRACE
+) -> tuple[IssuedToken, str]:
     caller, token_id, now = context.current(), token_hex(16), datetime.now(UTC).replace(microsecond=0)
     raw = tokens.issue(
         get_settings(), caller.tenant_id, scopes=scopes, subject=subject, ttl_seconds=ttl_seconds, token_id=token_id
@@ -112,12 +113,24 @@ def _issue(subject: str, scopes: frozenset[str], ttl_seconds: int, instead_of: s
     unexpired = select(func.count()).where(TokenRow.expires_at > now)
     with database.writing() as session:
         session.lock_tenant()
-        if not instead_of and (session.scalar(unexpired) or 0) >= MAX_TOKENS:
+        if instead_of:
+            _end_soon(session, instead_of, grace)
+        elif (session.scalar(unexpired) or 0) >= MAX_TOKENS:
             raise Invalid("tokens_too_many", limit=MAX_TOKENS)
         session.add(row)
         noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at}
         changes.note(session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted)
     return _token(row, row.expires_at), raw
+
+
+def _end_soon(session: TenantSession, token_id: str, grace: timedelta) -> None:
+    """Revoke a replaced token, unless a simultaneous request has revoked or replaced it."""
+    row = session.existing(TokenRow, token_id)
+    stored = session.scalars(select(RevocationRow))
+    revoked: dict[tuple[str, str], datetime] = {(one.kind, one.value): one.until for one in stored}
+    if ("token", token_id) in revoked or _state(row, _end(row, revoked)) != "valid":
+        raise Conflict("token_over")
+    revocations.add(session, "token", token_id, min(datetime.now(UTC) + grace, row.expires_at))
 
 
 def _known(*fitting: ColumnElement[bool]) -> tuple[IssuedToken, ...]:

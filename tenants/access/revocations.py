@@ -59,20 +59,26 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
     """
     if bool(value) == (kind == "tenant") or len(value.encode()) > _MAX_VALUE_BYTES:
         raise Invalid("revocation_invalid")
-    at = at or datetime.now(UTC)
     with database.writing() as session:
-        if kind != "token":
-            at = max(at, _last_issued(session, value) or at)
-        session.merge(RevocationRow(kind=kind, value=value, until=at))
-        changes.note(session, "token", "revoked", value or "*", after={"until": at})
+        session.lock_tenant()
+        revocation = add(session, kind, value, at or datetime.now(UTC))
     registry.expire()
-    return Revocation(kind, value, at)
+    return revocation
 
 
-def _last_issued(session: TenantSession, subject: str) -> datetime | None:
-    """Return when the newest token of a subject, or of the tenant, was issued by the clock of the replica that did."""
-    query = select(func.max(TokenRow.issued_at))
-    return session.scalar(query.where(TokenRow.subject == subject) if subject else query)
+def add(session: TenantSession, kind: Kind, value: str, at: datetime) -> Revocation:
+    """Store a revocation in a transaction that has locked the tenant. It takes nothing back of an earlier one."""
+    same = RevocationRow.kind == kind, RevocationRow.value == value
+    moments = {at, session.scalar(select(RevocationRow.until).where(*same))}
+    if kind != "token":
+        # The replica that issued a token may have a clock that is ahead.
+        issued = select(func.max(TokenRow.issued_at))
+        moments.add(session.scalar(issued.where(TokenRow.subject == value) if value else issued))
+    known = [moment for moment in moments if moment is not None]
+    until = min(known) if kind == "token" else max(known)
+    session.merge(RevocationRow(kind=kind, value=value, until=until))
+    changes.note(session, "token", "revoked", value or "*", after={"until": until})
+    return Revocation(kind, value, until)
 
 
 def all() -> tuple[Revocation, ...]:

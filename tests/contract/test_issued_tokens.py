@@ -107,6 +107,29 @@ def test_tokens_of_a_replica_whose_clock_is_ahead_are_revoked(
     assert refused(raw, records)
 
 
+def test_a_rotation_takes_no_simultaneous_revocation_back(records: Settings) -> None:
+    """Of twelve tokens that were revoked and rotated at once, nine went on for a day."""
+    get, patch = issued_tokens.get, pytest.MonkeyPatch()
+
+    def get_and_change(token_id: str) -> issued_tokens.IssuedToken:
+        found = get(token_id)
+        patch.undo()
+        meanwhile(token_id)
+        return found
+
+    for meanwhile in (issued_tokens.revoke, issued_tokens.rotate):
+        with acting_as(ANNA):
+            old, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+            patch.setattr(issued_tokens, "get", get_and_change)
+            with pytest.raises(Conflict, match="token_over"):
+                issued_tokens.rotate(old.token_id)
+        assert refused(raw, records) is (meanwhile is issued_tokens.revoke)
+    with acting_as(ANNA):
+        issued_tokens.revoke(old.token_id)
+        revocations.revoke("token", old.token_id, at=datetime.now(UTC) + timedelta(days=1))
+    assert refused(raw, records)
+
+
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
 def test_a_token_of_another_tenant_is_unknown(records: Settings) -> None:
     with acting_as(Tenant("globex", "anna")):
