@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
 
 from tenants.accounts import policy
-from tenants.chats.change import changing
+from tenants.chats.change import Change, changing
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import Body, HandoffRequest
 
 PREFIX = "mail:"
 """Prefix of the `client_id` of messages that came by e-mail."""
 MAILS_PER_HOUR = 20
-"""Messages that one chat takes by e-mail in an hour."""
+"""Messages that one chat takes by e-mail in an hour, delivery reports included."""
 
 
 def receive(chat_id: str, text: str, *, client_id: str, body: Body, notice: Callable[[Ticket], str]) -> bool:
@@ -27,7 +28,7 @@ def receive(chat_id: str, text: str, *, client_id: str, body: Body, notice: Call
         row = change.row
         if change.sent_before(client_id) is not None:
             return True
-        if change.sent_since(PREFIX, datetime.now(UTC) - timedelta(hours=1)) >= MAILS_PER_HOUR:
+        if _is_full(change):
             return False
         change.become("customer_message")
         row.customer_seen = max(row.customer_seen, row.mailed_seq)
@@ -46,6 +47,12 @@ def note_sent(chat_id: str, through: int) -> None:
 
 
 def note_undelivered(chat_id: str, fault: str) -> None:
-    """Record that an e-mail did not reach the customer."""
+    """Record that an e-mail did not reach the customer, unless the chat exceeds `MAILS_PER_HOUR`."""
     with changing(chat_id) as change:
-        change.add("system", "note", "", body={"event": "email_failed", "fault": fault})
+        if not _is_full(change):
+            body = {"event": "email_failed", "fault": fault}
+            change.add("system", "note", "", client_id=PREFIX + token_hex(12), body=body)
+
+
+def _is_full(change: Change) -> bool:
+    return change.sent_since(PREFIX, datetime.now(UTC) - timedelta(hours=1)) >= MAILS_PER_HOUR

@@ -211,15 +211,19 @@ def test_only_an_own_reference_opens_a_chat(chat: Chat, server: MailServer, fold
     assert (by_mail(chat), folder.seen) == ([], set())
 
 
-def test_a_returned_email_is_shown_at_the_desk(chat: Chat, server: MailServer, folder: MailFolder) -> None:
-    got = sent(chat, server)
+def report_of(returned: EmailMessage) -> bytes:
     report = EmailMessage()
     report["From"] = "MAILER-DAEMON@example.ru"
     report.set_content("Undelivered")
-    report.add_attachment(got)
+    report.add_attachment(returned)
     report.add_attachment(bytes(300_000), maintype="image", subtype="png")
     report.set_type("multipart/report")
-    folder.mails.append(report.as_bytes())
+    return report.as_bytes()
+
+
+def test_a_returned_email_is_shown_at_the_desk(chat: Chat, server: MailServer, folder: MailFolder) -> None:
+    got = sent(chat, server)
+    folder.mails.append(report_of(got))
     Mailbox().look()
     assert notes(chat) == ["emailed", "email_failed"]
     assert folder.sent_bytes < 100_000
@@ -231,8 +235,10 @@ def test_a_chat_takes_only_so_many_emails(
     monkeypatch.setattr(mailed, "MAILS_PER_HOUR", 2)
     got = sent(chat, server)
     folder.mails += [answer(got, "а" * number) for number in range(1, 6)]
+    folder.mails += [report_of(got)] * 3
     Mailbox().look()
     assert len(by_mail(chat)) == 2
+    assert notes(chat) == ["emailed"]
 
 
 def test_emails_of_strangers_do_not_delay_an_answer(chat: Chat, server: MailServer, folder: MailFolder) -> None:
