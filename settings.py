@@ -136,6 +136,11 @@ class Settings(BaseSettings):
         le=10**9,
         description="Maximum number of chunks in a tenant's knowledge base; 0: unlimited.",
     )
+    spend_cap_usd_per_day: float | None = Field(
+        None,
+        ge=0,
+        description="Maximum cost of a tenant's model calls a day, in US dollars; its policy may lower it. Empty: none.",
+    )
     disk_reserve_bytes: int = Field(
         500_000_000,
         ge=0,

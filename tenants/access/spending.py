@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from settings import get_settings
 from tenants.accounts import policy
 from tenants.storage import database
 from tenants.storage.tables import SpendingRow
@@ -14,10 +15,16 @@ def spent() -> float:
         return 0.0 if row is None else row.usd
 
 
+def cap() -> float | None:
+    """Return the daily cap of the tenant in context: the lower one of its policy and of the installation."""
+    caps = policy.current().spend_cap_usd_per_day, get_settings().spend_cap_usd_per_day
+    return min((one for one in caps if one is not None), default=None)
+
+
 def is_spent() -> bool:
-    """Whether the tenant in context has reached the cap of its policy. Calls at work may still go a little beyond."""
-    cap = policy.current().spend_cap_usd_per_day
-    return cap is not None and spent() >= cap
+    """Whether the tenant in context has reached its cap. Calls at work may still go a little beyond."""
+    most = cap()
+    return most is not None and spent() >= most
 
 
 def spend(usd: float) -> None:

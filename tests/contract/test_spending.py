@@ -5,6 +5,7 @@ from contextvars import copy_context
 
 import pytest
 
+from settings import get_settings
 from tenants.access import spending
 from tenants.accounts import policy
 from tenants.core.context import Tenant, acting_as
@@ -29,4 +30,13 @@ def test_the_spending_cap_resets_daily(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spending, "_today", lambda: "2999-01-01")
     assert not spending.is_spent()
     policy.change(spend_cap_usd_per_day=0)
+    assert spending.is_spent()
+
+
+def test_a_tenant_lifts_no_cap_of_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy.change(spend_cap_usd_per_day=1_000_000.0)
+    spending.spend(2.0)
+    assert not spending.is_spent()
+    limited = get_settings().model_copy(update={"spend_cap_usd_per_day": 2.0})
+    monkeypatch.setattr(spending, "get_settings", lambda: limited)
     assert spending.is_spent()

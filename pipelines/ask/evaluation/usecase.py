@@ -263,7 +263,7 @@ def zone_of(rules: Policy) -> str:
 
 def budget_is_used() -> bool:
     """Return whether the tenant in context has spent `BUDGET_SHARE` of its cap for models today."""
-    cap = policy.current().spend_cap_usd_per_day
+    cap = spending.cap()
     return cap is not None and cap > 0 and spending.spent() >= BUDGET_SHARE * cap
 
 
