@@ -139,7 +139,7 @@ class Settings(BaseSettings):
     spend_cap_usd_per_day: float | None = Field(
         None,
         ge=0,
-        description="Maximum cost of a tenant's model calls a day, in US dollars; its policy may lower it. Empty: none.",
+        description="Most US dollars that a tenant's model calls may cost a day; its policy may lower it. Unset: none.",
     )
     disk_reserve_bytes: int = Field(
         500_000_000,
