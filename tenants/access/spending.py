@@ -23,8 +23,8 @@ def cap() -> float | None:
 
 def is_spent() -> bool:
     """Whether the tenant in context has reached its cap. Calls at work may still go a little beyond."""
-    most = cap()
-    return most is not None and spent() >= most
+    limit = cap()
+    return limit is not None and spent() >= limit
 
 
 def spend(usd: float) -> None:
