@@ -5,10 +5,12 @@ the caller's rate limit, and calls of language models cost money.
 """
 
 import asyncio
+from asyncio import Lock
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -20,10 +22,13 @@ from pipelines.ask.engine import AskEngine
 from pipelines.ask.runner import Runner
 from pipelines.ask.steps import collect_faults
 from tenants.accounts import policy
+from tenants.core import context
 
 Difference: TypeAlias = Literal["outcome", "reason", "text", "citations", "gates"]
 MOST_TRIALS = 4
 MOST_EXCHANGES = 20
+_TURNS: WeakValueDictionary[str, Lock] = WeakValueDictionary()
+"""A tenant's questions are tried one after the other: building a pipeline takes longer than most questions."""
 STEPS = {"enough": "evaluate_retrieval", "graded": "grade"}
 """Steps of the graph that apply each threshold."""
 
@@ -91,11 +96,12 @@ async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]
     history = tuple(Exchange(one.question, one.outcome, one.options) for one in asked.history)
     request = problems.checked(AskRequest, question=asked.question, locale=asked.locale or None, anonymous=True)
     tried: list[Tried] = []
-    for trial in asked.trials:
-        with collect_faults() as faults:
-            answer = await _answer(runner, request, history, trial)
-        first = tried[0].answer if tried else answer
-        tried.append(Tried(answer, differences(first, answer), "; ".join(faults)))
+    async with _TURNS.setdefault(context.current().tenant_id, Lock()):
+        for trial in asked.trials:
+            with collect_faults() as faults:
+                answer = await _answer(runner, request, history, trial)
+            first = tried[0].answer if tried else answer
+            tried.append(Tried(answer, differences(first, answer), "; ".join(faults)))
     return tuple(tried)
 
 

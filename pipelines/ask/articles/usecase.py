@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from threading import Event, Lock
 from time import monotonic
 
@@ -25,11 +26,15 @@ from tenants.desk import articles
 from tenants.desk.articles import Article, Draft
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
+from tenants.work.seats import Seats
 
 log = logging.getLogger("opora.articles")
 
 _WAITING = 8
 """Number of previews that may wait in the queue."""
+
+_CLOSINGS = 2
+"""Requests whose gaps are asked again at once, one of a tenant: each may ask hundreds of questions."""
 
 _SAVE_SECONDS = 0.5
 
@@ -47,6 +52,7 @@ class Articles:
         self._runner = runner
         self._ask = runner.ask if runner is not None else None
         self._worker = ThreadPoolExecutor(1, "previews")
+        self._closing = Seats(_CLOSINGS, _CLOSINGS, each=1)
         self._stopping = Event()
         self._running: Counter[str] = Counter()
         self._lock = Lock()
@@ -58,6 +64,7 @@ class Articles:
         """Leave off after the question in work."""
         self._stopping.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
+        self._closing.close()
 
     def chunks(self, article: Article) -> tuple[InspectedChunk, ...]:
         """Return the chunks that the article would have. Raises `CallerError` if it would be refused."""
@@ -112,7 +119,7 @@ class Articles:
             return Closing((), ())
         ask = self._ask or Ask()
         try:
-            return closing.close(gap_ids, ask, self._runner)
+            return self._closing.submit(partial(closing.close, gap_ids, ask, self._runner)).result()
         finally:
             if ask is not self._ask:
                 ask.engine.close()

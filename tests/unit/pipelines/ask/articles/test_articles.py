@@ -2,6 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Event
 from typing import TypeVar
 
 import pytest
@@ -9,7 +12,8 @@ import pytest
 from components.language.words import stems
 from evaluation.datasets.fixture import DEMO
 from pipelines.ask.answering import answer_of
-from pipelines.ask.articles import gap_meanings, preview
+from pipelines.ask.articles import closing, gap_meanings, preview
+from pipelines.ask.articles.closing import Closing
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ask.contract import AskRequest
@@ -124,6 +128,24 @@ def test_questions_of_gaps_are_asked_in_seats(written: Articles, monkeypatch: py
     monkeypatch.setattr(Runner, "in_background", counted)
     assert written.close_gaps([gap_of(QUESTION).gap_id]).closed == ()
     assert seated["questions"] == 1
+
+
+def test_gaps_are_asked_again_for_one_request_of_a_tenant_at_a_time(
+    written: Articles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once: list[int] = [0]
+
+    def counted(*_: object) -> Closing:
+        at_once.append(at_once[-1] + 1)
+        Event().wait(0.02)
+        at_once.append(at_once[-1] - 1)
+        return Closing((), ())
+
+    monkeypatch.setattr(closing, "close", counted)
+    with ThreadPoolExecutor(4) as pool:
+        for one in [pool.submit(copy_context().run, written.close_gaps, ["g"]) for _ in range(4)]:
+            one.result()
+    assert (max(at_once), len(at_once)) == (1, 9)
 
 
 def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask) -> None:
