@@ -8,8 +8,9 @@ from math import inf, isfinite
 
 import numpy as np
 
+from components.embed.address import located, portable
 from components.embed.protocol import Embedder
-from components.language.encoder_settings import DenseSettings, located, portable
+from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
 from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed

@@ -8,16 +8,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-from settings import get_settings
-
 PassageField: TypeAlias = Literal["title", "heading", "text"]
 PartName: TypeAlias = Literal["stems", "grams", "headings"]
 
 PARTS: tuple[PartName, ...] = ("stems", "grams", "headings")
 """Parts of the sparse vector: content stems, character n-grams of words, stems of title and heading path."""
-
-LOCAL_OLLAMA = "http://127.0.0.1:11434"
-"""Address of Ollama in profiles, unless `OPORA_OLLAMA_URL` is set."""
 
 VERSION = "3"
 """Increase it whenever the same text encodes differently with the same settings."""
@@ -119,26 +114,9 @@ STANDARD = EncoderSettings()
 """Default settings."""
 
 
-def portable(json_form: str) -> str:
-    """Return settings without the address in `OPORA_OLLAMA_URL`, so that an index does not depend on it."""
-    url = get_settings().ollama_url
-    return json_form.replace(f'"{url}"', f'"{LOCAL_OLLAMA}"') if url else json_form
-
-
-def located(json_form: str) -> str:
-    """Return settings with the address in `OPORA_OLLAMA_URL`, to be used here."""
-    url = get_settings().ollama_url
-    return json_form.replace(f'"{LOCAL_OLLAMA}"', f'"{url}"') if url else json_form
-
-
-def settings_from(json_form: str) -> EncoderSettings:
-    """Return the settings that were stored; `STANDARD` for nothing. Cached: the same text gives the same object."""
-    return _settings_from(portable(json_form))
-
-
 @lru_cache(maxsize=64)
-def _settings_from(json_form: str) -> EncoderSettings:
-    """Return the settings.
+def settings_from(json_form: str) -> EncoderSettings:
+    """Return the settings that were stored; `STANDARD` for nothing. Cached: the same text gives the same object.
 
     Up to version 2 there were three sparse vectors. Their settings are dropped: such an index is searched by its stems,
     which have the same dimensions, and differs from every new one until it is rebuilt.

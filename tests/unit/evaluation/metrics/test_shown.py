@@ -27,7 +27,7 @@ def terms(monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(change: tuple[str, str] = ("", "")) -> list[str]:
     """Return the faults of a quotation of which a part was changed after it was checked."""
     found = [document(SOURCE)]
-    with policy.overridden(Policy()):
+    with policy.overridden(Policy(allowed_domains=("shop.example",))):
         answers = FactVerifier().run(answers=ExtractiveAnswerer().run(query=QUESTION, documents=found)["answers"])
         routed = RetryRouter().run(answers=answers["answers"], evaluation=EVALUATED)
         turn = OutcomeComposer().run(

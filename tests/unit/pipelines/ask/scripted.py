@@ -14,7 +14,7 @@ from pipelines.definition import ALLOWED_MODULES, load
 from tests.models import ScriptedModels
 from tests.turns import document
 
-QUESTION = "Сколько длится гарантия и что с доставкой?"
+QUESTION = "Сколько длится гарантия с доставкой?"
 """No scripted document holds anything about delivery, so that something is always missing."""
 
 Pass: TypeAlias = Mapping[str, float]
