@@ -13,15 +13,16 @@ BATCH = 128
 """Chunks at a time: two slices of the engine, one flush to the disk."""
 
 
-def transfer(source: Collection, target: Collection) -> Iterator[int]:
+def transfer(source: Collection, target: Collection, *, copies_vectors: bool) -> Iterator[int]:
     """Store every chunk that a record names in `target` too, batch by batch. Yields how many each batch had.
 
-    Dense vectors are copied when both have the same space, because computing them takes longest.
-
     What is written to `source` meanwhile may be missed; `align` makes up for it.
+
+    :param copies_vectors: copy dense vectors if both have the same space, because computing them takes longest.
     """
     named = {chunk_id for record in documents.all() for chunk_id in record.chunk_ids}
-    chunks = (hit for hit in source.scan(batch=BATCH, dense=_shared(source, target)) if hit.id in named)
+    copied = copies_vectors and _shared(source, target)
+    chunks = (hit for hit in source.scan(batch=BATCH, dense=copied) if hit.id in named)
     while batch := list(islice(chunks, BATCH)):
         yield _store(batch, target)
 

@@ -183,6 +183,16 @@ def test_only_what_is_new_is_embedded(tenant: Tenant, with_vectors: Ingest, mode
     assert all(rebuilt[vector] == pytest.approx(vectors[vector]) for vector in vectors)
 
 
+def test_a_rebuild_that_nothing_asks_for_embeds_everything_again(
+    tenant: Tenant, with_vectors: Ingest, embedded: list[str]
+) -> None:
+    """The server of the model had changed: its old vectors were copied, and no search by meaning fitted them."""
+    with_vectors.run(ARTICLES)
+    embedded.clear()
+    with_vectors.rebuild().finish()
+    assert len(embedded) == len(ARTICLES)
+
+
 def test_an_operator_may_change_documents_while_others_are_embedded(
     tenant: Tenant, with_vectors: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
