@@ -80,20 +80,16 @@ class IndexChange:
 def rebuild(settings: EncoderSettings, rewrite: Rewrite, patience: float | None) -> Work:
     """Encode one batch per step; after the last one the new generation is in force.
 
-    A rebuild that neither other settings nor a move ask for computes all dense vectors again: the model may be another
-    one under the same name, such as a real server's after the simulator's.
-
     :param settings: encoder settings of the new generation.
     :param rewrite: writes documents from their stored texts, to repair them first.
     """
     with session.run(rewrite, patience) as now:
         now.writes = False
-        is_due = rebuild_due(settings) or generations.move_due()
         number = generations.begin(settings.json_form, settings.dimensions)
         try:
             source, target = index.open_collection(), index.open_collection(create=True, generation=number)
             done, total = 0, source.count()
-            for written in transfer(source, target, copies_vectors=is_due):
+            for written in transfer(source, target):
                 done += written
                 yield Rebuilding(done, total)
             now.writes = True
