@@ -107,13 +107,15 @@ def serve(
         from tenants.desk import first_run, operators
         from ui.cli.model import fetch_encoder
 
+    def announce() -> None:
+        typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
+        if (secret := first_run.open_link()) is not None:
+            typer.echo(message("serve.first_run", link=f"{settings.browsed_at}/desk/first-run/{secret}"), err=True)
+        elif not operators.anybody():
+            typer.echo(message("serve.nobody"), err=True)
+
     fetch_encoder()
-    typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
-    if (secret := first_run.open_link()) is not None:
-        typer.echo(message("serve.first_run", link=f"{settings.browsed_at}/desk/first-run/{secret}"), err=True)
-    elif not operators.anybody():
-        typer.echo(message("serve.nobody"), err=True)
-    serve_http(settings)
+    serve_http(settings, announce)
 
 
 def up(

@@ -3,7 +3,6 @@
 These pages need no token and contain no tenant data: the public key of a site is not a secret.
 """
 
-import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
@@ -17,6 +16,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from components.language.texts import LOCALES, texts
+from pipelines import problems
 from pipelines.routes import OpenRouter, opens
 from settings import get_settings
 from tenants.chats import sites
@@ -72,11 +72,9 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
 
     @endpoints.get("/chat/{site}")
     @endpoints.get(_CUSTOMER_PATH)
-    def chat(
-        site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
-    ) -> Response:
+    def chat(site: Annotated[str, PathParameter(pattern=_SITE_KEY)]) -> Response:
         """Render a site's chat as a page, for places that allow no third-party scripts."""
-        return chat_page(site, _locale(accept_language))
+        return chat_page(site)
 
     @endpoints.post(_CUSTOMER_PATH)
     @opens(body=None, limit=_FORM_BYTES)
@@ -84,7 +82,6 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)],
         identity: Annotated[str, Form(max_length=MAX_IDENTITY_BYTES)],
         origin: Annotated[str, Header()] = "",
-        accept_language: Annotated[str, Header()] = "",
     ) -> Response:
         """Render the chat for a customer identified by a form of your page.
 
@@ -93,31 +90,32 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         """
         if origin not in (await sites.load(site)).origins:
             raise Forbidden("origin_forbidden", origin=origin[:200] or "-")
-        response = chat_page(site, _locale(accept_language), identity)
+        response = chat_page(site, identity)
         response.headers["Cache-Control"] = "no-store"
         return response
 
     @endpoints.get("/demo")
-    async def demo(accept_language: Annotated[str, Header()] = "") -> Response:
+    async def demo() -> Response:
         """Render the demo shop with the widget, in the browser's language if `opora demo` has set that shop up."""
         shops = await demo_shops()
         if not shops:
             return Response(status_code=404)
-        preferred = _locale(accept_language)
+        preferred = problems.caller.get().locale
         locale = preferred if preferred in shops else shops[0]
         return styled("demo", "demo_shop", locale, site=DEMO_SITES[locale])
 
     @endpoints.get("/")
-    async def home(accept_language: Annotated[str, Header()] = "") -> Response:
+    async def home() -> Response:
         """Render a page with links to the desk, the API documentation and the demo shop."""
         places = ["desk"]
         if await demo_shops():
             places.append("demo")
         if get_settings().api_docs:
             places.append("docs")
-        return styled("home", "home", _locale(accept_language), places=places)
+        return styled("home", "home", problems.caller.get().locale, places=places)
 
-    def chat_page(site: str, locale: str, identity: str = "") -> Response:
+    def chat_page(site: str, identity: str = "") -> Response:
+        locale = problems.caller.get().locale
         title, noscript = _TEXTS[locale]
         values = {"site": site, "locale": locale, "title": title, "noscript": noscript, "identity": identity}
         return _page(templates.get_template("chat.html").render(values), "'none'")
@@ -135,10 +133,6 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         return _page(page, f"'sha256-{digest}'")
 
     return endpoints
-
-
-def _locale(accept_language: str) -> str:
-    return "en" if re.match(r"\s*en\b", accept_language, re.IGNORECASE) else "ru"
 
 
 def _page(text: str, style: str) -> Response:

@@ -8,6 +8,7 @@ from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.drafts import to_draft
+from components.answer.generative import WRITING
 from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.articles import ARTICLES, ARTICLES_IN_DOUBT, leads, nearest
 from components.decide.notices import rejections, source_notices, with_context_citations
@@ -211,6 +212,8 @@ class OutcomeComposer:
                 return "cannot_answer", "insufficient_context"
             if articles and (leads(turn) or articles[0].score >= self.likely_from):
                 return self._weak(rules)
+            if draft is None and is_degraded(WRITING):
+                return "failed", "pipeline_error"
             return "refused", "no_relevant_context" if draft is None else "llm_self_refusal"
         if draft.factuality_status == "failed":
             return "human_followup", "budget_exhausted"

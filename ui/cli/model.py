@@ -85,12 +85,16 @@ def _as_json(result: ModelResult) -> dict[str, object]:
 
 
 def fetch_encoder() -> None:
-    """Download the default encoder, unless it is installed or the settings forbid it. On failure, one line on standard
-    error says that search is by keywords only.
+    """Download the default encoder if indexes are built with it, unless it is installed or the settings forbid it.
+
+    On failure, one line on standard error says that search is by keywords only.
 
     Call it before ingesting: an index built without the encoder has to be rebuilt.
     """
     settings = get_settings()
+    embedder = named_models.embedder()
+    if embedder is None or embedder.name != install.MODEL:
+        return
     if not settings.fetch_models or install.installed(settings.models) is not None:
         return
     typer.echo(message("fetching"), err=True)

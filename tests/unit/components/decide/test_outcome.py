@@ -117,6 +117,8 @@ def test_each_draft_has_its_outcome(
         (near(0.1, SOURCE), (), "refused", "no_relevant_context"),
         (near(0.4, SOURCE), (), "low_confidence", None),
         ([], ("grader",), "failed", "pipeline_error"),
+        (near(0.1, SOURCE), ("answer",), "failed", "pipeline_error"),
+        (near(0.4, SOURCE), ("answer",), "low_confidence", None),
     ],
 )
 def test_each_situation_without_a_draft_has_its_outcome(
@@ -124,7 +126,8 @@ def test_each_situation_without_a_draft_has_its_outcome(
 ) -> None:
     after = composed(documents=documents, failed=failed)
     assert (after.outcome, after.reason) == (outcome, reason)
-    assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in documents]
+    shown = documents if after.outcome in WITH_ARTICLES else []
+    assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in shown]
 
 
 def test_failed_gates_make_a_full_answer_a_partial_one() -> None:

@@ -42,6 +42,13 @@ def test_one_line_says_that_search_goes_by_words(
     assert fetching == [installation.data_dir.resolve() / "models"]
 
 
+def test_no_download_if_indexes_have_another_embedder(fetching: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_PROFILE", "ollama")
+    get_settings.cache_clear()
+    fetch_encoder()
+    assert fetching == []
+
+
 def test_no_download_if_the_model_is_installed_or_fetching_is_off(
     fetching: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
