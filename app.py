@@ -35,7 +35,8 @@ from pipelines.ask.runner import Runner
 from pipelines.background import Background
 from pipelines.connections import HEAD_BYTES, SeldomFilter, address_of, bounded, raise_file_limit
 from pipelines.cors import SiteCors
-from pipelines.gate import MOST_OPEN, Gate, Shares
+from pipelines.gate import Gate, Shares
+from pipelines.in_progress import MOST_OPEN
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from pipelines.routes import OpenRouter, Route

@@ -8,12 +8,10 @@ application are replaced here too: Hayhooks puts exception text into its 500s.
 import asyncio
 import logging
 import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from time import monotonic, perf_counter
-from typing import TypeVar
 
 from anyio import BrokenResourceError, ClosedResourceError
 from pydantic import BaseModel
@@ -23,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import bodies, pages, problems
 from pipelines.connections import counted_as
+from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
 from pipelines.reads import Read, Reads
 from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
@@ -32,7 +31,6 @@ from tenants.chats.visitors import SCOPE as VISIT
 from tenants.chats.visitors import Visitors, check_origin, is_site_token
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import (
-    Busy,
     CallerError,
     Forbidden,
     InternalFault,
@@ -40,7 +38,6 @@ from tenants.core.errors import (
     Malformed,
     NotFound,
     OporaError,
-    RateLimited,
     TooLarge,
     TryAgain,
     Unauthenticated,
@@ -49,17 +46,8 @@ from tenants.core.errors import (
 )
 from tenants.desk import sessions
 from tenants.desk.sessions import SignedIn
-from tenants.work.seats import may_take_more
 
 log = logging.getLogger("opora.gate")
-
-Key = TypeVar("Key")
-
-MOST_OPEN = 10_000
-"""Maximum number of requests in progress, including open streams. One tenant may have three quarters of them."""
-
-MOST_OPEN_OF_VISITOR = 25
-"""Requests in progress of one visitor, including the streams of all their tabs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +62,6 @@ class Shares:
 RECHECK_SECONDS = 4.0
 """Time that a stream may go on after its token or session was revoked, and that a body may take to arrive unchecked."""
 
-MOST_HELD_BYTES = 200_000_000
-"""Bytes of bodies held at once, without the first `_FREE_BYTES` of each. One tenant may have three quarters of them.
-Larger bodies are uploads, which are written to the store of files as they come."""
-
-MOST_HELD_BYTES_OF_VISITOR = 40_000_000
-_FREE_BYTES = 64_000
-
-_SECONDS_UNTIL_LESS = 5
 _ANYBODY = Tenant("-", "")
 _PROBLEM = problems.MEDIA_TYPE.encode()
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -134,15 +114,10 @@ class Gate:
         refusals_per_minute: int = 0,
     ) -> None:
         self.app = app
-        self.most_open = most_open
+        self.in_progress = InProgress(most_open, most_held)
         self.limiter = limiter
         self.shares = shares
         self.refusals = RefusalLimiter(refusals_per_minute)
-        self._open: Counter[str] = Counter()
-        self._open_of_visitors: Counter[Tenant] = Counter()
-        self._most_held = most_held
-        self._held: Counter[str] = Counter()
-        self._held_of_visitors: Counter[Tenant] = Counter()
         self.reads = Reads()
         self.routes = RouteTable(routes)
         self.verify = verify
@@ -150,41 +125,6 @@ class Gate:
         self.tenant_locale = tenant_locale
         self.locale = locale
         self.page_error = page_error
-
-    @contextmanager
-    def holding_open(self, tenant_id: str) -> Iterator[None]:
-        """Count a request of the tenant while the block lasts. Raises `Busy` when it has too many: each stream and each
-        upload keeps a connection, of which there are so many for all tenants."""
-        if not may_take_more(self._open[tenant_id], self.most_open - self._open.total()):
-            raise Busy
-        with _counted(self._open, tenant_id):
-            yield
-
-    @contextmanager
-    def visiting(self, visitor: Tenant) -> Iterator[None]:
-        """Count a request of a visitor for the length of the block. Raises `RateLimited` when too many are open: each
-        event of a chat is sent to all of its streams."""
-        if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
-            raise RateLimited(_SECONDS_UNTIL_LESS)
-        with _counted(self._open_of_visitors, visitor):
-            yield
-
-    def hold(self, caller: Tenant, size: int) -> None:
-        """Count the next bytes of a large body. Raises `Busy` if too many are held.
-
-        Threat: hundreds of bodies that never end fill the memory, or the disk with temporary files.
-        """
-        too_many = self._held_of_visitors[caller] > MOST_HELD_BYTES_OF_VISITOR
-        if too_many or not may_take_more(self._held[caller.tenant_id], self._most_held - self._held.total()):
-            raise Busy
-        self._held[caller.tenant_id] += size
-        if caller.scopes == {VISIT}:
-            self._held_of_visitors[caller] += size
-
-    def let_go(self, caller: Tenant, size: int) -> None:
-        """Discount the bytes of a body."""
-        self._held -= Counter({caller.tenant_id: size})
-        self._held_of_visitors -= Counter({caller: size})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -235,7 +175,7 @@ class _GatedRequest:
             await self._refuse(InternalFault())
         finally:
             if self.held:
-                self.gate.let_go(self.caller, self.held)
+                self.gate.in_progress.let_go(self.caller, self.held)
             spent = (perf_counter() - started) * 1_000
             # The path of an unknown route is caller input, so it is not logged.
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
@@ -262,7 +202,7 @@ class _GatedRequest:
         tenant = self.caller = await self._caller()
         if self.route.scope not in tenant.scopes and not (self.route.visitors and VISIT in tenant.scopes):
             raise Forbidden(scope=self.route.scope)
-        with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
+        with acting_as(tenant), self.gate.in_progress.holding_open(tenant.tenant_id):
             self._set_caller(await self.gate.tenant_locale())
             if tenant.token_id:
                 token_uses.note(tenant)
@@ -271,7 +211,7 @@ class _GatedRequest:
                 await self._pass_on(self.route)
                 return
             await self._admit(tenant, self.route)
-            with self.gate.visiting(tenant):
+            with self.gate.in_progress.visiting(tenant):
                 await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
@@ -285,7 +225,7 @@ class _GatedRequest:
                 await self._pass_on(route, signed_in)
                 return
             self.caller = tenant
-            with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
+            with acting_as(tenant), self.gate.in_progress.holding_open(tenant.tenant_id):
                 self._set_caller(await self.gate.tenant_locale())
                 await self._pass_on(route, signed_in)
 
@@ -458,8 +398,8 @@ class _GatedRequest:
                 raise TooLarge(limit=limit)
             if bounds is not None:
                 bounds.feed(message.get("body", b""))
-            if size and received > _FREE_BYTES and limit <= MOST_HELD_BYTES:
-                self.gate.hold(self.caller, size)
+            if size and received > FREE_BYTES and limit <= MOST_HELD_BYTES:
+                self.gate.in_progress.hold(self.caller, size)
                 self.held += size
             if message["type"] == "http.request" and complete:
                 await self._check_again()
@@ -520,17 +460,6 @@ class _GatedRequest:
             response = self.gate.page_error(error)
         response.headers.update(pages.HEADERS)
         return response
-
-
-@contextmanager
-def _counted(counts: Counter[Key], key: Key) -> Iterator[None]:
-    counts[key] += 1
-    try:
-        yield
-    finally:
-        counts[key] -= 1
-        if not counts[key]:
-            del counts[key]
 
 
 def _cause(group: ExceptionGroup[Exception]) -> Exception:

@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import gate, problems
-from pipelines.gate import MOST_HELD_BYTES, MOST_OPEN, Gate
+from pipelines.gate import Gate
+from pipelines.in_progress import MOST_HELD_BYTES, MOST_OPEN
 from pipelines.routes import Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors

@@ -1,0 +1,89 @@
+"""Requests in progress at the gate and the bytes of their bodies, so that one caller leaves room for the others."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from tenants.chats.visitors import SCOPE as VISIT
+from tenants.core.context import Tenant
+from tenants.core.errors import Busy, RateLimited
+from tenants.work.seats import may_take_more
+
+Key = TypeVar("Key")
+
+MOST_OPEN = 10_000
+"""Maximum number of requests in progress, including open streams. One tenant may have three quarters of them."""
+
+MOST_OPEN_OF_VISITOR = 25
+"""Requests in progress of one visitor, including the streams of all their tabs."""
+
+MOST_HELD_BYTES = 200_000_000
+"""Bytes of bodies held at once, without the first `FREE_BYTES` of each. One tenant may have three quarters of them.
+Larger bodies are uploads, which are written to the store of files as they come."""
+
+MOST_HELD_BYTES_OF_VISITOR = 40_000_000
+FREE_BYTES = 64_000
+_SECONDS_UNTIL_LESS = 5
+
+
+class InProgress:
+    """Counts of one process.
+
+    :param most_open: requests in progress of all tenants together.
+    :param most_held: bytes of large bodies of all tenants together.
+    """
+
+    def __init__(self, most_open: int = MOST_OPEN, most_held: int = MOST_HELD_BYTES) -> None:
+        self._most_open = most_open
+        self._most_held = most_held
+        self._open: Counter[str] = Counter()
+        self._open_of_visitors: Counter[Tenant] = Counter()
+        self._held: Counter[str] = Counter()
+        self._held_of_visitors: Counter[Tenant] = Counter()
+
+    @contextmanager
+    def holding_open(self, tenant_id: str) -> Iterator[None]:
+        """Count a request of the tenant while the block lasts. Raises `Busy` when it has too many: each stream and each
+        upload keeps a connection, of which there are so many for all tenants."""
+        if not may_take_more(self._open[tenant_id], self._most_open - self._open.total()):
+            raise Busy
+        with _counted(self._open, tenant_id):
+            yield
+
+    @contextmanager
+    def visiting(self, visitor: Tenant) -> Iterator[None]:
+        """Count a request of a visitor for the length of the block. Raises `RateLimited` when too many are open: each
+        event of a chat is sent to all of its streams."""
+        if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
+            raise RateLimited(_SECONDS_UNTIL_LESS)
+        with _counted(self._open_of_visitors, visitor):
+            yield
+
+    def hold(self, caller: Tenant, size: int) -> None:
+        """Count the next bytes of a large body. Raises `Busy` if too many are held.
+
+        Threat: hundreds of bodies that never end fill the memory, or the disk with temporary files.
+        """
+        too_many = self._held_of_visitors[caller] > MOST_HELD_BYTES_OF_VISITOR
+        if too_many or not may_take_more(self._held[caller.tenant_id], self._most_held - self._held.total()):
+            raise Busy
+        self._held[caller.tenant_id] += size
+        if caller.scopes == {VISIT}:
+            self._held_of_visitors[caller] += size
+
+    def let_go(self, caller: Tenant, size: int) -> None:
+        """Discount the bytes of a body."""
+        self._held -= Counter({caller.tenant_id: size})
+        self._held_of_visitors -= Counter({caller: size})
+
+
+@contextmanager
+def _counted(counts: Counter[Key], key: Key) -> Iterator[None]:
+    counts[key] += 1
+    try:
+        yield
+    finally:
+        counts[key] -= 1
+        if not counts[key]:
+            del counts[key]
