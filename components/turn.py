@@ -287,8 +287,9 @@ class Draft(Frozen):
     `missing` are open parts of the question, `options` the things to choose from when the question fits several.
     `truncated` means that the source has more of a list or a procedure; `withheld` lists omitted rejected approaches.
     `quoted` means that the text is copied from the sources. `agreement` (0..1) is that with other drafts, None without
-    any. `model` is the model in the metadata of an answer that a stock component wrote. The scores are those of
-    `SelfEvaluation`, set once the draft has been evaluated.
+    any. `model` is the model in the metadata of an answer that a stock component wrote. `to_read` are the passages, by
+    chunk id, that a model without an answer would send the customer to, best first; None if no model chose. The scores
+    are those of `SelfEvaluation`, set once the draft has been evaluated.
     """
 
     text: str
@@ -307,6 +308,7 @@ class Draft(Frozen):
     agreement: float | None = None
     withheld: tuple[RejectedApproach, ...] = ()
     model: str = ""
+    to_read: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,16 @@ class SentenceForm(Form):
 
 
 class AnswerForm(Form):
-    """An answer: how far it goes, its sentences, what is missing, and the choices if the question is unclear."""
+    """An answer: how far it goes, its sentences, what is missing, and the choices if the question is unclear.
+
+    `see` are the numbers of passages to read if there is no answer.
+    """
 
     covers: Literal["fully", "partially", "none"]
     sentences: tuple[SentenceForm, ...]
     missing: tuple[str, ...]
     options: tuple[str, ...]
+    see: tuple[int, ...]
 
 
 @component
@@ -213,7 +217,7 @@ class GenerativeAnswerer(Nested):
         def shown(sentences: list[str]) -> Draft:
             written = tuple(SentenceForm.model_validate_json(one) for one in sentences)
             return guard.draft(
-                draft_of(AnswerForm(covers="partially", sentences=written, missing=(), options=()), passages)
+                draft_of(AnswerForm(covers="partially", sentences=written, missing=(), options=(), see=()), passages)
             )
 
         return _DraftStream(shown).feed
@@ -225,7 +229,9 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
     missing = topics(form.missing)
     options = tuple(dict.fromkeys(filter(None, map(str.strip, form.options))))
     if form.covers == "none":
-        return Draft("", (), (), missing=missing, options=options, answerability="cannot")
+        chosen = tuple(dict.fromkeys(numbered[number].chunk_id for number in form.see if number in numbered))
+        to_read = chosen if chosen or not options else None
+        return Draft("", (), (), missing=missing, options=options, answerability="cannot", to_read=to_read)
     claims: list[Claim] = []
     said: set[str] = set()
     listed, paragraph = False, 0

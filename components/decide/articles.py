@@ -38,7 +38,8 @@ def nearest(
     The likeliest section by the query comes first, then the others, likeliest first. If the query was completed from
     the conversation, the best section by each other reading comes before the others.
 
-    None if the question names codes that the evidence lacks: a section near E20 is not near E21.
+    None if the question names codes that the evidence lacks: a section near E20 is not near E21. If a model has found
+    no answer, only the sections that it would send the customer to.
 
     :param min_probability: least probability, as judged, that a section answers the question.
     :param max_articles: sections returned at most.
@@ -60,6 +61,8 @@ def nearest(
     candidates = [one for one in passages.values() if judged[one.chunk_id] >= max(min_probability, 1e-9)]
     order = {chunk_id: (chunk_id != first, chunk_id not in leading, -score) for chunk_id, score in judged.items()}
     candidates.sort(key=lambda passage: order[passage.chunk_id])
+    if turn.draft is not None and turn.draft.to_read is not None:
+        candidates = [passages[chunk_id] for chunk_id in turn.draft.to_read if chunk_id in passages]
     query = read_query(turn.query.search)
     articles: dict[tuple[str, str], Article] = {}
     for passage in candidates:

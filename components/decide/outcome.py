@@ -290,7 +290,8 @@ class OutcomeComposer:
         """Return the text above articles: how likely they answer, after any reason why something was withheld."""
         count, score = "one" if len(articles) == 1 else "some", articles[0].score
         if turn.reason in _NOT_FOUND or turn.outcome == "low_confidence":
-            is_near = score >= self.near_from
+            is_chosen = turn.draft is not None and turn.draft.to_read is not None
+            is_near = is_chosen or score >= self.near_from
             certainty = "likely_" if leads(turn) else "" if is_near else "far_"
             return text(f"outcomes.articles.{certainty}{count}", turn.locale)
         # A visitor with articles to read needs no referral to another contact.

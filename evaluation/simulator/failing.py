@@ -125,5 +125,5 @@ def _injected(prompt: Prompt, schema: schemas.Schema | None) -> str:
     if schema is None:
         return "\n".join(f"{text} [{first}]" for text in said)
     sentences = [{"text": text, "cites": [first]} for text in said]
-    form = {"covers": "fully", "sentences": sentences, "missing": [], "options": []}
+    form = {"covers": "fully", "sentences": sentences, "missing": [], "options": [], "see": []}
     return json.dumps(form, ensure_ascii=False)

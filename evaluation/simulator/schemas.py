@@ -68,6 +68,7 @@ class _Filler:
             "sentences": [{"text": text, "cites": [number]} for text, number in thinking.in_other_words(found)],
             "missing": list[Json](missing),
             "options": [],
+            "see": [] if found else list[Json](passage.number for passage in self.prompt.passages[:3]),
         }
 
     def statement_scores(self) -> list[Json]:

@@ -32,7 +32,7 @@ def tenant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def form(*sentences: tuple[str, list[int]], covers: str = "fully", **fields: object) -> dict[str, object]:
     said = [{"text": text, "cites": cites} for text, cites in sentences]
-    return {"covers": covers, "sentences": said, "missing": [], "options": [], **fields}
+    return {"covers": covers, "sentences": said, "missing": [], "options": [], "see": [], **fields}
 
 
 def answered(reply: Reply, quoting: ExtractiveAnswerer | None = None, **inputs: object) -> tuple[Draft, ScriptedModels]:
@@ -72,6 +72,18 @@ def test_a_partial_answer_names_what_is_missing() -> None:
 def test_no_answer_is_a_draft_without_claims() -> None:
     draft, _ = answered(form(("Вода не сливается.", [1]), covers="none", options=["Волна", "Бриз"]))
     assert (draft.claims, draft.answerability, draft.options) == ((), "cannot", ("Волна", "Бриз"))
+
+
+def test_without_an_answer_the_model_chooses_what_to_read() -> None:
+    cases: list[tuple[dict[str, Any], tuple[str, ...] | None]] = [
+        ({"covers": "none", "see": [1, 9]}, (DOCUMENT.id,)),
+        ({"covers": "none"}, ()),
+        ({"covers": "none", "options": ["Волна"]}, None),
+        ({"covers": "fully", "see": [1]}, None),
+    ]
+    for fields, to_read in cases:
+        draft, _ = answered(form(("Вода не сливается.", [1]), **fields))
+        assert draft.to_read == to_read
 
 
 def test_the_prompt_holds_the_question_conversation_and_context() -> None:

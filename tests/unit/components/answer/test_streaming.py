@@ -21,6 +21,7 @@ REPLY = json.dumps(
         ],
         "missing": [],
         "options": [],
+        "see": [],
     },
     ensure_ascii=False,
 )

@@ -130,6 +130,14 @@ def test_each_situation_without_a_draft_has_its_outcome(
     assert [one.passage.chunk_id for one in after.reply.articles] == [one.id for one in shown]
 
 
+def test_without_an_answer_only_what_the_model_chose_is_offered() -> None:
+    none = Draft("", (), (), answerability="cannot")
+    for to_read, offered in (((), []), ((OTHER.id, "unknown"), [OTHER.id]), (None, [SOURCE.id, OTHER.id])):
+        after = composed(documents=near(0.2), drafted=replace(none, to_read=to_read), route="human")
+        assert after.outcome == "refused"
+        assert [one.passage.chunk_id for one in after.reply.articles] == offered
+
+
 def test_failed_gates_make_a_full_answer_a_partial_one() -> None:
     verdict = Verdict("auto", ("quality",), (Gate("quality", False, 40, 60),))
     answers = [to_answer(GOOD, "гарантия")]

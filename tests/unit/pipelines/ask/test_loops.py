@@ -30,6 +30,7 @@ ALL_FINE: Mapping[str, Reply] = {
         "sentences": [{"text": text_of("a"), "cites": [1]}],
         "missing": [],
         "options": [],
+        "see": [],
     },
     "claims": {"claims": [{"number": 1, "status": "supported", "quote": ""}]},
     "evaluate": {"why": "", "answerability": "fully", "relevance": 100, "quality": 90, "missing": []},
@@ -94,7 +95,7 @@ def test_a_worse_answer_of_a_later_pass_is_not_shown() -> None:
 
 
 def test_the_choices_of_a_model_are_put_to_the_visitor_once() -> None:
-    unclear = {"covers": "none", "sentences": [], "missing": [], "options": ["Волна", "Бриз"]}
+    unclear = {"covers": "none", "sentences": [], "missing": [], "options": ["Волна", "Бриз"], "see": []}
     turn, _ = play([{"a": GOOD}], models=models(answer=unclear))
     assert (turn.outcome, turn.reply.clarification) == ("clarify", ("Волна", "Бриз"))
     again, _ = play([{"a": GOOD}], models=models(answer=unclear), history=[Exchange("Гарантия?", "clarify")])

@@ -90,7 +90,7 @@ def test_a_question_that_the_documents_do_not_answer_takes_one_call(deployed: De
     assert (turn.outcome, turn.reason, steps(made)) == ("refused", "llm_self_refusal", ["answer"])
 
 
-@pytest.mark.parametrize(("asked", "outcome"), [(E20, "answered"), (ABSENT, "refused")])
+@pytest.mark.parametrize(("asked", "outcome"), [(E20, "answered"), (ABSENT, "failed")])
 def test_without_models_the_threshold_of_quotations_decides(deployed: Deployed, asked: Turn, outcome: str) -> None:
     turn, _ = ask(deployed, asked, Fault(kind="500"))
     assert (turn.outcome, turn.degraded) == (outcome, ("answer",))
