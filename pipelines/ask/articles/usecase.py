@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import Event, Lock
@@ -33,7 +34,7 @@ log = logging.getLogger("opora.articles")
 _WAITING = 8
 """Number of previews that may wait in the queue."""
 
-_CLOSINGS = 2
+_CLOSINGS, _CLOSINGS_WAITING = 2, 4
 """Requests whose gaps are asked again at once, one of a tenant: each may ask hundreds of questions."""
 
 _SAVE_SECONDS = 0.5
@@ -52,7 +53,7 @@ class Articles:
         self._runner = runner
         self._ask = runner.ask if runner is not None else None
         self._worker = ThreadPoolExecutor(1, "previews")
-        self._closing = Seats(_CLOSINGS, _CLOSINGS, each=1)
+        self._closing = Seats(_CLOSINGS, _CLOSINGS, each=1, line=_CLOSINGS_WAITING)
         self._stopping = Event()
         self._running: Counter[str] = Counter()
         self._lock = Lock()
@@ -110,11 +111,16 @@ class Articles:
         record = self._ingest.publish(source_of(article))
         published = articles.mark_published(article_id, version)
         audit.note_article(published.doc_id, "published", record.version, get_settings())
-        self.close_gaps([gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"])
+        with suppress(Busy):  # The article is published; its gaps stay open, and may be closed later.
+            self.close_gaps([gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"])
         return published
 
     def close_gaps(self, gap_ids: Sequence[str]) -> Closing:
-        """Close those of the gaps whose questions are answered now. Raises `NotFound` with the code `gap_unknown`."""
+        """Close those of the gaps whose questions are answered now.
+
+        :raises NotFound: there is no such gap (`gap_unknown`).
+        :raises Busy: too many closings wait.
+        """
         if not gap_ids:
             return Closing((), ())
         ask = self._ask or Ask()

@@ -41,7 +41,7 @@ _FILES, _OF_TENANT = 2, 2
 """Files that are read at once, one of each tenant; accepted files of a tenant."""
 _WORKERS = Sandbox(workers=_FILES)
 _READING = Pool("question-files", _FILES, turns=1)
-_SCANNING = Seats(_FILES, _FILES, each=1)
+_SCANNING = Seats(_FILES, _FILES, each=1, line=4)
 """Threads that look for articles in the whole index."""
 
 _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
