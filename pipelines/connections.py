@@ -23,10 +23,10 @@ HEAD_BYTES = 65_536
 """Maximum size of a request line with its headers."""
 
 GRACE_SECONDS = 20.0
-"""Time for a request to arrive, and for a reply to be taken, however small."""
+"""Time for a request to begin, longest silence within one, and time for a reply to be taken."""
 
 LEAST_RATE = 500
-"""Minimum bytes per second of a request after that, as in Apache's `mod_reqtimeout`."""
+"""Minimum bytes per second of a request, as in Apache's `mod_reqtimeout`. Faster ones earn at most `GRACE_SECONDS`."""
 
 _LOOK_SECONDS = 5.0
 _GARBAGE = "Invalid HTTP request received."
@@ -53,7 +53,7 @@ class BoundedConnection(H11Protocol):
         self._counted_as = counted_as(self._address)
         self._open[self._counted_as] += 1
         self._unsent_since: float | None = None
-        self._expect_request()
+        self._due = self.loop.time() + GRACE_SECONDS
         self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
         too_many = 0 < self.per_address < self._open[self._counted_as] and not self._is_proxy()
         if too_many or 0 < self.at_most < self._open.total():
@@ -71,7 +71,7 @@ class BoundedConnection(H11Protocol):
         """Pass a part of a request on."""
         if self.timeout_keep_alive_task is not None:
             self._expect_request()
-        self._received += len(data)
+        self._due = min(self._due + len(data) / LEAST_RATE, self.loop.time() + GRACE_SECONDS)
         super().data_received(data)
 
     def pause_writing(self) -> None:
@@ -88,7 +88,7 @@ class BoundedConnection(H11Protocol):
         return any(ip_address(self._address) in network for network in self.proxies)
 
     def _expect_request(self) -> None:
-        self._began, self._received = self.loop.time(), 0
+        self._due = self.loop.time() + GRACE_SECONDS
 
     def _look_after(self) -> None:
         if self._is_late():
@@ -102,10 +102,9 @@ class BoundedConnection(H11Protocol):
             return True
         # Between two requests uvicorn's own timer runs; a body that waits for us to read it is not late.
         if self.timeout_keep_alive_task is not None or self.flow.read_paused:
-            self._began = now if self.flow.read_paused else self._began
+            self._due = now + GRACE_SECONDS if self.flow.read_paused else self._due
             return False
-        arrives = self.conn.their_state in _RECEIVING
-        return arrives and now - self._began > GRACE_SECONDS + self._received / LEAST_RATE
+        return self.conn.their_state in _RECEIVING and now > self._due
 
 
 def bounded(settings: Settings, most: int) -> type[BoundedConnection]:

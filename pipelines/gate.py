@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import bodies, pages, problems
-from pipelines.connections import counted_as
+from pipelines.connections import GRACE_SECONDS, counted_as
 from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
 from pipelines.reads import Read, Reads
 from pipelines.routes import Route, RouteTable
@@ -61,6 +61,9 @@ class Shares:
 
 RECHECK_SECONDS = 4.0
 """Time that a stream may go on after its token or session was revoked, and that a body may take to arrive unchecked."""
+
+HELD_RATE = 10_000
+"""Minimum bytes per second, on average, of a body that is held."""
 
 _ANYBODY = Tenant("-", "")
 _PROBLEM = problems.MEDIA_TYPE.encode()
@@ -175,7 +178,7 @@ class _GatedRequest:
             await self._refuse(InternalFault())
         finally:
             if self.held:
-                self.gate.in_progress.let_go(self.caller, self.held)
+                self.gate.in_progress.let_go(self.caller, self._address(), self.held)
             spent = (perf_counter() - started) * 1_000
             # The path of an unknown route is caller input, so it is not logged.
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
@@ -365,7 +368,7 @@ class _GatedRequest:
         return bodies.replay(bytes(head), receive, more=more)
 
     async def _read_bounded(self, limit: int) -> bytes:
-        receive = self._bounded(limit)
+        receive = self._bounded(limit, in_memory=True)
         body = bytearray()
         more = True
         while more:
@@ -374,20 +377,24 @@ class _GatedRequest:
             more = message.get("more_body", False)
         return bytes(body)
 
-    def _bounded(self, limit: int) -> Receive:
-        """Receive the body in chunks; raises when it is too large or the client disconnects midway."""
+    def _bounded(self, limit: int, *, in_memory: bool = False) -> Receive:
+        """Receive the body in chunks; raises when it is too large or too slow, or the client disconnects midway.
+
+        :param in_memory: whether the whole body is kept, however large; otherwise one above `MOST_HELD_BYTES` is not.
+        """
         declared = self.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit:
             raise TooLarge(limit=limit)
         if "content-encoding" in self.headers:
             # The size of a compressed body is unknown before it is unpacked.
             raise UnsupportedMedia
-        received = 0
-        complete = False
+        began, received, complete = 0.0, 0, False
+        held = in_memory or limit <= MOST_HELD_BYTES
         bounds = bodies.JsonBounds(limit) if bodies.is_json(self.headers) else None
 
         async def bounded() -> Message:
-            nonlocal received, complete
+            nonlocal began, received, complete
+            began = began or monotonic()
             message = await self.receive()
             if message["type"] == "http.disconnect" and not complete:
                 raise _ClientDisconnected
@@ -398,8 +405,10 @@ class _GatedRequest:
                 raise TooLarge(limit=limit)
             if bounds is not None:
                 bounds.feed(message.get("body", b""))
-            if size and received > FREE_BYTES and limit <= MOST_HELD_BYTES:
-                self.gate.in_progress.hold(self.caller, size)
+            if size and held and received > FREE_BYTES:
+                if monotonic() - began > GRACE_SECONDS + received / HELD_RATE:
+                    raise Malformed
+                self.gate.in_progress.hold(self.caller, self._address(), size)
                 self.held += size
             if message["type"] == "http.request" and complete:
                 await self._check_again()

@@ -19,11 +19,15 @@ MOST_OPEN_OF_VISITOR = 25
 """Requests in progress of one visitor, including the streams of all their tabs."""
 
 MOST_HELD_BYTES = 200_000_000
-"""Bytes of bodies held at once, without the first `FREE_BYTES` of each. One tenant may have three quarters of them.
-Larger bodies are uploads, which are written to the store of files as they come."""
+"""Bytes of bodies held at once, without the first `FREE_BYTES` of each: three fifths for staff and tokens, the rest for
+visitors. One tenant may have three quarters of either. Larger uploads are written to the store of files as they come.
+"""
 
-MOST_HELD_BYTES_OF_VISITOR = 40_000_000
+MOST_HELD_BYTES_OF_ADDRESS = 30_000_000
+"""The same of the visitors at one address: anybody becomes a visitor, at as many sites as there are."""
+
 FREE_BYTES = 64_000
+_VISITORS_SHARE = 0.4
 _SECONDS_UNTIL_LESS = 5
 
 
@@ -36,11 +40,11 @@ class InProgress:
 
     def __init__(self, most_open: int = MOST_OPEN, most_held: int = MOST_HELD_BYTES) -> None:
         self._most_open = most_open
-        self._most_held = most_held
+        self._most_held = {True: int(most_held * _VISITORS_SHARE), False: int(most_held * (1 - _VISITORS_SHARE))}
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
-        self._held: Counter[str] = Counter()
-        self._held_of_visitors: Counter[Tenant] = Counter()
+        self._held: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        self._held_of_addresses: Counter[str] = Counter()
 
     @contextmanager
     def holding_open(self, tenant_id: str) -> Iterator[None]:
@@ -60,22 +64,26 @@ class InProgress:
         with _counted(self._open_of_visitors, visitor):
             yield
 
-    def hold(self, caller: Tenant, size: int) -> None:
+    def hold(self, caller: Tenant, address: str, size: int) -> None:
         """Count the next bytes of a large body. Raises `Busy` if too many are held.
 
         Threat: hundreds of bodies that never end fill the memory, or the disk with temporary files.
         """
-        too_many = self._held_of_visitors[caller] > MOST_HELD_BYTES_OF_VISITOR
-        if too_many or not may_take_more(self._held[caller.tenant_id], self._most_held - self._held.total()):
+        by_visitor = caller.scopes == {VISIT}
+        held = self._held[by_visitor]
+        too_many = by_visitor and self._held_of_addresses[address] > MOST_HELD_BYTES_OF_ADDRESS
+        if too_many or not may_take_more(held[caller.tenant_id], self._most_held[by_visitor] - held.total()):
             raise Busy
-        self._held[caller.tenant_id] += size
-        if caller.scopes == {VISIT}:
-            self._held_of_visitors[caller] += size
+        held[caller.tenant_id] += size
+        if by_visitor:
+            self._held_of_addresses[address] += size
 
-    def let_go(self, caller: Tenant, size: int) -> None:
+    def let_go(self, caller: Tenant, address: str, size: int) -> None:
         """Discount the bytes of a body."""
-        self._held -= Counter({caller.tenant_id: size})
-        self._held_of_visitors -= Counter({caller: size})
+        by_visitor = caller.scopes == {VISIT}
+        self._held[by_visitor] -= Counter({caller.tenant_id: size})
+        if by_visitor:
+            self._held_of_addresses -= Counter({address: size})
 
 
 @contextmanager

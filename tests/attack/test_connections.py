@@ -122,6 +122,14 @@ async def test_a_request_that_does_not_arrive_is_not_waited_for(listener: Listen
 
 
 @pytest.mark.usefixtures("hurried")
+async def test_a_fast_beginning_buys_no_long_silence(listener: Listener) -> None:
+    """4.99 of 5 MB sent at once allowed a silence of nearly three hours, in which they were held."""
+    connection, line = listener.connect()
+    connection.data_received(HEAD + b"Content-Length: 60000\r\n\r\n" + bytes(50_000))
+    assert await happens(line.aborted)
+
+
+@pytest.mark.usefixtures("hurried")
 async def test_a_reply_that_is_not_taken_is_given_up(listener: Listener) -> None:
     connection, line = listener.connect()
     connection.data_received(HEAD + b"Content-Length: 5\r\n\r\n12345")
@@ -135,7 +143,7 @@ async def test_an_answer_that_takes_long_is_waited_for(listener: Listener, monke
     listener.go.clear()
     connection, line = listener.connect()
     connection.data_received(HEAD + b"Content-Length: 5\r\n\r\n12345")
-    connection._began -= 1_000
+    connection._due -= 1_000
     looked, usual = asyncio.Event(), BoundedConnection._is_late
 
     def is_late(self: BoundedConnection) -> bool:

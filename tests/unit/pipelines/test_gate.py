@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import gate, problems
 from pipelines.gate import Gate
-from pipelines.in_progress import MOST_HELD_BYTES, MOST_OPEN
+from pipelines.in_progress import MOST_HELD_BYTES, MOST_OPEN, InProgress
 from pipelines.routes import Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
@@ -38,6 +38,7 @@ ROUTES = (
     Route("POST", "/crash", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/large", scope="ask", limit=1_000_000),
     Route("POST", "/teapot", scope="ask", body=Body, limit=LIMIT),
+    Route("POST", "/vast", scope="ask", body=Body, limit=1_000_000),
     Route("GET", "/things/exact", scope="ask"),
     Route("GET", "/things/{thing}", scope="ingest"),
     Route("GET", "/rest/{thing:path}", scope="ask"),
@@ -155,7 +156,7 @@ async def test_bodies_without_end_are_bounded() -> None:
         held.release()
         await go.wait()
 
-    transport = httpx.ASGITransport(gate_of(drain, most_held=400_000))
+    transport = httpx.ASGITransport(gate_of(drain, most_held=666_000))
     async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
 
         def sent(tenant_id: str) -> asyncio.Task[httpx.Response]:
@@ -183,6 +184,23 @@ async def test_a_body_that_ends_after_its_token_is_refused(monkeypatch: pytest.M
 
     async with httpx.AsyncClient(transport=httpx.ASGITransport(own), base_url="http://opora") as client:
         problem(await client.post("/large", content=body(), headers=bearer()), 401, "token_invalid")
+
+
+async def test_a_large_body_that_is_kept_in_memory_counts_whatever_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "MOST_HELD_BYTES", 1_000)
+    held: list[int] = []
+    monkeypatch.setattr(InProgress, "hold", lambda _self, _caller, _address, size: held.append(size))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate_of(inner)), base_url="http://opora") as client:
+        await client.post("/vast", json={"question": "q" * 90_000}, headers=bearer())
+    assert sum(held) > 90_000
+
+
+async def test_a_large_body_has_to_arrive_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "GRACE_SECONDS", -100.0)
+    transport = httpx.ASGITransport(gate_of(drain))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+        problem(await client.post("/large", content=bytes(70_000), headers=bearer()), 400, "malformed_body")
+        assert (await client.post("/large", content=bytes(60_000), headers=bearer())).is_success
 
 
 async def test_the_tenant_of_the_token_is_in_force_inside(client: httpx.AsyncClient) -> None:
