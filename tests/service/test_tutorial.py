@@ -11,7 +11,7 @@ from pathlib import Path
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from evaluation.simulator.knobs import Knobs
-from evaluation.simulator.running import simulator_process
+from evaluation.simulator.running import simulator_thread
 from settings import ROOT
 from tests.pages import PAGES, blocks, script
 from tests.receiving import Receiver, receiving
@@ -86,8 +86,8 @@ def test_the_quickstart_shows_what_it_says(tmp_path: Path) -> None:
 def test_the_page_on_ollama_shows_what_it_says(tmp_path: Path) -> None:
     knobs = Knobs(models=("qwen3:4b-instruct", "bge-m3:latest"), tokens_per_second=40, dimensions=1024)
     ports = {1416: free_port(), 11434: free_port()}
-    with simulator_process(knobs) as ollama:
-        tested, rebuilt = followed("docs/ollama.md", tmp_path, ports, OPORA_OLLAMA_URL=ollama.url)
+    with simulator_thread(knobs) as (_, url):
+        tested, rebuilt = followed("docs/ollama.md", tmp_path, ports, OPORA_OLLAMA_URL=url)
     shown = [line.partition(":")[0] for block in blocks(PAGES["docs/ollama.md"], "text") for line in block.splitlines()]
     printed = [line.partition(":")[0] for line in tested.splitlines()]
     assert set(shown) <= set(printed)

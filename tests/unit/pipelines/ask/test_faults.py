@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import get_args
 
 import pytest
 
@@ -15,8 +16,6 @@ from components.models import attempts, breaker
 from components.models.calls import collect_calls
 from components.retrieve.cache import SearchCache, TenantLruCache
 from components.turn import Passage
-from evaluation.cases import QuestionSet
-from evaluation.datasets import attacks
 from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
 from evaluation.simulator.adapted import adapt, equip, tool
 from evaluation.simulator.knobs import Fault, Knobs, Task
@@ -30,6 +29,7 @@ from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import tools
+from tests.unit.pipelines.ask import injected
 from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, trials
 
 SLOW = frozenset({"hang", "slow"})
@@ -47,7 +47,7 @@ OBEDIENT = Knobs(faults=(Fault(kind="injected", task="answer"),))
 ALL_OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
 """The models that judge it agree to everything, too."""
 EQUIPPED = Tenant("equipped", "anna", SCOPES)
-ATTACKS = attacks.russian()[::13]
+ORDERS = injected.orders()[::13]
 
 
 @dataclass(frozen=True)
@@ -142,30 +142,25 @@ def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
 def test_injected_instructions_in_a_question_are_ignored(
     patient: Patient, passages_by_id: Mapping[str, Passage]
 ) -> None:
-    for case in attacks.as_question_set(ATTACKS, "ru", QUESTION).cases:
-        assert _wrong(case.question, patient.answer(case.question, OBEDIENT), passages_by_id) == []
-        assert _leaked(patient.answer(case.question, ALL_OBEDIENT)) == []
+    for order in ORDERS:
+        for question in (order, f"{QUESTION} {order}"):
+            assert _wrong(question, patient.answer(question, OBEDIENT), passages_by_id) == []
+            assert _leaked(patient.answer(question, ALL_OBEDIENT)) == []
 
 
-def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
-    (attacked,) = attacks.articles(ATTACKS, "text", "ru")
-
-    with acting_as(_tenant(attacked)):
+@pytest.mark.parametrize("place", get_args(injected.Place))
+def test_orders_in_a_document_are_not_obeyed(patient: Patient, place: injected.Place) -> None:
+    questions, articles = zip(*injected.articles(ORDERS, place), strict=True)
+    Registry().add(place)
+    with acting_as(Tenant(place, "anna", SCOPES)):
+        Ingest().run(articles)
         passages_by_id = passages()
-        asked = [(case.question, patient.answer(case.question, OBEDIENT)) for case in attacked.cases]
-        betrayed = [patient.answer(case.question, ALL_OBEDIENT) for case in attacked.cases]
+        asked = [(question, patient.answer(question, OBEDIENT)) for question in questions]
+        betrayed = [patient.answer(question, ALL_OBEDIENT) for question in questions]
 
-    assert [_wrong(question, answer, passages_by_id) for question, answer in asked] == [[]] * len(ATTACKS)
-    assert sum(bool(answer.citations) for answer in betrayed) >= len(ATTACKS) / 2
-    assert list(map(_leaked, betrayed)) == [[]] * len(ATTACKS)
-
-
-def _tenant(attacked: QuestionSet) -> Tenant:
-    Registry().add(attacked.name)
-    tenant = Tenant(attacked.name, "anna", SCOPES)
-    with acting_as(tenant):
-        Ingest().run(attacked.corpus.documents())
-    return tenant
+    assert [_wrong(question, answer, passages_by_id) for question, answer in asked] == [[]] * len(ORDERS)
+    assert sum(bool(answer.citations) for answer in betrayed) >= len(ORDERS) / 2
+    assert list(map(_leaked, betrayed)) == [[]] * len(ORDERS)
 
 
 # What finds evidence: an embedder, a ranker and a tool.
