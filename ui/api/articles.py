@@ -24,7 +24,6 @@ _SMALL = 1_000
 
 
 def router(service: Articles) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("operate", limit=700_000, tags=["articles"])
 
     @endpoints.get(_ALL)

@@ -92,7 +92,6 @@ class DeskPostedAnswer(BaseModel):
 
 
 def router(conversations: Conversations) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("operate", limit=100_000, desk=True, tags=["desk"])
     _add_changes(endpoints)
 

@@ -18,7 +18,6 @@ _QUESTIONS, _FILE, _RESULTS = "/evaluation/questions", "/evaluation/questions/fi
 
 
 def router(evaluations: Evaluation) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("ingest", limit=1_000_000, tags=["evaluation"])
 
     @endpoints.get(_QUESTIONS, response_model=None)

@@ -36,7 +36,6 @@ class FeedbackAnswer(BaseModel, from_attributes=True):
 
 
 def router(ask: Ask) -> OpenRouter:
-    """Return the endpoint."""
     endpoints = OpenRouter("ask", limit=16_000, tags=["ask"])
 
     @endpoints.post("/feedback")

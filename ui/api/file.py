@@ -70,7 +70,6 @@ class FilePart(BaseModel, from_attributes=True):
 
 
 def router(conversations: Conversations) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("visit", tags=["chats"])
     scanner = AttachmentScanner(_SCANS)
     scans = Pool("scan", _SCANS, turns=1)

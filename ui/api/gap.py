@@ -20,7 +20,6 @@ class GapChange(BaseModel, extra="forbid"):
 
 
 def router(service: Articles) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("operate", limit=1_000)
 
     @endpoints.get("/gaps")

@@ -62,7 +62,6 @@ class SiteRequest(BaseModel, extra="forbid", frozen=True):
 
 
 def router(settings: Settings) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("ingest", limit=10_000, tags=["jobs"])
     endpoints.add_api_route(
         "/documents",

@@ -7,7 +7,6 @@ from settings import Settings
 
 
 def router(runner: Runner, settings: Settings) -> OpenRouter:
-    """Return the endpoint."""
     endpoints = OpenRouter("ingest", limit=settings.max_body_bytes, tags=["ask"])
 
     @endpoints.post("/playground")

@@ -66,7 +66,6 @@ class SessionAnswer(BaseModel):
 
 
 def router(limiter: RateLimiter, visitors: Visitors) -> OpenRouter:
-    """Return the endpoint."""
     endpoints = OpenRouter(None, limit=16_000, tags=["chats"])
 
     @endpoints.post("/widget/sessions")

@@ -20,7 +20,6 @@ from settings import Settings
 
 
 def router(runner: Runner, settings: Settings) -> OpenRouter:
-    """Return the endpoint."""
     endpoints = OpenRouter("ask", limit=settings.max_body_bytes, tags=["ask"])
 
     async def begun(

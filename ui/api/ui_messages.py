@@ -50,7 +50,6 @@ class UiRequest(BaseModel, extra="ignore", frozen=True):
 
 
 def router(runner: Runner, settings: Settings) -> OpenRouter:
-    """Return the endpoint."""
     endpoints = OpenRouter("ask", limit=settings.max_body_bytes, tags=["ask"])
 
     async def begun(

@@ -115,7 +115,6 @@ class ConsentGiven(BaseModel, extra="forbid"):
 
 
 def router(conversations: Conversations) -> OpenRouter:
-    """Return the endpoints."""
     endpoints = OpenRouter("visit", limit=_SMALL, tags=["chats"])
     _add_stored(endpoints)
 

@@ -45,13 +45,11 @@ def _print_saved(saved: Article) -> None:
 
 @group.tenant_command("list", show=_print_articles)
 def article_list() -> tuple[ListedArticle, ...]:
-    """Print the articles, most recently changed first."""
     return articles.page(limit=articles.MOST)
 
 
 @group.tenant_command("show")
 def article_show(article_id: ArticleId) -> None:
-    """Print an article with its last preview, as JSON."""
     print_json(article_part(articles.get(article_id)))
 
 
@@ -80,13 +78,11 @@ def article_write(
 
 @group.tenant_command("from-chat")
 def article_from_chat(chat_id: Annotated[str, typer.Argument(help=message("help.chat_id"))]) -> None:
-    """Save a chat's question and answer as a draft."""
     _print_saved(from_chat.write(chat_id))
 
 
 @group.tenant_command("preview")
 def article_preview(article_id: ArticleId, as_json: Json = False) -> None:
-    """Preview the article's effect on answers."""
     with articles_service() as service, progress_bar(message("asking")) as progress:
         task = progress.task_ids[0]
         preview = service.preview(article_id, lambda now: progress.update(task, total=now.total, completed=now.asked))
@@ -110,7 +106,6 @@ def _print_preview(article_id: str, preview: Preview) -> None:
 
 @group.tenant_command("publish")
 def article_publish(article_id: ArticleId) -> None:
-    """Publish the newest version to the knowledge base."""
     with articles_service() as service:
         published = service.publish(article_id, articles.get(article_id).version)
     statuses = [gap.status for gap in gaps.of_article(article_id)]
@@ -120,7 +115,6 @@ def article_publish(article_id: ArticleId) -> None:
 
 @group.tenant_command("withdraw")
 def article_withdraw(article_id: ArticleId) -> None:
-    """Remove the article from the knowledge base."""
     with articles_service() as service:
         service.withdraw(article_id)
     typer.echo(message("withdrawn", article_id=article_id))
@@ -128,7 +122,6 @@ def article_withdraw(article_id: ArticleId) -> None:
 
 @group.tenant_command("remove")
 def article_remove(article_id: ArticleId) -> None:
-    """Delete an unpublished draft."""
     articles.remove(article_id)
     typer.echo(message("removed", article_id=article_id))
 

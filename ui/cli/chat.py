@@ -49,7 +49,6 @@ def chat_list(
     state: Annotated[str, typer.Option(help=message("help.state"))] = "",
     limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
 ) -> list[DeskChatPart]:
-    """List chats, most recently used first."""
     wanted = next((one for one in STATES if one == state), None)
     if state and wanted is None:
         raise Invalid("state_unknown", state=state, states=", ".join(STATES))
@@ -58,25 +57,21 @@ def chat_list(
 
 @group.tenant_command("show", show=_print_thread)
 def chat_show(chat_id: ChatId) -> DeskThreadAnswer:
-    """Show a chat with its messages and notes."""
     return thread(store.get(chat_id))
 
 
 @group.tenant_command("reply", show=_print_posted)
 def chat_reply(chat_id: ChatId, words: Text, name: Name = "") -> DeskPostedAnswer:
-    """Send a reply to the customer and take the chat."""
     return posted_part(store.reply(chat_id, words, seen=store.get(chat_id).last_seq, name=name))
 
 
 @group.tenant_command("note", show=_print_posted)
 def chat_note(chat_id: ChatId, words: Text, name: Name = "") -> DeskPostedAnswer:
-    """Add a note for operators."""
     return posted_part(store.note(chat_id, words, name=name))
 
 
 @group.tenant_command("take", show=_print_state)
 def chat_take(chat_id: ChatId, name: Name = "") -> DeskChatPart:
-    """Take a chat."""
     return desk_chat_part(store.take(chat_id, name=name))
 
 
@@ -84,13 +79,11 @@ def chat_take(chat_id: ChatId, name: Name = "") -> DeskChatPart:
 def chat_transfer(
     chat_id: ChatId, operator: Annotated[str, typer.Argument(help=message("help.operator"))], name: Name = ""
 ) -> DeskChatPart:
-    """Transfer a chat to another operator."""
     return desk_chat_part(store.transfer(chat_id, operator, name=name))
 
 
 @group.tenant_command("hand-back", show=_print_state)
 def chat_hand_back(chat_id: ChatId) -> DeskChatPart:
-    """Return a chat to the assistant."""
     return desk_chat_part(store.hand_back(chat_id))
 
 
@@ -99,25 +92,21 @@ def chat_snooze(
     chat_id: ChatId,
     hours: Annotated[float, typer.Option(min=0.01, max=24 * 366, help=message("help.hours"))] = 24,
 ) -> DeskChatPart:
-    """Snooze a chat."""
     return desk_chat_part(store.snooze(chat_id, datetime.now(UTC) + timedelta(hours=hours)))
 
 
 @group.tenant_command("resolve", show=_print_state)
 def chat_resolve(chat_id: ChatId) -> DeskChatPart:
-    """Close a chat."""
     return desk_chat_part(store.resolve(chat_id))
 
 
 @group.tenant_command("reopen", show=_print_state)
 def chat_reopen(chat_id: ChatId, name: Name = "") -> DeskChatPart:
-    """Reopen a closed chat."""
     return desk_chat_part(store.reopen(chat_id, name=name))
 
 
 @group.tenant_command("undo", show=_print_state)
 def chat_undo(chat_id: ChatId) -> DeskChatPart:
-    """Undo the last change of a chat."""
     return desk_chat_part(undo.undo(chat_id))
 
 

@@ -73,7 +73,6 @@ def list_documents(
     limit: Annotated[int, typer.Option(min=1, max=500, help=message("help.limit"))] = 50,
     after: Annotated[str, typer.Option(help=message("help.after"))] = "",
 ) -> DocumentsAnswer:
-    """List the matching documents."""
     return documents_answer(_library().page(_selection(where or ()), after=after, limit=limit))
 
 
@@ -92,7 +91,6 @@ def show(
     with_text: Annotated[bool, typer.Option("--text", help=message("help.text"))] = False,
     version: Annotated[int | None, typer.Option(min=1, help=message("help.version"))] = None,
 ) -> DocumentAnswer:
-    """Show a document, its text and the extracted metadata."""
     parts = ["versions", "edges"]
     parts += ["chunks"] if chunks else []
     parts += ["text"] if with_text or version else []
@@ -117,7 +115,6 @@ def set_properties(
     source_type: Annotated[str | None, typer.Option(help=message("help.source_type"))] = None,
     unset: Annotated[list[str] | None, typer.Option(help=message("help.unset"))] = None,
 ) -> dict[str, int]:
-    """Set properties of the named documents or of all that match."""
     properties: dict[str, Value] = {
         "title": title,
         "status": status,
@@ -167,7 +164,6 @@ def _print_versions(versions: tuple[VersionPart, ...]) -> None:
 
 @group.tenant_command("versions", show=_print_versions)
 def versions(doc: Doc) -> tuple[VersionPart, ...]:
-    """List the stored versions of a document."""
     return document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
 
 
@@ -177,7 +173,6 @@ def _print_restored(document: DocumentPart) -> None:
 
 @group.tenant_command("restore", show=_print_restored)
 def restore(doc: Doc, version: Annotated[int, typer.Argument(min=1, help=message("help.version"))]) -> DocumentPart:
-    """Restore an earlier version."""
     return DocumentPart.model_validate(_library().restore(doc, version))
 
 

@@ -48,7 +48,6 @@ def _print_upload(uploaded: Upload) -> None:
 
 @group.tenant_command("list")
 def evaluation_list(as_json: Json = False) -> None:
-    """Print the questions."""
     found = evaluation_questions.list_questions()
     if as_json:
         print_json([questions.as_json(one) for one in found])
@@ -61,7 +60,6 @@ def evaluation_list(as_json: Json = False) -> None:
 def evaluation_remove(
     question_ids: Annotated[list[str], typer.Argument(help=message("help.question_id"))],
 ) -> None:
-    """Remove questions."""
     evaluation_questions.remove(question_ids)
     typer.echo(message("removed", count=len(set(question_ids))))
 
@@ -82,7 +80,6 @@ def evaluation_run(as_json: Json = False) -> None:
 
 @group.tenant_command("results")
 def evaluation_runs(as_json: Json = False) -> None:
-    """Print the runs, newest first."""
     results = evaluation_results.latest()
     if as_json:
         print_json([report.result_as_json(one) for one in results])

@@ -30,7 +30,6 @@ _SHOWN = 50
 
 @group.tenant_command("list")
 def feedback_list(thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json = False) -> None:
-    """Print the newest verdicts."""
     verdicts = feedback.latest(_thumb(thumb), limit=last)
     judged = [(verdict, search.get(verdict.turn_id).question or message("erased")) for verdict in verdicts]
     if as_json:
@@ -53,7 +52,6 @@ def feedback_list(thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json 
 
 @group.tenant_command("cases")
 def feedback_cases(thumb: ThumbOption = None) -> None:
-    """Print an evaluation case for each rated turn, one per line."""
     for case in _cases(feedback.latest(_thumb(thumb))):
         typer.echo(json.dumps(case, ensure_ascii=False))
 

@@ -28,7 +28,6 @@ library_message = texts("library")
 def check(
     repair: Annotated[bool, typer.Option("--repair", help=message("help.repair"))] = False, as_json: Json = False
 ) -> None:
-    """Compare records, index and lexicon; repair differences on request."""
     findings = Library(Ingest().rewrite).check(mend=repair)
     repaired = repair and not findings.clean
     if as_json:
@@ -50,14 +49,12 @@ def _print_rebuilt(done: Mapping[str, Any]) -> None:
 
 @group.tenant_command("rebuild", show=_print_rebuilt)
 def rebuild() -> Mapping[str, Any]:
-    """Re-encode all chunks and switch to the new generation."""
     with progress_bar(message("rebuild.encoding")) as progress:
         return Ingest().rebuild().finish(_progress_on(progress)).as_json()
 
 
 @group.tenant_command("rollback", show=_print_rebuilt)
 def rollback() -> Mapping[str, Any]:
-    """Roll back to the generation before the last rebuild."""
     return Ingest().rollback().finish().as_json()
 
 
@@ -86,7 +83,6 @@ def _print_generations(answer: Mapping[str, Any]) -> None:
 
 @group.tenant_command("generations", show=_print_generations)
 def show_generations() -> Mapping[str, Any]:
-    """List the generations and whether a rebuild is due."""
     return generations_json(Ingest().encoder)
 
 

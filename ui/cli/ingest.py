@@ -101,7 +101,6 @@ def _watch(ingest: Ingest, folder: Path, *, as_json: bool) -> None:
 def list_jobs(
     limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20, as_json: Json = False
 ) -> None:
-    """List the newest jobs."""
     listing = jobs.latest(limit=limit)
     if as_json:
         print_json([job_as_json(job) for job in listing])
@@ -117,14 +116,12 @@ def list_jobs(
 
 @job_group.tenant_command("show")
 def show_job(job_id: JobId, as_json: Json = False) -> None:
-    """Show one job."""
     with _named(job_id):
         _print_job(jobs.get(job_id), as_json=as_json)
 
 
 @job_group.tenant_command("cancel")
 def cancel_job(job_id: JobId, as_json: Json = False) -> None:
-    """Cancel one job."""
     with _named(job_id):
         _print_job(cancel(job_id), as_json=as_json)
 

@@ -22,7 +22,6 @@ Days = Annotated[int, typer.Option("--days", min=1, max=366, help=message("help.
 
 @group.tenant_command("show")
 def insight_show(since: First = None, until: Last = None, days: Days = 28, as_json: Json = False) -> None:
-    """Print the metrics of a period."""
     shown = insight.insight(_day(since), _day(until), days)
     if as_json:
         print_json(insight.as_json(shown))
@@ -45,7 +44,6 @@ def insight_export(
     kind: Annotated[str, typer.Option("--format", help=message("help.format"))] = "jsonl",
     out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
-    """Export the chats of a period, one per line."""
     write_lines(insight.exported(insight.checked(kind), _day(since), _day(until), days), out)
 
 

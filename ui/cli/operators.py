@@ -29,7 +29,6 @@ def operator_add(
     installation: Installation = False,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Create an account."""
     with _within(tenant, installation=installation):
         if installation:
             added = operators.add_installation_admin(login, _password(from_input=password_stdin), name=name)
@@ -43,7 +42,6 @@ def operator_add(
 def operator_list(
     installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
-    """List the accounts."""
     with _within(tenant, installation=installation):
         listed = operators.installation_admins() if installation else operators.all()
         signed_in = {one.login: len(sessions.of(one)) for one in listed}
@@ -61,14 +59,12 @@ def operator_set(
     role: Annotated[str | None, typer.Option(help=message("help.role"))] = None,
     name: Annotated[str | None, typer.Option(help=message("help.name"))] = None,
 ) -> None:
-    """Change an operator's role or name."""
     changed = operators.change(login, role=role, name=name)
     typer.echo(message("changed", login=changed.login, role=_role(changed)))
 
 
 @group.installation_command("remove")
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
-    """Remove an operator's account."""
     with _within(tenant, installation=installation):
         operators.remove(login, installation=installation, even_last=True)
     typer.echo(message("removed", login=login))
@@ -81,7 +77,6 @@ def operator_password(
     installation: Installation = False,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Set a new password for an operator."""
     with _within(tenant, installation=installation):
         password = _password(from_input=password_stdin)
         operators.set_password(login, password, installation=installation)
@@ -90,7 +85,6 @@ def operator_password(
 
 @group.tenant_command("sign-out")
 def operator_sign_out(login: Login) -> None:
-    """End all sessions of an operator."""
     typer.echo(message("signed_out", login=login, count=sessions.end_all(operators.get(login))))
 
 

@@ -23,7 +23,6 @@ def draw(
     out: Annotated[Path | None, typer.Option(help=message("help.out"), dir_okay=False)] = None,
     overview: Annotated[bool, typer.Option("--overview", help=message("help.overview"))] = False,
 ) -> None:
-    """Draw a pipeline from its YAML as Mermaid text."""
     path = Path(pipeline)
     if pipeline in names():
         path = path_of(pipeline)

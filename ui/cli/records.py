@@ -62,7 +62,6 @@ def audit_list(
     last: Last = _SHOWN,
     as_json: Json = False,
 ) -> None:
-    """Print the newest matching turns."""
     records = search.find(selected(since, until, outcome, reason, document, words, subject, session), limit=last)
     if as_json:
         print_json([summary(record) for record in records])
@@ -77,7 +76,6 @@ def _record_row(record: Record) -> tuple[object, ...]:
 
 @audit_group.tenant_command("show")
 def audit_show(turn_id: Annotated[str, typer.Argument(help=message("help.turn_id"))]) -> None:
-    """Print the full record of one turn, as JSON."""
     print_json(whole(search.get(turn_id)))
 
 
@@ -108,7 +106,6 @@ def audit_export(
     kind: Annotated[str, typer.Option("--format", help=message("help.audit_format"))] = "jsonl",
     out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
-    """Export the chain as JSON Lines, or the turns as a table."""
     write_lines(exported(checked(kind), utc(since), utc(until)), out)
 
 
@@ -120,13 +117,11 @@ def _print_erased(erased: dict[str, int]) -> None:
 @audit_group.tenant_command("erase", show=_print_erased)
 @person_group.tenant_command("erase", show=_print_erased)
 def person_erase(subject: Subject = None, session: Session = None) -> dict[str, int]:
-    """Erase everything stored about a person."""
     return asdict(persons.erase(Person(subject, session)))
 
 
 @person_group.tenant_command("export")
 def person_export(subject: Subject = None, session: Session = None) -> None:
-    """Print everything stored about a person, as JSON."""
     print_json(persons.export(Person(subject, session)))
 
 
@@ -156,7 +151,6 @@ def audit_stale(
     cited_days: Annotated[int, typer.Option("--cited-days", min=1, help=message("help.cited_days"))] = 30,
     older_days: Annotated[int, typer.Option("--older-days", min=1, help=message("help.older_days"))] = 365,
 ) -> tuple[Stale, ...]:
-    """Print cited documents that may be out of date."""
     return freshness.stale(cited_within=timedelta(days=cited_days), older_than=timedelta(days=older_days))
 
 
@@ -167,7 +161,6 @@ def gap_list(
     words: Words = None,
     as_json: Json = False,
 ) -> None:
-    """Print the questions that the knowledge base could not answer, grouped by meaning."""
     groups = gap_meanings.groups("closed" if closed else "dismissed" if dismissed else "open", words or "")
     if as_json:
         print_json([[gap_as_json(gap) for gap in group.gaps] for group in groups])
@@ -188,14 +181,12 @@ def gap_list(
 
 @gap_group.tenant_command("close")
 def gap_close(gap_id: GapId) -> None:
-    """Close a gap after its questions can be answered."""
     with articles_service() as service:
         typer.echo(message("gap.closed", question=service.close_gap(gap_id).question))
 
 
 @gap_group.tenant_command("dismiss")
 def gap_dismiss(gap_id: GapId) -> None:
-    """Dismiss a gap that needs no article."""
     typer.echo(message("gap.dismissed", question=gaps.decide([gap_id], "dismissed")[0].question))
 
 

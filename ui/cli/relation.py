@@ -46,7 +46,6 @@ def _print_rejected(answer: RejectedAnswer) -> None:
 
 @edge_group.tenant_command("list", show=_print_edges)
 def edge_list(doc: Annotated[str | None, typer.Option(help=message("help.doc"))] = None) -> EdgesAnswer:
-    """List all edges, or those of one document."""
     return EdgesAnswer(edges=edges.all() if doc is None else edges.of(doc))
 
 
@@ -57,21 +56,18 @@ def edge_add(
     to_doc: To,
     weight: Annotated[float, typer.Option(help=message("help.weight"))] = 1.0,
 ) -> None:
-    """Set an edge."""
     edges.put(_edge(from_doc, kind, to_doc, weight).edge())
     typer.echo(message("edge_set", from_doc=from_doc, kind=kind, to_doc=to_doc, weight=f"{weight:g}"))
 
 
 @edge_group.tenant_command("remove")
 def edge_remove(from_doc: From, kind: Kind, to_doc: To) -> None:
-    """Remove an edge."""
     edges.remove(from_doc, kind, to_doc)
     typer.echo(message("edge_removed", from_doc=from_doc, kind=kind, to_doc=to_doc))
 
 
 @rejected_group.tenant_command("list", show=_print_rejected)
 def rejected_list() -> RejectedAnswer:
-    """List all rejected approaches."""
     return RejectedAnswer(rejected=rejected.all())
 
 
@@ -82,7 +78,6 @@ def rejected_add(
     doc: Annotated[str | None, typer.Option(help=message("help.rejected_doc"))] = None,
     day: Annotated[str | None, typer.Option(help=message("help.day"))] = None,
 ) -> None:
-    """Reject an approach."""
     try:
         request = RejectedRequest(text=approach, reason=reason, doc_id=doc, day=day)
     except ValidationError as unfit:
@@ -92,7 +87,6 @@ def rejected_add(
 
 @rejected_group.tenant_command("remove")
 def rejected_remove(rejected_id: Annotated[str, typer.Argument(help=message("help.rejected_id"))]) -> None:
-    """Withdraw a rejection."""
     rejected.remove(rejected_id)
     typer.echo(message("rejected_removed", rejected_id=rejected_id))
 
@@ -112,26 +106,22 @@ def _print_agreements(found: tuple[Agreement, ...]) -> None:
 
 @contradiction_group.tenant_command("list", show=_print_contradictions)
 def contradiction_list() -> tuple[Contradiction, ...]:
-    """List open contradictions."""
     return contradictions.undecided()
 
 
 @agreement_group.tenant_command("list", show=_print_agreements)
 def agreement_list() -> tuple[Agreement, ...]:
-    """List the pairs marked as consistent."""
     return agreements.all()
 
 
 @agreement_group.tenant_command("add")
 def agreement_add(chunk_id: ChunkId, other_chunk_id: ChunkId) -> None:
-    """Mark two passages as consistent."""
     contradictions.agree(chunk_id, other_chunk_id)
     typer.echo(message("agreement_set", chunk_id=chunk_id, other_chunk_id=other_chunk_id))
 
 
 @agreement_group.tenant_command("remove")
 def agreement_remove(chunk_id: ChunkId, other_chunk_id: ChunkId) -> None:
-    """Undo the mark."""
     agreements.remove(chunk_id, other_chunk_id)
     typer.echo(message("agreement_removed", chunk_id=chunk_id, other_chunk_id=other_chunk_id))
 

@@ -69,7 +69,6 @@ def site_set(
         bool | None, typer.Option("--identity-required/--identity-optional", help=message("help.required"))
     ] = None,
 ) -> dict[str, object]:
-    """Change the given settings of a site."""
     fields = _read(config) if config else {}
     return _described(sites.update(key, name=name, origins=origins, config=fields, identity_required=identity_required))
 
@@ -80,13 +79,11 @@ def site_rotate(
     revoke: Annotated[bool, typer.Option("--revoke", help=message("help.revoke"))] = False,
     identity: Annotated[bool, typer.Option("--identity", help=message("help.rotate_identity"))] = False,
 ) -> dict[str, object]:
-    """Sign visitor tokens with a new secret."""
     return _described(sites.rotate(key, revoke=revoke, identity=identity), secret=identity)
 
 
 @group.tenant_command("remove")
 def site_remove(key: Key) -> None:
-    """Remove a site."""
     sites.remove(key)
     typer.echo(message("removed", site=key))
 

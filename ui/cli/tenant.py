@@ -112,14 +112,12 @@ def _meaning(name: str) -> str:
 
 @group.installation_command("suspend")
 def tenant_suspend(tenant_id: TenantId) -> None:
-    """Suspend a tenant."""
     registry.suspend(tenant_id, COMMAND_LINE)
     typer.echo(installation_message("suspended", tenant_id=tenant_id))
 
 
 @group.installation_command("resume")
 def tenant_resume(tenant_id: TenantId) -> None:
-    """Resume a suspended tenant."""
     registry.resume(tenant_id, COMMAND_LINE)
     typer.echo(installation_message("resumed", tenant_id=tenant_id))
 
@@ -138,7 +136,6 @@ def tenant_remove(
     yes: Annotated[bool, typer.Option("--yes", help=installation_message("help.unasked"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a tenant with all its data."""
     Registry().get(tenant_id)
     confirmation = installation_message("remove.confirm", tenant_id=tenant_id)
     typed = tenant_id if yes else typer.prompt(confirmation, err=True)
@@ -208,14 +205,12 @@ def tenant_add(
     name: Annotated[str, typer.Option(help=message("help.name"))] = "",
     locale: LocaleOption = "",
 ) -> None:
-    """Register a tenant."""
     Registry().add(tenant_id, name=name, locale=checked_locale(locale))
     typer.echo(message("tenant.added", tenant_id=tenant_id))
 
 
 @group.installation_command("list")
 def tenant_list(as_json: Json = False) -> None:
-    """Print every registered tenant."""
     tenants, sizes = Registry().list(), totals.by_tenant()
     if as_json:
         print_json([_as_json(tenant, sizes.get(tenant.tenant_id, TenantSize())) for tenant in tenants])

@@ -52,7 +52,6 @@ def _print_revocations(listed: tuple[Revocation, ...]) -> None:
 
 @tokens.tenant_command("list", show=_print_tokens)
 def token_list() -> tuple[IssuedToken, ...]:
-    """List the issued tokens and whether they are valid."""
     return issued_tokens.all()
 
 
@@ -73,7 +72,6 @@ def token_revoke(
     subject: Annotated[str | None, typer.Option("--subject", help=message("help.subject"))] = None,
     every: Annotated[bool, typer.Option("--all", help=message("help.all"))] = False,
 ) -> Revocation:
-    """Revoke tokens issued so far."""
     try:
         request = RevocationRequest(token=token, token_id=token_id, subject=subject, all=every)
     except ValidationError as unfit:
@@ -83,7 +81,6 @@ def token_revoke(
 
 @tokens.tenant_command("revoked", show=_print_revocations)
 def token_revoked() -> tuple[Revocation, ...]:
-    """List the revocations."""
     return revocations.all()
 
 
@@ -91,7 +88,6 @@ def token_revoked() -> tuple[Revocation, ...]:
 def keys_rotate(
     overlap: Annotated[int, typer.Option("--overlap", min=0, help=message("help.overlap"))] = 30 * _DAY,
 ) -> None:
-    """Sign tokens with a new key from now on."""
     typer.echo(message("rotated", kid=keys.rotate(get_settings(), overlap_seconds=overlap), seconds=overlap))
 
 

@@ -40,14 +40,12 @@ def tool_put(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, h
 
 @group.tenant_command("enable")
 def tool_enable(name: ToolName) -> None:
-    """Enable a tool."""
     tools.set_enabled(name, enabled=True)
     typer.echo(message("set", name=name))
 
 
 @group.tenant_command("disable")
 def tool_disable(name: ToolName) -> None:
-    """Disable a tool."""
     tools.set_enabled(name, enabled=False)
     typer.echo(message("set", name=name))
 
@@ -58,7 +56,6 @@ def tool_test(
     question: Annotated[str, typer.Argument(help=message("help.question"))],
     as_json: Json = False,
 ) -> None:
-    """Call a tool with a sample question."""
     tried = trial_of(name, question)
     print_result(tried, _print_trial, as_json=as_json)
     if tried.fault:
@@ -67,6 +64,5 @@ def tool_test(
 
 @group.tenant_command("remove")
 def tool_remove(name: ToolName) -> None:
-    """Remove a tool."""
     tools.remove(name)
     typer.echo(message("removed", name=name))

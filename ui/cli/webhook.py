@@ -43,7 +43,6 @@ def webhook_list() -> list[WebhookPart]:
 
 @group.tenant_command("remove")
 def webhook_remove(webhook_id: WebhookId) -> None:
-    """Remove a receiver."""
     webhooks.remove(webhook_id)
     typer.echo(message("removed", webhook_id=webhook_id))
 
@@ -65,12 +64,10 @@ def webhook_test(webhook_id: WebhookId) -> None:
 def webhook_deliveries(
     dead: Annotated[bool, typer.Option("--dead", help=message("help.dead"))] = False,
 ) -> list[DeliveryPart]:
-    """List the newest deliveries and their results."""
     return [DeliveryPart.model_validate(one) for one in outbox.latest(state="dead" if dead else None)]
 
 
 @group.tenant_command("redeliver")
 def webhook_redeliver(delivery_id: Annotated[str, typer.Argument(help=message("help.delivery_id"))]) -> None:
-    """Retry a delivery under the same id."""
     outbox.deliver_again(delivery_id)
     typer.echo(message("again", delivery_id=delivery_id))

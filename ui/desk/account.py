@@ -32,7 +32,6 @@ _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
 
 
 def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
     hashing = Pool("passwords", 6)
     _add_signing_in(endpoints, desk, limiter, hashing)

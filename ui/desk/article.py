@@ -60,7 +60,6 @@ class DraftForm(BaseModel):
 
 
 def router(desk: Desk, service: Articles) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("operate", limit=_FORM_BYTES, page=True, include_in_schema=False)
 
     @endpoints.get(_ALL)

@@ -37,7 +37,6 @@ class Templates:
 
 
 def router() -> OpenRouter:
-    """Return the endpoints of the assets."""
     endpoints = OpenRouter(None, include_in_schema=False)
 
     def add(name: str) -> None:

@@ -45,7 +45,6 @@ _Known: TypeAlias = Annotated[str, Header(max_length=100)]
 
 
 def router(desk: Desk, conversations: Conversations) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("operate", limit=200_000, page=True, include_in_schema=False)
     _add_reading(endpoints, desk)
     _add_writing(endpoints, desk, conversations)

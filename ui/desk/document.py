@@ -60,7 +60,6 @@ class PropertiesForm(BaseModel):
 
 
 def router(desk: Desk, library: Library) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("ingest", limit=50_000, page=True, include_in_schema=False)
 
     @endpoints.get(_LIST)

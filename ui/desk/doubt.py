@@ -27,7 +27,6 @@ _Days: TypeAlias = Annotated[int, Query(ge=1, le=_MOST_DAYS)]
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("ingest", limit=20_000, page=True, include_in_schema=False)
 
     @endpoints.get(_STALE)

@@ -43,7 +43,6 @@ class FirstRunForm(BaseModel):
 
 
 def router(desk: Desk, runner: Runner) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
 
     def first(secret: str, refused: OporaError | None = None, form: FirstRunForm | None = None) -> Response:

@@ -38,7 +38,6 @@ _Count: TypeAlias = Annotated[int, Query(ge=0, le=gaps.MOST)]
 
 
 def router(desk: Desk, service: Articles) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("operate", limit=100_000, page=True, include_in_schema=False)
 
     @endpoints.get(_ALL)

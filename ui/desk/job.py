@@ -57,7 +57,6 @@ class JobView:
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("ingest", limit=10_000, page=True, include_in_schema=False)
 
     def adding(refused: OporaError | None = None, url: str = "") -> Response:

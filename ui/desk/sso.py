@@ -37,7 +37,6 @@ _Short: TypeAlias = Annotated[str, Query(max_length=500)]
 
 
 def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter(None, page=True, include_in_schema=False)
     signing_in = SignIn()
     providers_asked = Pool("sign-in", 16)

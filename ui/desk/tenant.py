@@ -30,7 +30,6 @@ _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter(pages.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
 
     def listed(

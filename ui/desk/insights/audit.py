@@ -54,7 +54,6 @@ class AuditForm(BaseModel):
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("operate", limit=1000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)

@@ -53,7 +53,6 @@ class QuestionForm(BaseModel):
 
 
 def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("ingest", limit=100_000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)

@@ -22,7 +22,6 @@ CHOICES = (7, 28, 90)
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the page."""
     endpoints = OpenRouter("operate", page=True, include_in_schema=False)
 
     @endpoints.get("/desk/insight")

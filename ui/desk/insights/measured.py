@@ -26,7 +26,6 @@ HEADLINES = (
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the page."""
     endpoints = OpenRouter("ingest", page=True, include_in_schema=False)
 
     @endpoints.get("/desk/evaluation/measured")

@@ -26,7 +26,6 @@ _Form: TypeAlias = dict[str, str]
 
 
 def router(desk: Desk, runner: Runner) -> OpenRouter:
-    """Return the page."""
     endpoints = OpenRouter("ingest", limit=500_000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)

@@ -30,7 +30,6 @@ _VERDICTS: Mapping[Judgement, tuple[Thumb, Reason | None]] = {
 
 
 def router(desk: Desk, ask: Ask) -> OpenRouter:
-    """Return the pages."""
     endpoints = OpenRouter("ingest", limit=2000, page=True, include_in_schema=False)
 
     @endpoints.get(_PATH)

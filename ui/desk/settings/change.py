@@ -21,7 +21,6 @@ _OF_OTHER_PAGES = {"approved_offers": "section.offers", "synonyms": "section.syn
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_PATH)

@@ -28,7 +28,6 @@ SiteKey = Annotated[str, Query(alias="site", max_length=64)]
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_PATH)

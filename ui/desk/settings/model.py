@@ -17,7 +17,6 @@ from ui.desk.view import Desk, reader_locale
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
     tests = Pool("model-tests", 4)
 

@@ -42,7 +42,6 @@ class BoundOffer:
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the page."""
     endpoints = pages.router()
 
     @endpoints.get(_PATH)

@@ -35,7 +35,6 @@ SECTIONS: Mapping[str, str] = {
 
 
 def router() -> OpenRouter:
-    """Return a router for settings pages."""
     return OpenRouter("admin", limit=200_000, page=True, include_in_schema=False)
 
 

@@ -29,7 +29,6 @@ _SYNONYM_GROUPS = Form(Field("synonyms", "lines", parse=_read_synonyms, write=_w
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(pages.ROOT)

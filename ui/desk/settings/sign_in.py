@@ -22,7 +22,6 @@ _PATH = f"{pages.ROOT}/sign-in"
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_PATH)

@@ -24,7 +24,6 @@ _NEW = Form(_NAME, _ORIGINS)
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_SITES)

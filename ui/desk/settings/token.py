@@ -28,7 +28,6 @@ _FORM = Form(Field("subject", required=True), Field("days", "number", required=T
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_ALL)

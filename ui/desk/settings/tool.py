@@ -22,7 +22,6 @@ _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}},
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_TOOLS)

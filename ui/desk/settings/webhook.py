@@ -19,7 +19,6 @@ _SHOWN = 50
 
 
 def router(desk: Desk) -> OpenRouter:
-    """Return the pages."""
     endpoints = pages.router()
 
     @endpoints.get(_ALL)
