@@ -3,10 +3,7 @@
 Counted are answers that the audit lacks or holds differently; questions with two answers; streams that did not end at
 the other replica; messages of a chat that were lost, stored twice or answered twice or never; calls beyond a limit
 shared by both replicas; jobs that were lost or ran twice. A killed process starts again with an empty data folder,
-which must not matter.
-
-`python -m evaluation.benchmarks.replicas`, with the servers of `OPORA_TEST_POSTGRES_URL`, `OPORA_TEST_REDIS_URL` and
-`OPORA_TEST_QDRANT_URL`, or with those of this machine; without a Qdrant server, a fake of one.
+which must not matter. `evaluation.benchmarks.scale` and `tests/service/test_replicas.py` run it.
 """
 
 import json
@@ -16,18 +13,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock, Thread
-from typing import Annotated
 from uuid import uuid4
 
 import httpx
-import typer
 
-from evaluation.benchmarks import results, server
+from evaluation.benchmarks import server
 from evaluation.benchmarks.server import Process, await_ready, free_port, token_for
 from evaluation.benchmarks.streams import read_events
 from tenants.accounts import policy
@@ -38,7 +32,6 @@ from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import documents
 from tenants.work import jobs
 
-SCHEMA = "bench-replicas.v1"
 ACME, LIMITED = "acme", "limited"
 LIMIT = 5
 """Questions a minute of the one tenant that has a limit."""
@@ -427,29 +420,3 @@ def sharing(stores: Stores, folder: Path) -> Iterator[None]:
     """Make this process part of the same installation in this block."""
     with server.installation(folder / "bench", **variables_of(stores, folder)):
         yield
-
-
-def main(
-    seconds: Annotated[float, typer.Option(help="How long to ask.")] = 60.0,
-    askers: Annotated[int, typer.Option(help="Clients that ask.")] = 16,
-    kills: Annotated[int, typer.Option(help="Processes to kill, in turn.")] = 4,
-) -> None:
-    """Run, count, print."""
-    from tests import fake_qdrant, servers  # of the checkout; a wheel has none
-
-    qdrant = os.environ.get("OPORA_TEST_QDRANT_URL", "")
-    with (
-        TemporaryDirectory() as folder,
-        servers.postgres() as database_url,
-        servers.redis() as redis_url,
-        fake_qdrant.running() as fake,
-    ):
-        stores, place = Stores(database_url, redis_url, qdrant or fake), Path(folder)
-        with sharing(stores, place), serving(stores, place) as installation:
-            counts = run(installation, seconds=seconds, askers=askers, kills=kills)
-    title = "Replicas under load" if qdrant else "Replicas under load, with a fake in place of Qdrant's server"
-    results.finish(SCHEMA, asdict(counts), title=title, bounds=dict.fromkeys(FAULTS, 0))
-
-
-if __name__ == "__main__":
-    typer.run(main)
