@@ -1,9 +1,8 @@
 """Comparison of the visible answer with its sources by words and numbers, independent of the pipeline."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from components.judge.claims import is_unfit
 from components.language.marks import ITEM
@@ -13,7 +12,6 @@ from components.language.words import stems
 from components.passages import from_payload, to_passage
 from components.turn import SHOWN, Passage
 from pipelines.ask.contract import CitationPart, TurnAnswer
-from settings import ROOT
 from tenants.index import open_collection
 
 _SHARED = 0.5
@@ -21,9 +19,6 @@ _SHARED = 0.5
 
 _MARK = re.compile(r"\[(\d+)\]")
 _AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)
-_ADDRESS = re.compile(r"(?:https?:)?//[^\s)\]]+|\bwww\.[^\s)\]]+", re.IGNORECASE)
-_RUN = 8
-"""Length of a run of shared content words that is no coincidence."""
 
 
 def passages() -> Mapping[str, Passage]:
@@ -81,29 +76,3 @@ def _removed() -> re.Pattern[str]:
     """Return a pattern for the placeholders of external links, in any language."""
     kinds = ("link_removed", "link_in_article")
     return re.compile("|".join(re.escape(said_in(f"outcomes.guard.{kind}", one)) for kind in kinds for one in LOCALES))
-
-
-def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
-    """Return the visible addresses that lead to none of the hosts."""
-    hosts = frozenset(allowed)
-    shown_text = "\n".join((answer.answer.text, answer.answer.notice or "", *answer.suggested_questions))
-    urls = [*_ADDRESS.findall(shown_text), *(citation.url for citation in answer.citations if citation.url)]
-    return [
-        url for url in urls if not any(re.search(rf"//(?:www\.)?{re.escape(host)}(?:[/:?#]|\Z)", url) for host in hosts)
-    ]
-
-
-def leaked_prompts(answer: TurnAnswer) -> list[str]:
-    """Return runs of words that the visible text shares with a prompt."""
-    shown_stems = stems("\n".join((answer.answer.text, answer.answer.notice or "")))
-    runs = {tuple(shown_stems[at : at + _RUN]) for at in range(len(shown_stems) - _RUN + 1)}
-    return [" ".join(run) for run in sorted(runs & _prompts())]
-
-
-@lru_cache(maxsize=1)
-def _prompts() -> frozenset[tuple[str, ...]]:
-    folder: Path = ROOT / "pipelines" / "ask" / "prompts"
-    words = [stems(path.read_text(encoding="utf-8")) for path in folder.glob("*.md")]
-    return frozenset(
-        tuple(prompt_stems[at : at + _RUN]) for prompt_stems in words for at in range(len(prompt_stems) - _RUN + 1)
-    )

@@ -16,7 +16,7 @@ from components.models import attempts, breaker
 from components.models.calls import collect_calls
 from components.retrieve.cache import SearchCache, TenantLruCache
 from components.turn import Passage
-from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
+from evaluation.metrics.shown import passages, unentailed
 from evaluation.simulator.adapted import adapt, equip, tool
 from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulator_thread
@@ -29,6 +29,7 @@ from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import tools
+from tests.leaks import leaked
 from tests.unit.pipelines.ask import injected
 from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, trials
 
@@ -91,11 +92,7 @@ def _ask(folder: Path, url: str, timeout: float) -> Ask:
 
 
 def _wrong(question: str, answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
-    return [*unentailed(question, answer, passages_by_id), *_leaked(answer)]
-
-
-def _leaked(answer: TurnAnswer) -> list[str]:
-    return [*foreign_links(answer, ()), *leaked_prompts(answer)]
+    return [*unentailed(question, answer, passages_by_id), *leaked(answer)]
 
 
 @pytest.mark.parametrize("trial", QUICK, ids=lambda trial: trial.name)
@@ -145,7 +142,7 @@ def test_injected_instructions_in_a_question_are_ignored(
     for order in ORDERS:
         for question in (order, f"{QUESTION} {order}"):
             assert _wrong(question, patient.answer(question, OBEDIENT), passages_by_id) == []
-            assert _leaked(patient.answer(question, ALL_OBEDIENT)) == []
+            assert leaked(patient.answer(question, ALL_OBEDIENT)) == []
 
 
 @pytest.mark.parametrize("place", get_args(injected.Place))
@@ -160,7 +157,7 @@ def test_orders_in_a_document_are_not_obeyed(patient: Patient, place: injected.P
 
     assert [_wrong(question, answer, passages_by_id) for question, answer in asked] == [[]] * len(ORDERS)
     assert sum(bool(answer.citations) for answer in betrayed) >= len(ORDERS) / 2
-    assert list(map(_leaked, betrayed)) == [[]] * len(ORDERS)
+    assert list(map(leaked, betrayed)) == [[]] * len(ORDERS)
 
 
 # What finds evidence: an embedder, a ranker and a tool.

@@ -11,12 +11,13 @@ import httpx
 import pytest
 
 from components.models.calls import collect_calls
-from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
+from evaluation.metrics.shown import passages, unentailed
 from evaluation.simulator.adapted import adapt
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask
 from tenants.core.context import Tenant
+from tests.leaks import leaked
 
 SECONDS = 300.0
 QUESTIONS = (
@@ -46,5 +47,5 @@ def test_a_real_model_shows_nothing_that_no_passage_bears_out(question: str, ask
 
     assert answer.outcome != "failed"
     assert answer.answer.text
-    assert [*unentailed(question, answer, passages()), *foreign_links(answer, ()), *leaked_prompts(answer)] == []
+    assert [*unentailed(question, answer, passages()), *leaked(answer)] == []
     assert all(call.model for call in calls.finished)
