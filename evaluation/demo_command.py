@@ -61,7 +61,6 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
 
 
 def _load(locale: str) -> None:
-    """Load the shop's articles."""
     say = texts("cli", locale)
     typer.echo(say("demo.preparing", count=sum(1 for _ in (DEMO / locale).iterdir())), err=True)
     ingest = Ingest()

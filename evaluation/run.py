@@ -93,7 +93,6 @@ class Evaluation:
             self._plan.evaluators.close()
 
     def run(self, question_set: QuestionSet) -> SetRun:
-        """Measure one set."""
         with acting_as(self._tenant(question_set)):
             return self.ask(question_set.name, question_set.corpus.locale, question_set.cases)
 

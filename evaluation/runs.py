@@ -52,7 +52,6 @@ class SetRun:
 
     @property
     def n(self) -> int:
-        """Return the number of cases."""
         return len(self.records)
 
 
@@ -84,7 +83,6 @@ class Run:
     schema: str = SCHEMA
 
     def by_name(self) -> dict[str, SetRun]:
-        """Return its sets by name."""
         return {set_run.name: set_run for set_run in self.sets}
 
 

@@ -19,12 +19,10 @@ class Asset:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Load the file at `path`."""
         return cls.from_body(path.read_bytes())
 
     @classmethod
     def from_body(cls, body: bytes) -> Self:
-        """Compress the content of a file."""
         return cls(body, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:24])
 
 

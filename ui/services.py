@@ -15,8 +15,6 @@ from tenants.chats.visitors import Visitors
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """See the module."""
-
     settings: Settings
     runner: Runner
     limiter: RateLimiter

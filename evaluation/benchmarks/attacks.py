@@ -73,7 +73,6 @@ class Target:
 
     @property
     def url(self) -> str:
-        """Return the address of the service."""
         return f"http://127.0.0.1:{self.port}"
 
     def client(self) -> httpx.Client:

@@ -70,7 +70,6 @@ class Client:
         return Exchange(status, content, (perf_counter() - started_at) * 1_000)
 
     def ask(self, question: str) -> Reply:
-        """Ask one question."""
         exchange = self.exchange("POST", "/ask/run", {"question": question})
         if exchange.status != 200:
             return Reply(exchange.status, "", exchange.milliseconds)

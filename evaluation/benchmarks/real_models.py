@@ -74,7 +74,6 @@ class Asked:
 
     @property
     def shown(self) -> bool:
-        """Whether the visitor sees an answer."""
         return self.answer.outcome in SHOWN
 
     @property

@@ -99,7 +99,6 @@ class Node(Process):
         self._homes = (str(folder / f"{name}-{number}") for number in count())
 
     def launch(self) -> None:
-        """Start it."""
         self.start(OPORA_DATA_DIR=next(self._homes))
 
 
@@ -155,14 +154,12 @@ class _Run:
             yield number
 
     def take(self, question: str, turn_id: str, text: str) -> None:
-        """Record an answer."""
         with self.lock:
             self.counts.answered += 1
             earlier = self.answers.setdefault(question, (turn_id, text))
             self.doubled[question] += earlier[0] != turn_id
 
     def increment(self, name: str) -> None:
-        """Increment a counter."""
         with self.lock:
             setattr(self.counts, name, getattr(self.counts, name) + 1)
 
@@ -402,7 +399,6 @@ def _count(run: _Run) -> None:
 
 
 def variables_of(stores: Stores, folder: Path) -> dict[str, str]:
-    """Return the environment of a replica."""
     return {
         **_KEYS,
         "OPORA_DATABASE_URL": stores.database_url,

@@ -37,7 +37,6 @@ class CaseRow(BaseModel):
     sealed: bool = Field(False, description="Kept apart: measured with `--sealed` only, never tuned to.")
 
     def to_case(self) -> Case:
-        """Convert the line to a case."""
         own_names = {"id", "gold_doc_ids", "expected_outcome", "expected_reason", "expected_intents", "answerable"}
         return Case(
             case_id=self.id,

@@ -87,7 +87,6 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
 
 
 def _target(result: TargetResult, locale: str) -> dict[str, object]:
-    """Return a target in words."""
     target = result.target
     bound, sign = target.at_least, "≥"
     if target.at_most is not None:
@@ -117,7 +116,6 @@ class _Writer:
         self.message = partial(_message, "page", locale)
 
     def section(self, report: SetReport, set_run: SetRun) -> dict[str, Any]:
-        """Return everything about one set."""
         to_read = answers_to_read(set_run.records)
         wrong = [record for record in set_run.records if missed(record)] if not to_read else []
         note, index = f"evaluation.note.{set_run.name}", set_run.index
@@ -143,7 +141,6 @@ class _Writer:
         return [self._cell(name, report.figures[name]) | {"state": met.get(name, "")} for name in names[:_TILES_SHOWN]]
 
     def _cell(self, name: str, figure: Figure, reference: Figure | None = None) -> dict[str, object]:
-        """Return a figure in words."""
         value, low, high = (_read(name, part, self.locale) for part in (figure.value, figure.low, figure.high))
         return {
             "name": figure_name(name, self.locale),

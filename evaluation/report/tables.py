@@ -136,7 +136,6 @@ def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenan
 
 
 def print_targets(console: Console, judged: Sequence[TargetResult], locale: str) -> None:
-    """Print which targets are met."""
     if not judged:
         return
     sets = ["set"] if any(result.target.set for result in judged) else []

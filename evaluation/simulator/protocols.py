@@ -46,7 +46,6 @@ class OllamaFormat:
         self._created = _now()
 
     def piece(self, token: str) -> bytes:
-        """Format one token."""
         return _line({**self._base(token), "done": False})
 
     def last(self, reply: ChatReply) -> bytes:
@@ -54,7 +53,6 @@ class OllamaFormat:
         return _line(self._ended(reply, ""))
 
     def complete(self, reply: ChatReply) -> Json:
-        """Format the whole reply."""
         return self._ended(reply, reply.text)
 
     def _base(self, text: str) -> dict[str, Json]:
@@ -87,7 +85,6 @@ class OpenAIFormat:
         self._usage = usage
 
     def piece(self, token: str) -> bytes:
-        """Format one token."""
         return _event(self._chunk([{"index": 0, "delta": {"role": "assistant", "content": token}}]))
 
     def last(self, reply: ChatReply) -> bytes:
@@ -97,7 +94,6 @@ class OpenAIFormat:
         return _event(ended) + counted + b"data: [DONE]\n\n"
 
     def complete(self, reply: ChatReply) -> Json:
-        """Format the whole reply."""
         message: Json = {"role": "assistant", "content": reply.text}
         return {
             "id": self._id,

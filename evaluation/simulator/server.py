@@ -90,7 +90,6 @@ class Simulator:
         self._loads = {}
 
     async def handle(self, method: str, path: str, content: bytes, reply: Reply) -> None:
-        """Answer one request."""
         if method == "GET" and path in self._views:
             await reply.json(self._views[path]())
             return

@@ -42,7 +42,6 @@ class Reply:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:
-        """End the response."""
         await self._send({"type": "http.response.body", "body": b""})
 
     async def abort(self) -> None:

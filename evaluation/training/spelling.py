@@ -82,7 +82,6 @@ def forms(dictionary: Path) -> Iterator[str]:
 
 
 def write_letters(russian: Path, english: Path) -> None:
-    """Write `letters.json`."""
     tables = {
         "ru": count(russian.read_text(encoding="utf-8"), "ru"),
         "en": count(english.read_text(encoding="utf-8"), "en"),
@@ -91,7 +90,6 @@ def write_letters(russian: Path, english: Path) -> None:
 
 
 def write_dictionary(*paths: Path) -> None:
-    """Write `dictionary.npz`."""
     all_forms = (fold(form) for path in paths for form in forms(path) if form.isalpha() and len(form) >= _MIN_LETTERS)
     np.savez_compressed(dictionaries.FILE, bits=bloom_filter(analyse(word)[0] for word in all_forms))
 

@@ -58,7 +58,6 @@ def prepare(tenant_id: str, settings: Settings) -> Prepared:
 
 
 def watch_dir(settings: Settings) -> Path:
-    """Return the folder of watched folders."""
     return settings.watch_dir or settings.data_dir.resolve() / "watch"
 
 

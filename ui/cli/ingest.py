@@ -161,7 +161,6 @@ def _progress(job: Job) -> str:
 
 
 def print_report(report: IngestReport, *, as_json: bool) -> None:
-    """Print the report of a run."""
     if as_json:
         print_json(report.as_json())
         return

@@ -206,7 +206,6 @@ def selected(
     subject: str | None = None,
     session: str | None = None,
 ) -> TurnQuery:
-    """Build the query for these options."""
     return TurnQuery(
         since=utc(since),
         until=utc(until),

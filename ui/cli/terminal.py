@@ -176,7 +176,6 @@ class LazyCommand(_Command):
         self._place = place
 
     def load(self) -> "Command":
-        """Import the command."""
         module, _, attribute = self._place.partition(":")
         target = getattr(import_module(module), attribute)
         if not isinstance(target, typer.Typer):

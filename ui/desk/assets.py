@@ -32,7 +32,6 @@ class Templates:
         self._environment.globals["asset"] = lambda name: f"/desk/assets/{name}?{versions[name]}"
 
     def render(self, template: str, locale: str, values: Mapping[str, object]) -> str:
-        """Render a page as HTML."""
         return self._environment.get_template(template).render(values, locale=locale)
 
 

@@ -54,7 +54,6 @@ class PropertiesForm(BaseModel):
     source_type: _Stripped = ""
 
     def wanted(self) -> dict[str, Json]:
-        """Return the properties by name."""
         tags = [label for part in self.tags.split(",") if (label := part.strip())]
         return {**self.model_dump(exclude={"doc_id"}), "tags": tags}
 

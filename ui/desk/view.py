@@ -162,12 +162,10 @@ class Desk:
         return self.public(template, refused, **{**about, **values})
 
     def error(self, error: OporaError) -> Response:
-        """Render an error as a page."""
         title, detail = problems.explained(error)
         return self.public("error.html", error, title=title, detail=detail)
 
     def part(self, template: str, **values: object) -> Markup:
-        """Render a part of a page."""
         return Markup(self._html(template, values).strip())  # noqa: S704 - templates escape every value
 
     def _html(self, template: str, values: Mapping[str, object]) -> str:
@@ -191,7 +189,6 @@ def unless_known(response: Response, known: str) -> Response:
 
 
 def reader_locale() -> str:
-    """Return the language of the request."""
     return problems.caller.get().locale
 
 
@@ -205,7 +202,6 @@ def names(locale: str) -> Callable[[str, str], str]:
 
 
 def home(operator: Operator) -> str:
-    """Return the operator's start page."""
     return "/desk/tenants" if operator.tenant_id is None else "/desk"
 
 

@@ -35,7 +35,6 @@ class Finding:
         return self.key.rpartition(".")[2]
 
     def words(self, locale: str) -> str:
-        """Return the finding in words."""
         params = {
             name: number(value, 1, locale=locale) if isinstance(value, float) else value
             for name, value in self.params.items()

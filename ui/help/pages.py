@@ -193,11 +193,9 @@ class _Pages:
         )
 
     def search(self, words: str, site: Site) -> Response:
-        """Render the results of a search."""
         return self._page(site, "search.html", words=words, results=self._centre.search(words))
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:
-        """Render an article."""
         article = self._centre.article(key)
         titled = [one for one in article.sections if one.section.title]
         sections = list(zip(article.sections, self._texts(article), strict=True))

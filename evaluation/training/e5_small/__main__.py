@@ -124,7 +124,6 @@ def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
 
 
 def _mapped(path: Path) -> memoryview:
-    """Memory-map a file."""
     with path.open("rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 

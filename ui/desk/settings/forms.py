@@ -103,7 +103,6 @@ def area(form: FormData, name: str) -> str:
 
 
 def flag(form: FormData, name: str) -> bool:
-    """Return whether a checkbox is ticked."""
     return form.get(name) == "true"
 
 

@@ -27,7 +27,6 @@ _OF_INSTALLATION = frozenset({"audit_days", "rate_limit_per_minute", "rate_limit
 
 
 def form_of(group: str) -> Form:
-    """Return the form of a topic."""
     return Form(*map(_field, GROUPS[group]))
 
 
