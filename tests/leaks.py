@@ -1,4 +1,4 @@
-"""What no answer may show: links, and parts of prompts."""
+"""Links and parts of prompts, which no answer may show."""
 
 import re
 from functools import lru_cache
