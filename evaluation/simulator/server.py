@@ -4,10 +4,12 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from time import monotonic
 from typing import NoReturn
+
+from pydantic import ValidationError
 
 from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.embedding import DIMENSIONS, embed
@@ -62,7 +64,10 @@ class _Load:
 
 
 class Simulator:
-    """Answers requests; see `Knobs` for its settings."""
+    """Answers requests; see `Knobs` for its settings.
+
+    `GET /simulator` returns the knobs and the calls, `POST /simulator` sets all knobs and clears the log of calls.
+    """
 
     def __init__(self, knobs: Knobs | None = None) -> None:
         self.knobs = knobs or Knobs()
@@ -75,11 +80,13 @@ class Simulator:
             ("POST", "/api/embed"): partial(self._embed, protocols.ollama_vectors),
             ("POST", "/v1/embeddings"): partial(self._embed, protocols.openai_vectors),
             ("POST", "/tool"): self._tool,
+            ("POST", "/simulator"): self._set,
         }
         self._views: Mapping[str, Callable[[], object]] = {
             "/api/tags": self._tags,
             "/v1/models": self._models,
             "/api/version": lambda: {"version": VERSION},
+            "/simulator": lambda: {"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]},
         }
 
     def set_knobs(self, knobs: Knobs) -> None:
@@ -90,6 +97,7 @@ class Simulator:
         self._loads = {}
 
     async def handle(self, method: str, path: str, content: bytes, reply: Reply) -> None:
+        """Answer one request."""
         if method == "GET" and path in self._views:
             await reply.json(self._views[path]())
             return
@@ -273,6 +281,14 @@ class Simulator:
     def _models(self) -> object:
         about = {"object": "model", "created": 0, "owned_by": "simulator"}
         return {"object": "list", "data": [{"id": name, **about} for name in self.knobs.models]}
+
+    async def _set(self, body: _Body, reply: Reply) -> None:
+        try:
+            self.set_knobs(Knobs.model_validate(body))
+        except ValidationError as error:
+            await reply.json({"error": str(error)}, 422)
+            return
+        await reply.json({"knobs": self.knobs.model_dump()})
 
     def _record_call(self, task: Task, model: str, question: str) -> Call:
         call = Call(task, model, question, monotonic())
