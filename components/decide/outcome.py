@@ -329,18 +329,23 @@ def _verdict(
     return refused or exhausted or decided or Verdict()
 
 
-def partly_answered(turn: Turn, articles: tuple[Article, ...]) -> Turn:
-    """Return the answered turn with a notice of what its draft leaves open, and articles about that."""
-    notice = _notice(turn, turn.draft) if turn.draft else None
+def partly_answered(turn: Turn, articles: tuple[Article, ...], unsure: Sequence[str] = ()) -> Turn:
+    """Return the answered turn with a notice of what its draft leaves open, and articles about that.
+
+    :param unsure: questions that the draft may answer.
+    """
+    notice = _notice(turn, turn.draft, unsure, with_articles=bool(articles)) if turn.draft else None
     return replace(turn, reply=replace(turn.reply, notice=notice, articles=articles))
 
 
-def _notice(turn: Turn, draft: Draft) -> str | None:
+def _notice(turn: Turn, draft: Draft, unsure: Sequence[str] = (), *, with_articles: bool = False) -> str | None:
     notices = []
     if turn.outcome == "partially_answered":
-        if draft.missing:
-            notices.append(text("outcomes.partially_answered.missing", turn.locale, topics="; ".join(draft.missing)))
-        else:
+        for key, topics in (("missing", draft.missing), ("unsure", unsure)):
+            if topics:
+                kind = f"{key}_articles" if with_articles else key
+                notices.append(text(f"outcomes.partially_answered.{kind}", turn.locale, topics="; ".join(topics)))
+        if not notices:
             notices.append(text("outcomes.partially_answered.default", turn.locale))
     if draft.truncated:
         notices.append(_continues(turn, draft))

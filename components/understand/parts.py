@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import dropwhile, takewhile
 
 from components.language.asking import ASKING
 from components.language.identifiers import codes
@@ -16,6 +17,10 @@ _MAX_WORDS = 40
 _REACH = 3
 """Words after a conjunction among which a question word shows that another question begins."""
 _JOINING = frozenset("и а and also or но but".split())
+_NEGATING = frozenset("не нет нету not cannot cant wont doesnt dont isnt t".split())
+"""Words of a statement that reports a problem; `t` ends "can't"."""
+_ENDS = re.compile(r"(?<=[?!])[)»”\"]*\s+(?=\w)")
+"""The end of a question, whatever follows it: people go on without a capital letter, which sentence rules expect."""
 _OPENING_QUESTION = frozenset("can could does do did is are will would should что".split())
 """Words that form a question only at the beginning of a clause."""
 # A side begins and ends at a fixed place among quotation marks: otherwise, marks alone take cubic time.
@@ -61,13 +66,14 @@ def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]
         return sides
     questions: list[str] = []
     waiting = ""
-    for piece in _clauses(text):
+    for piece, is_cut in _clauses(text):
         clause = f"{waiting} {piece}".strip()
         waiting = ""
         goes_on = bool(questions) and fold(words(clause)[0].text) in _JOINING
-        refers = with_references and bool(questions) and _asks(clause)
+        asks = is_cut or _asks(clause)
+        refers = with_references and bool(questions) and asks
         topical = named(clause) or (not questions and addresses_company(clause))
-        if not (topical or refers) or not (goes_on or _asks(clause)):
+        if not (topical or refers) or not (goes_on or asks):
             if questions and not named(clause):
                 questions[-1] = f"{questions[-1]} {clause}"
             else:
@@ -113,37 +119,44 @@ def _by_code(text: str) -> tuple[str, ...]:
     return tuple(f"{before}{found[place].text}{after}" for place in places)
 
 
-def _clauses(text: str) -> list[str]:
-    """Return the sentences of a text, each cut before a conjunction that begins another question."""
+def _clauses(text: str) -> list[tuple[str, bool]]:
+    """Return the clauses of a text, and whether each is cut off before a conjunction that begins another question."""
     clauses = []
-    for start, end in sentence_spans(text):
-        sentence = text[start:end]
+    for sentence in _sentences(text):
         found = words(sentence)
         begin = 0
         for place in range(1, len(found) - 1):
             if _begins_another(sentence, found, place):
-                clauses.append(sentence[begin : found[place].start].strip(" ,;—–-"))
+                clauses.append((sentence[begin : found[place].start].strip(" ,;—–-"), True))
                 begin = found[place + 1].start
-        clauses.append(sentence[begin:])
-    return [clause for clause in clauses if clause]
+        clauses.append((sentence[begin:], False))
+    return [(clause, is_cut) for clause, is_cut in clauses if words(clause)]
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for start, end in sentence_spans(text) for part in _ENDS.split(text[start:end])]
 
 
 def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
-    """Return whether a question word follows the conjunction at a place, and a whole question comes before it."""
+    """Return whether a question word follows the conjunction at a place, after a whole question or a problem."""
     if fold(found[place].text) not in _JOINING or fold(found[place - 1].text) in ASKING:
         return False
-    before = sentence[: found[place].start]
-    return (
-        _asks_at_once(sentence[found[place].start :])
-        and _asks(before)
-        and bool(named(before) or addresses_company(before))
-    )
+    before, after = sentence[: found[place].start], sentence[found[place].start :]
+    # "It won't drain and what should I check?" is about one matter, "…and how do I change my email?" is not.
+    is_whole = _asks(before) or (_reports(before) and len(named(after)) > 1)
+    return is_whole and _asks_at_once(after) and bool(named(before) or addresses_company(before))
 
 
 def _asks_at_once(clause: str) -> bool:
     """Return whether a question word comes soon after the conjunction that a clause begins with."""
-    following = [fold(word.text) for word in words(clause)[1 : 1 + _REACH]]
+    after = (fold(word.text) for word in words(clause)[1:])
+    following = list(takewhile(lambda word: word not in _JOINING, dropwhile(_JOINING.__contains__, after)))[:_REACH]
     return bool(following) and (following[0] in _OPENING_QUESTION or not ASKING.isdisjoint(following))
+
+
+def _reports(clause: str) -> bool:
+    """Return whether a clause reports a problem: "I can't log in"."""
+    return not _NEGATING.isdisjoint(fold(word.text) for word in words(clause))
 
 
 def _asks(clause: str) -> bool:

@@ -1,6 +1,6 @@
 """Two questions in one message, and the two sides of a comparison: each is answered by itself, then all are joined."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from components.answer.drafts import with_claims
@@ -19,9 +19,10 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     """Return the turn with each question of the message answered, or named as missing.
 
     A part is covered if what is shown cites the section that fits the part best; the sides of a comparison, if it
-    names them all. A comparison is in part answered, and no side is missing, if an offered section names them all. If
-    no part is answered, the articles nearest to each of them are offered. A question that refers to the one before it
-    is a part only if the whole message has no answer.
+    names them all. A part that is covered beside an answered one, but has no answer by itself, is named as unsure: the
+    section may say nothing about it. A comparison is in part answered, and no side is missing, if an offered section
+    names them all. If no part is answered, the articles nearest to each of them are offered. A question that refers to
+    the one before it is a part only if the whole message has no answer.
 
     :param initial: the turn as it began.
     :param whole: the same, finished: the answer to the message as one question.
@@ -42,10 +43,11 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
         part = run(replace(initial, question=question, history=history))
         parts.append(part)
         history = (*history, Exchange(part.standalone_question or question, part.outcome or "failed"))
-    if whole.outcome == "answered" and all(_covers(whole, part) for part in parts):
+    are_answered = {part.outcome in SHOWN for part in parts}
+    if whole.outcome == "answered" and len(are_answered) == 1 and all(_covers(whole, part) for part in parts):
         return whole
-    if any(part.outcome in SHOWN for part in parts):
-        return _joined(whole, parts, sides)
+    if any(are_answered):
+        return _joined(whole, _with_whole(parts, whole), sides)
     if whole.outcome in SHOWN:
         return whole
     return replace(whole, reply=replace(whole.reply, articles=_nearest([*parts, whole])))
@@ -58,6 +60,14 @@ def _covers(answer: Turn, part: Turn) -> bool:
     return bool(found) and max(found, key=lambda chunk_id: found[chunk_id]) in cited
 
 
+def _with_whole(parts: Sequence[Turn], whole: Turn) -> list[Turn]:
+    """Return the parts; the answer to the message answers a part that alone fits its section, but has no answer."""
+    if whole.outcome not in SHOWN or any(part.outcome in SHOWN and _covers(whole, part) for part in parts):
+        return list(parts)
+    covered = [part for part in parts if _covers(whole, part)]
+    return [replace(whole, question=part.question) if part in covered[:1] else part for part in parts]
+
+
 def _names(text: str, sides: Sequence[str]) -> bool:
     """Return whether a text has all words of both sides of a comparison."""
     return bool(sides) and set(stems(text)).issuperset(stems(" ".join(sides)))
@@ -68,13 +78,15 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
     drafts = [part.draft for part in parts if part.draft is not None and part.outcome in SHOWN]
     draft = _merged(drafts)
     shown = replace(whole, draft=draft)
-    open_parts = [part for part in parts if part.outcome not in SHOWN and not _covers(shown, part)]
+    open_parts = [part for part in parts if part.outcome not in SHOWN]
     if _names(draft.text, sides):
         open_parts = []
-    nearest = _nearest([whole, *open_parts] if sides else open_parts)
+    nearest = _nearest([whole, *open_parts] if sides else open_parts, excluding=_sections(draft))
     missing = draft.missing
+    unsure: tuple[str, ...] = ()
     if not any(_names(article.passage.text, sides) for article in nearest):
-        missing += tuple(_missing(part) for part in open_parts)
+        unsure = tuple(_missing(part) for part in open_parts if _covers(shown, part))
+        missing += tuple(_missing(part) for part in open_parts if not _covers(shown, part))
         missing = tuple(dict.fromkeys(missing))
     is_open = bool(open_parts or missing)
     draft = replace(draft, missing=missing, answerability="partially" if is_open else "fully")
@@ -94,7 +106,7 @@ def _joined(whole: Turn, parts: Sequence[Turn], sides: Sequence[str]) -> Turn:
         reason=None,
         reply=replace(first.reply, text=draft.text, suggestions=tuple(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]),
     )
-    return partly_answered(joined, nearest if open_parts else ()) if is_open else joined
+    return partly_answered(joined, nearest if open_parts else (), unsure) if is_open else joined
 
 
 def _missing(part: Turn) -> str:
@@ -156,11 +168,18 @@ def _evidence(parts: Sequence[Turn]) -> Evidence:
     )
 
 
-def _nearest(parts: Sequence[Turn]) -> tuple[Article, ...]:
+def _sections(draft: Draft) -> frozenset[tuple[str, str]]:
+    """Return the documents and headings that a draft quotes."""
+    return frozenset((one.passage.doc_id, one.passage.heading) for one in draft.citations)
+
+
+def _nearest(parts: Sequence[Turn], excluding: Container[tuple[str, str]] = frozenset()) -> tuple[Article, ...]:
     """Return the nearest articles of each part in turn, each section once."""
     found: dict[tuple[str, str], Article] = {}
     for place in range(ARTICLES_IN_DOUBT):
         for part in parts:
             for article in part.reply.articles[place : place + 1]:
-                found.setdefault((article.passage.doc_id, article.passage.heading), article)
+                section = article.passage.doc_id, article.passage.heading
+                if section not in excluding:
+                    found.setdefault(section, article)
     return tuple(found.values())[:ARTICLES_IN_DOUBT]

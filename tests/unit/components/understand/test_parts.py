@@ -12,6 +12,13 @@ def test_several_questions_are_cut_into_parts() -> None:
             ("Сколько стоит подключение?", "И болты мастер снимет?"),
         ),
         ("Сколько стоит доставка? И продаёте ли вы телефоны?", ("Сколько стоит доставка?", "продаёте ли вы телефоны?")),
+        ("самовывоз бесплатный? и паспорт нужен?", ("самовывоз бесплатный?", "и паспорт нужен?")),
+        ("есть с сушкой? сколько белья за раз сушит", ("есть с сушкой?", "сколько белья за раз сушит")),
+        ("не могу войти и как поменять номер телефона", ("не могу войти", "как поменять номер телефона")),
+        (
+            "what does the 6kg cost and the 8kg and which one fits under a counter",
+            ("what does the 6kg cost and the 8kg", "which one fits under a counter"),
+        ),
         ("when are you open and is there parking", ("when are you open", "is there parking")),
         ("какая гарантия на чайник и что в неё не входит", ("какая гарантия на чайник", "что в неё не входит")),
         (
@@ -35,6 +42,8 @@ def test_one_question_is_left_whole() -> None:
         "Деньги списались дважды, почему и что делать?",
         "Что делать, если нет чека и коробки?",
         "на пятый поднимут? лифта нету",
+        "wait!! the door is stuck",
+        "The machine doesn't drain and what should I check?",
         "болты сняли сразу. а каким ключом ножки крутить",
         "how much is the installation and how long does it take",
         "Сначала было E20, теперь E30",

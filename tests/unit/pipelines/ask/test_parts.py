@@ -79,3 +79,37 @@ def test_an_answer_that_compares_both_sides_is_not_replaced_by_one_of_them() -> 
     question = "Что лучше: «Компакт» или «Сушка»?"
     compared = answered(question, MODELS)
     assert with_parts(turn(question), compared, lambda part: answered(part.question, depth)) == compared
+
+
+ECO = passage("«Эко» нагревает воду меньше.", "programmes", heading="Почему «Эко» стирает так долго")
+PICKUP = passage("Забрать заказ можно бесплатно.", "pickup", heading="Что дешевле")
+BRING = passage("Паспорт, если заказ в рассрочку.", "collecting", heading="Что взять с собой")
+
+
+def weak(question: str, best: Passage, *more: Passage) -> Turn:
+    offered = Reply("Посмотрите статьи.", articles=tuple(Article(one, one.text, 0.1) for one in (best, *more)))
+    return replace(turn(question, best), outcome="low_confidence", reply=offered)
+
+
+def test_a_part_whose_section_is_quoted_for_another_is_named_as_unsure() -> None:
+    question = "Сколько длится «Эко», и почему она дольше обычной"
+
+    def run(part: Turn) -> Turn:
+        return answered(part.question, ECO) if "почему" in part.question else weak(part.question, ECO, MODELS)
+
+    joined = with_parts(turn(question), answered(question, ECO), run)
+    assert (joined.outcome, joined.draft and joined.draft.missing) == ("partially_answered", ())
+    assert joined.reply.notice is not None
+    assert joined.reply.notice.startswith("Не уверен, что ответил на это: Сколько длится «Эко».")
+    assert [article.passage for article in joined.reply.articles] == [MODELS]
+
+
+def test_the_answer_to_the_message_stays_beside_that_of_a_part() -> None:
+    question = "Самовывоз бесплатный? и паспорт нужен?"
+
+    def run(part: Turn) -> Turn:
+        return answered(part.question, PICKUP) if "бесплатный" in part.question else weak(part.question, BRING)
+
+    joined = with_parts(turn(question), answered(question, BRING), run)
+    assert joined.outcome == "answered"
+    assert all(one.text in joined.reply.text for one in (PICKUP, BRING))
