@@ -41,8 +41,9 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
     ensure_tenant(tenant, locale, shop.name)
     with acting_for(tenant):
         _load(locale)
-        if (policy.current().approved_offers, policy.current().trace_content) != (shop.offers, True):
-            policy.change(approved_offers=shop.offers, trace_content=True)
+        wanted = {"approved_offers": shop.offers, "handoff_channel": shop.contact, "trace_content": True}
+        if policy.current().model_dump(include=set(wanted)) != wanted:
+            policy.change(**wanted)
         _add_site(DEMO_SITES[locale], shop)
         password = _set_operator(tenant)
         matched, total = _ask_showcase(shop, locale), len(shop.showcase)

@@ -153,6 +153,10 @@ class IntentClassifier(Nested):
         if reading is not None and reading.kind == PLEA:
             # "Подскажите, пожалуйста" pleads for help with anything.
             reading = self._read(to_the_point(typed))
+        elif reading is not None and reading.kind == "greeting":
+            # "Hello, are you a robot?" asks something, "Hello, hope all is well" does not.
+            point = self._read(to_the_point(typed))
+            reading = point if point is not None and point.kind != "acknowledgement" else reading
         completed = standalone(typed, history or ()) or typed
         if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
             reading = self._read(completed)

@@ -73,12 +73,14 @@ class ShowcaseQuestion(BaseModel):
 
 
 class Shop(BaseModel):
-    """The demo shop as a tenant. `offers` are the assistant's offers to customers on a handoff, by risk."""
+    """The demo shop as a tenant. `offers` are the assistant's offers to customers on a handoff, by risk; `contact` is
+    how they reach people directly."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     offers: dict[str, str]
+    contact: str
     welcome: str
     suggested: tuple[str, ...]
     showcase: tuple[ShowcaseQuestion, ...]

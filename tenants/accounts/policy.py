@@ -53,7 +53,11 @@ class Policy(BaseModel):
         None,
         description="Completes “I can answer questions about …” in the reply to an off-topic message.",
     )
-    handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
+    handoff_channel: Text = Field(
+        "operator",
+        description="How customers reach people without the chat, such as a phone number with its hours; shown with the "
+        "number of a request. `operator`: not shown.",
+    )
     top_k: int = Field(5, ge=1, le=20, description="Passages that an answer may cite.")
     allowed_domains: tuple[Domain, ...] = Field(
         (),

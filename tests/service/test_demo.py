@@ -43,7 +43,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     assert found is not None
     assert company is not None
     with in_force(settings):
-        assert all(Registry().get(f"demo-{locale}").policy["trace_content"] for locale in ("ru", "en"))
+        policies = [Registry().get(f"demo-{locale}").policy for locale in ("ru", "en")]
+        assert all(one["trace_content"] and "8 800 000-41-17" in str(one["handoff_channel"]) for one in policies)
     SIGN_IN.update(company=company[1], login=found[1], password=found[2])
     return settings
 
