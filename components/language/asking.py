@@ -42,7 +42,7 @@ GENERIC = frozenset(
         цена стоимость срок время день дней месяц месяцев год лет час часов минута раз прошло уже хочу могу может
         go get take takes took cost costs last lasts long much many often soon back come comes work works need want know
         find time day days month months year years hour hours mean means tell more next again happen happens make
-        located situated open opens
+        located situated open opens free бесплатно бесплатный платно платный
         """
     )
 )

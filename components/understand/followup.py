@@ -17,7 +17,8 @@ from components.language.words import Word, stems, words
 from components.turn import Exchange
 
 _OPENING = re.compile(
-    r"\W*(?:а|и|но|или|тогда|ну а|and|but|or|then|so|what about|how about|what if)(?![\w-])", re.IGNORECASE
+    r"\W*(?:да|ага|угу|а|и|но|или|тогда|ну а|yes|yeah|yep|and|but|or|then|so|what about|how about|what if)(?![\w-])",
+    re.IGNORECASE,
 )
 _REFERRING = frozenset(
     """
@@ -120,14 +121,16 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     """Return whether a question leans on the conversation.
 
     A question that names a single thing may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"): only
-    the knowledge base can tell.
+    the knowledge base can tell, also after "and" if the question asks something of that thing.
     """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
     folded = {fold(word.text) for word in question_words}
     points_back = not folded.isdisjoint(_REFERRING) and informative <= _MAX_INFORMATIVE_WITH_PRONOUN
     goes_on = bool(_OPENING.match(question)) and informative <= _MAX_INFORMATIVE_AFTER_OPENING
-    if points_back or goes_on:
+    # "And how much is delivery?" is complete.
+    is_complete = informative == 1 and any(word.stem in GENERIC for word in question_words)
+    if points_back or (goes_on and not is_complete):
         return "surely"
     if codes(question) or informative > 1:
         return "no"

@@ -18,7 +18,7 @@ from components.language.recovery import repair_layout
 from components.nested import Nested
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
 from components.understand.features import MAX_LENGTH, indices
-from components.understand.followup import leaning, standalone
+from components.understand.followup import leaning, named, standalone
 from components.understand.gibberish import is_gibberish
 
 MODEL = Path(__file__).parent / "intent.npz"
@@ -37,6 +37,8 @@ SMALL_TALK = ("greeting", "wellbeing", "thanks", "farewell", "acknowledgement", 
 """The kinds of small talk, each with another reply; `chitchat` is the rest."""
 PLEA = "plea"
 """A call for help that does not say what it is about ("help", "not working"): the customer is asked to describe it."""
+_MAX_NAMED_IN_PLEA = 4
+"""Number of things above which a message describes its matter: "there is a key symbol and the buttons don't work"."""
 CALLBACK = "callback"
 """A request for a phone call: the customer is asked for the number."""
 # The model's labels. Risk classes are labels too and add up to `high_stakes`, the kinds of small talk to `chitchat`.
@@ -177,7 +179,7 @@ class IntentClassifier(Nested):
         reading = self._loaded().read(repair_layout(question))
         if reading.probability < self._threshold(reading.intent):
             return None
-        names_topic = (reading.kind == PLEA and codes(question)) or (
+        names_topic = (reading.kind == PLEA and (codes(question) or len(named(question)) > _MAX_NAMED_IN_PLEA)) or (
             reading.intent == "irrelevant" and self._is_on_topic(question)
         )
         return None if names_topic else reading

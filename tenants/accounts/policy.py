@@ -55,8 +55,8 @@ class Policy(BaseModel):
     )
     handoff_channel: Text = Field(
         "operator",
-        description="How customers reach people without the chat, such as a phone number with its hours; shown with the "
-        "number of a request. `operator`: not shown.",
+        description="How customers reach people without the chat, such as a phone number and its hours; shown with "
+        "the number of a request. `operator`: not shown.",
     )
     top_k: int = Field(5, ge=1, le=20, description="Passages that an answer may cite.")
     allowed_domains: tuple[Domain, ...] = Field(

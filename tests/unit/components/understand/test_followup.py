@@ -36,7 +36,14 @@ def test_complete_questions_do_not_lean_on_the_history(question: str) -> None:
     assert leaning(question) == "no"
 
 
-@pytest.mark.parametrize("question", ["Есть рассрочка?", "Сколько длится ремонт?"])
+@pytest.mark.parametrize("question", ["бесплатно?", "is that free?", "да мигает и пищит", "yes it flashes and beeps"])
+def test_a_reply_that_names_nothing_new_surely_leans(question: str) -> None:
+    assert leaning(question) == "surely"
+
+
+@pytest.mark.parametrize(
+    "question", ["Есть рассрочка?", "Сколько длится ремонт?", "а доставка бесплатная?", "and how much is delivery?"]
+)
 def test_a_question_with_one_topic_may_lean(question: str) -> None:
     assert leaning(question) == "perhaps"
 

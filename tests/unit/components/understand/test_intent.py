@@ -280,7 +280,16 @@ def test_a_report_in_a_conversation_is_no_small_talk(classifier: IntentClassifie
     assert "question" in classifier.run(question=message)
 
 
-@pytest.mark.parametrize("message", ["ошибка E20, как исправить?", "не работает сайт", "помогите выбрать машину"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ошибка E20, как исправить?",
+        "не работает сайт",
+        "помогите выбрать машину",
+        "kid pressed something and now there is a key symbol and buttons dont work",
+        "can somebody help me carry the washer upstairs",
+    ],
+)
 def test_a_message_that_names_its_matter_is_no_plea(classifier: IntentClassifier, message: str) -> None:
     assert "question" in classifier.run(question=message)
 
