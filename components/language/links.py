@@ -13,14 +13,22 @@ _TOP = (
     "com|net|org|info|biz|io|ru|su|рф|by|kz|ua|eu|us|uk|de|cn|me|co|cc|tv|ly|"
     "app|dev|site|online|shop|store|xyz|top|club|link|click"
 )
-_MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s<>]*\)[^()\s<>]*)*)[^()\n]*\)")
+_MARKDOWN = re.compile(r"!?\[([^\[\]\n]*+)\]\(\s*+<?([^()\s<>]*+(?:\([^()\s<>]*+\)[^()\s<>]*+)*+)[^()\n]*+\)")
+_ACTIVE = r"(?:https?|ftp|file):[\\/]*+|(?:javascript|vbscript):|data:(?=[a-z]+/)"
+"""Beginnings of addresses that programs follow, also without the two slashes: browsers read `http:/host` as
+`http://host`."""
+_ODD = re.compile(rf"(?<![\w/])(?!(?:https?|ftp)://)(?:{_ACTIVE})[^\s<>\"'`«»{{}}|()\[\]]+", re.IGNORECASE)
+_TARGET = re.compile(
+    r"(?P<opening>\](?:\(|[ \t]*:))\s*+<?(?P<address>(?:[a-z][a-z0-9+.-]*:|[\\/])[^\s<>()]*)", re.IGNORECASE
+)
+"""The target of a Markdown link, whatever its label, or of the definition of a reference."""
 # An address ends where another begins, so that none hides in the tail of a welcome one.
 _LINK = re.compile(
     r"(?i)(?P<address>(?<![\w/])(?:(?P<scheme>[a-z][a-z0-9+.-]{1,20}:)?//(?!\])(?=(?P<dotted>[^\s/]*\.)?)(?:www\.)?|www\.)"
     r"(?:(?!https?://|www\.)[^\s<>\"'`«»{}|])+)"
     rf"|(?<![\w@./\\:-])(?:[^\W_](?:[\w-]{{0,62}}[^\W_])?\.){{1,8}}(?:{_TOP})(?![\w-]|\.\w)(?:[/:?#][^\s<>\"'`«»]*)?"
 )
-_HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)")
+_HINT = re.compile(rf"(?i)//|\]\(|\]\s*:|www\.|\.(?:{_TOP})(?!\w)|{_ACTIVE}")
 _FOOTED = re.compile(
     r"(?<=[\w)»\"'®™*])[ \t]*(?:\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]"
     r"|\([ \t]*((?:https?|ftp)://[^\s()\[\]<>]+)[ \t]*\))",
@@ -123,6 +131,15 @@ def without_links(
             return match.group()
         return "" if picture else match[1]
 
+    def targeted(match: re.Match[str]) -> str:
+        kept = any(start <= match.start() < end for start, end in links)
+        if kept or in_code(match) or is_welcome(match["address"]):
+            return match.group()
+        return match.group().replace(match["opening"], f"] {match['opening'][1:].strip()}", 1)
+
+    def odd(match: re.Match[str]) -> str:
+        return match.group() if in_code(match) else instead(match.group())
+
     def footed(match: re.Match[str]) -> str:
         return match.group() if in_code(match) or is_welcome(match[1] or match[2]) else ""
 
@@ -139,6 +156,11 @@ def without_links(
     while before != text:  # a picture can be the label of a link
         before, spans = text, code_spans(text)
         text = _MARKDOWN.sub(labelled, text)
+    links = tuple(match.span() for match in _MARKDOWN.finditer(text))
+    text = _TARGET.sub(targeted, text)
+    spans = code_spans(text)
+    text = _ODD.sub(odd, text)
+    spans = code_spans(text)
     text = _FOOTED.sub(footed, text)
     before = None
     while before != text:  # an address can carry another in its tail

@@ -38,6 +38,15 @@ def test_a_foreign_link_is_removed() -> None:
         ("ftp://evil.example/f", "[–]"),
         ("s3://other", "[–]"),
         ("яhttps://evil.example", "яhttps:[–]"),
+        ("http:/evil.example/x и <https:evil.example>", "[–] и <[–]>"),
+        (r"https:\\evil.example", "[–]"),
+        ("[чистите [его]](https:evil.example)", "[чистите [его]] ([–])"),
+        ("[чистите [его]](https://evil.example/x)", "[чистите [его]] ([–])"),
+        (r"[чистите\]](http:/evil.example)", r"[чистите\]] ([–])"),
+        ("[чистите [его]](/\\evil.example)", "[чистите [его]] (/\\evil.example)"),
+        ("![а [б] в](http:/evil.example/x.png?q=E20)", "![а [б] в] ([–])"),
+        ("[чистите][a].\n\n[a]: http:/evil.example/x", "[чистите][a].\n\n[a] : [–]"),
+        ("[a]: javascript:alert", "[a] : [–]"),
     ):
         assert cleaned(given_text) == shown
         assert cleaned(shown) == shown
@@ -58,6 +67,8 @@ def test_all_other_text_is_unchanged() -> None:
         "[возврат](https://www.shop.example/returns) и shop.example",
         "![схема](https://cdn.shop.net/a.png)",
         "Возврат (https://shop.example/returns) — 14 дней",
+        "[возврат [товара]](https://shop.example/a_(b)) и [a]: https://shop.example/x",
+        "data: 5, file: a.txt, javascript: да, `http:/evil.example`",
         "сборка на asp.net, корзина s3://bucket",
         "errors.md, config.yaml, node.js, версия 10.5, т.е. так",
         "http://localhost:8080/x и //комментарий",
