@@ -1,6 +1,7 @@
 """Quality, completeness and relevance of an answer to a question."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,7 +18,8 @@ from components.language.relatives import families, relatives
 from components.language.words import stems, words
 from components.models.calls import tier_of
 from components.passages import relevance
-from components.turn import Complexity, Draft, Passage, Quality, SelfEvaluation
+from components.turn import Complexity, Draft, Exchange, Passage, Quality, SelfEvaluation
+from components.understand.followup import previous
 
 SELF_EVALUATOR = "self_evaluator"
 _QUOTED = re.compile(r"[«“\"]\s*([^«»“”\"]{2,40}?)\s*[»”\"]")
@@ -56,6 +58,7 @@ class SelfEvaluator:
         query: str,
         answers: list[GeneratedAnswer],
         adequacy: float = 0.0,
+        history: list[Exchange] | None = None,
         locale: str = "ru",
         quality: Quality = "balanced",
         complexity: Complexity = "unknown",
@@ -64,13 +67,14 @@ class SelfEvaluator:
 
         :param query: the standalone question.
         :param adequacy: probability (0..1) that the evidence answers.
+        :param history: the conversation so far, oldest first.
         """
         draft = to_draft(answers[0]) if answers else Draft("", (), ())
         if draft.quoted and answers[0].documents:
             # The evidence is as good as its best document, a quotation as the document that it is from.
             adequacy = min(adequacy, relevance(answers[0].documents[0]))
         if self.judge is None or draft.quoted or not draft.claims:
-            return {"evaluation": self._by_evidence(query, draft, adequacy)}
+            return {"evaluation": self._by_evidence(query, draft, adequacy, history or [])}
         try:
             tier = tier_of(quality, complexity)
             return {"evaluation": self.judge.evaluate(query, draft.text, draft.missing, locale=locale, tier=tier)}
@@ -78,15 +82,16 @@ class SelfEvaluator:
             degraded(SELF_EVALUATOR, error)
             return {"evaluation": NOT_EVALUATED}
 
-    def _by_evidence(self, query: str, draft: Draft, adequacy: float) -> SelfEvaluation:
+    def _by_evidence(self, query: str, draft: Draft, adequacy: float, history: Sequence[Exchange]) -> SelfEvaluation:
         if not draft.claims:
             return replace(NOT_EVALUATED, answerability="cannot")
         titles = " ".join(f"{one.passage.title} {one.passage.heading}" for one in draft.citations)
-        if adequacy < self.quote_threshold or _in_passing(query, draft.text, titles):
+        said = frozenset(stems(f"{draft.text} {titles}"))
+        off_topic = _in_passing(query, draft.text, titles) or _misses_new_words(query, history, said)
+        if adequacy < self.quote_threshold or off_topic:
             return SelfEvaluation(50, "cannot", adequacy, adequacy)
         shown = {*codes(draft.text), *(code for citation in draft.citations for code in _about(citation.passage))}
         missing = tuple(code for code in read_query(query).codes if code not in shown)
-        said = frozenset(stems(f"{draft.text} {titles}"))
         asked = dict.fromkeys((*_QUOTED.findall(query), *_siblings(query, draft.text)))
         missing += tuple(name for name in asked if not said.issuperset(stems(name)))
         return SelfEvaluation(100, "partially" if missing else "fully", adequacy, adequacy, missing)
@@ -102,6 +107,20 @@ def _in_passing(query: str, answer: str, titles: str) -> bool:
     if not headed or len(asked) != 1 or codes(query) or asked[0] not in stems(answer):
         return False
     return asked[0] not in headed and not relatives(asked[0], families(headed))
+
+
+def _misses_new_words(query: str, history: Sequence[Exchange], said: frozenset[str]) -> bool:
+    """Return whether a follow-up adds words to the question before it, and the quotation has none of them.
+
+    "And if I pay it off early?" is not answered by the passage about the down payment that was asked about before.
+    """
+    before = previous(history)
+    asked, earlier = set(stems(query)) - GENERIC, set(stems(before.question)) - GENERIC if before else set()
+    added = asked - earlier
+    if not added or not asked & earlier:
+        return False
+    among = families(said)
+    return not any(stem in said or relatives(stem, among) for stem in added)
 
 
 def _siblings(query: str, answer: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import pytest
 
 from components.faults import collect_degraded
 from components.judge.self_evaluator import NOT_EVALUATED, SelfEvaluator
-from components.turn import SelfEvaluation
+from components.turn import Exchange, SelfEvaluation
 from tests.turns import EVALUATED, FixedJudge, answer, document, passage
 
 pytestmark = pytest.mark.usefixtures("terms")
@@ -72,6 +72,26 @@ def test_a_section_that_mentions_the_topic_in_passing_answers_nothing(
     of = passage("We refund the full months. Kettles, too. Воскресенье — выходной, E20.", heading=heading)
     quotation = answer(of.text, of=of, quoted=True)
     found = SelfEvaluator().run(query=query, answers=[quotation], adequacy=0.9)["evaluation"]
+    assert found.answerability == answerability
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "answerability"),
+    [
+        ("и если досрочно погасить (рассрочка взнос)", "рассрочка без взноса", "cannot"),
+        ("а первый взнос (рассрочка месяцев)", "рассрочка на сколько месяцев", "fully"),
+        ("а взносы (рассрочка месяцев)", "рассрочка на сколько месяцев", "fully"),
+        ("рассрочка досрочно", "где магазин", "fully"),
+        ("рассрочка досрочно", "", "fully"),
+    ],
+)
+def test_a_quotation_without_any_word_that_a_follow_up_adds_answers_nothing(
+    query: str, before: str, answerability: str
+) -> None:
+    of = passage("Первый взнос не нужен.", heading="Рассрочка: сколько месяцев")
+    history = [Exchange(before, "answered")] if before else []
+    quotation = answer(of.text, of=of, quoted=True)
+    found = SelfEvaluator().run(query=query, answers=[quotation], adequacy=0.9, history=history)["evaluation"]
     assert found.answerability == answerability
 
 
