@@ -40,6 +40,8 @@ included; the same by how often (BM25, saturated); the share of title and innerm
 
 CANDIDATES = 10
 """Number of best search results whose mean the leads refer to."""
+PER_DOCUMENT = 3
+"""Number of these from one document."""
 FEWEST = 8
 """Least number of candidates per query in the training data."""
 
@@ -50,7 +52,8 @@ _NAMES_CODE = 2.0
 """Log-odds for a passage with the exact code, set by hand: the training data has too few codes."""
 
 _DENIED = 2.0
-"""Log-odds against a passage whose heading assumes what the query denies, set by hand: such questions are rare."""
+"""Log-odds against a passage whose heading assumes what the query denies, or denies what it asks about. Set by hand:
+such questions are rare."""
 
 _OTHER = 3.0
 """Log-odds against a passage whose heading asks something else about the subject, set by hand for the same reason."""
@@ -58,11 +61,12 @@ _OTHER = 3.0
 _QUESTIONS = ASKING | {"что"}
 """Words that open a heading in the form of a question."""
 
-_NOT = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not|never|no longer|cannot|(?:can|don|doesn|didn|won|haven|hasn|isn|wasn)['’]?t|without|не|без|нет)"
-    r"(?![\w'’])\W+([\w-]+)",
+    r"(?![\w'’])",
     re.IGNORECASE,
 )
+_NOT = re.compile(rf"{_NEGATION.pattern}\W+([\w-]+)", re.IGNORECASE)
 """A negation with the word after it, which it denies."""
 _CLAUSE = re.compile(r"\b(?:if|that|если|котор\w+)\b(.*)", re.IGNORECASE)
 
@@ -95,9 +99,10 @@ def judge(query: Query, passages: Sequence[Passage], by_meaning: bool = True) ->
         return []
     has_vectors = by_meaning and all(COSINE in passage.scores for passage in passages)
     signals = measure(_weights(query), passages)
-    odds = log_odds(signals, "vectors" if has_vectors else "words")
+    odds = log_odds(signals, "vectors" if has_vectors else "words", _compared(passages))
     denials = _denied(query.search)
     odds -= [_DENIED * bool(denials & _assumed(innermost(passage.heading))) for passage in passages]
+    odds -= [_DENIED * _denies_other(query.search, passage, passages) for passage in passages]
     odds -= [_OTHER * _asks_otherwise(query.search, passage) for passage in passages]
     strict = 0 < len(query.codes) <= STRICT_CODES
     scores = []
@@ -135,13 +140,29 @@ def measure(weights: Mapping[str, float], passages: Sequence[Passage]) -> Number
     return rows
 
 
-def design(signals: Numbers, elsewhere: float = 0.0) -> Numbers:
+def _compared(passages: Sequence[Passage]) -> list[int]:
+    """Return the rows of the candidates that leads refer to: the best ones, a few of each document.
+
+    Sections of one article are alike. More of them would raise the mean, and each would lead by less.
+    """
+    rows: list[int] = []
+    per_document: Counter[str] = Counter()
+    for row, passage in enumerate(passages):
+        per_document[passage.doc_id] += 1
+        if per_document[passage.doc_id] <= PER_DOCUMENT:
+            rows.append(row)
+    return rows[:CANDIDATES]
+
+
+def design(signals: Numbers, elsewhere: float = 0.0, compared: Sequence[int] | None = None) -> Numbers:
     """Return each signal, then its lead over the mean of the candidates.
 
     Missing candidates are padded: they share no word with the query and have the cosine `elsewhere`, so that a lone
     match is not penalised.
+
+    :param compared: rows of the candidates; None: the first `CANDIDATES`.
     """
-    leading = signals[:CANDIDATES]
+    leading = signals[:CANDIDATES] if compared is None else signals[compared]
     missing = max(0, FEWEST - len(leading))
     absent = np.zeros(signals.shape[1])
     absent[0] = elsewhere
@@ -149,10 +170,10 @@ def design(signals: Numbers, elsewhere: float = 0.0) -> Numbers:
     return np.hstack([signals, signals - means])
 
 
-def log_odds(signals: Numbers, kind: Kind) -> Numbers:
-    """Return the log-odds for each row of signals."""
+def log_odds(signals: Numbers, kind: Kind, compared: Sequence[int] | None = None) -> Numbers:
+    """Return the log-odds for each row of signals; `compared` are the candidates that leads refer to."""
     model = _models()[kind]
-    odds: Numbers = design(signals, model["elsewhere"]) @ np.array(model["weights"]) + model["bias"]
+    odds: Numbers = design(signals, model["elsewhere"], compared) @ np.array(model["weights"]) + model["bias"]
     return odds
 
 
@@ -192,6 +213,25 @@ def _head(above: str) -> frozenset[str]:
 def _denied(text: str) -> frozenset[str]:
     """Return the stems that a text denies: "remember" of "I can't remember it"."""
     return frozenset(stem for match in _NOT.finditer(text) for stem in stems(match[1]))
+
+
+def _denies_other(query: str, passage: Passage, passages: Sequence[Passage]) -> bool:
+    """Return whether a heading denies what the query asks about, and another one affirms it in the same words.
+
+    "What does the extended warranty cover?" is not answered under "What the extended warranty does not cover".
+    """
+    heading = innermost(passage.heading)
+    if not _denied(heading).intersection(stems(query)) - _denied(query):
+        return False
+    affirmed = _affirmed(heading)
+    others = (innermost(other.heading) for other in passages)
+    return any(_affirmed(other) == affirmed and not _denied(other) for other in others)
+
+
+@lru_cache(maxsize=3_000)
+def _affirmed(heading: str) -> frozenset[str]:
+    """Return the stems of a heading without its negations."""
+    return frozenset(stems(_NEGATION.sub(" ", heading)))
 
 
 def _asks_otherwise(query: str, passage: Passage) -> bool:

@@ -22,6 +22,9 @@ def judged(question: str, *passages: Passage) -> dict[str, RelevanceScore]:
     return {one.chunk_id: judgement for one, judgement in zip(passages, result, strict=True)}
 
 
+OTHER_NEAR = near(replace(OTHER, doc_id="bills"), 0.85)
+
+
 @pytest.mark.parametrize("cosines", [(), (0.9, 0.88, 0.8)])
 def test_the_passage_that_covers_the_question_comes_first(cosines: tuple[float, ...]) -> None:
     passages = (HOWTO, ABOUT, OTHER)
@@ -67,6 +70,29 @@ def test_a_section_that_assumes_what_the_question_denies_is_improbable(question:
     scores = judged(question, passage(text, "opposite", heading=heading), passage(text, "neutral", heading="Пароль"))
     affirmed = judged(heading, passage(text, "opposite", heading=heading))
     assert scores["opposite"].probability < scores["neutral"].probability < affirmed["opposite"].probability
+
+
+@pytest.mark.parametrize(
+    ("question", "affirmed", "denied"),
+    [
+        ("дополнительная гарантия что покрывает", "Что покрывает гарантия", "Что не покрывает гарантия"),
+        ("what does the warranty cover", "What the warranty covers", "What the warranty does not cover"),
+    ],
+)
+def test_a_section_about_the_opposite_of_the_question_is_improbable(question: str, affirmed: str, denied: str) -> None:
+    text = "Дополнительная гарантия покрывает дефекты. What the warranty does cover: defects."
+    for_both = passage(text, "affirmed", heading=affirmed), passage(text, "denied", heading=denied)
+    asked = judged(question, *for_both)
+    assert asked["denied"].probability < asked["affirmed"].probability
+    assert judged(denied, *for_both)["denied"].probability > asked["denied"].probability
+    alone = judged(question, for_both[1], passage(text, "other", heading="Warranty гарантия"))
+    assert alone["denied"].probability > asked["denied"].probability
+
+
+def test_more_sections_of_one_document_leave_the_others_as_probable() -> None:
+    sections = [near(replace(HOWTO, chunk_id=f"s{n}", doc_id="disks"), 0.9) for n in range(4)]
+    three, four = judged("Увеличить диск", *sections[:3], OTHER_NEAR), judged("Увеличить диск", *sections, OTHER_NEAR)
+    assert three["other"].probability == four["other"].probability
 
 
 @pytest.mark.parametrize(
