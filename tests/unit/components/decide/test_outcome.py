@@ -138,6 +138,17 @@ def test_without_an_answer_only_what_the_model_chose_is_offered() -> None:
         assert [one.passage.chunk_id for one in after.reply.articles] == offered
 
 
+@pytest.mark.parametrize(
+    ("likeliest", "offered", "key"), [(0.1, 2, "near_some"), (0.04, 2, "far_some"), (0.015, 0, "")]
+)
+def test_the_text_above_articles_admits_how_unlikely_they_are(likeliest: float, offered: int, key: str) -> None:
+    documents = [*near(likeliest, SOURCE), *near(0.014, OTHER)]
+    outputs = OutcomeComposer(articles_from=0.01, any_from=0.02).run(question="гарантия и возврат", graded=documents)
+    reply = outputs["turn"].reply
+    assert len(reply.articles) == offered
+    assert reply.text == text(f"outcomes.articles.{key}" if key else "outcomes.refused.no_relevant_context", "ru")
+
+
 def test_failed_gates_make_a_full_answer_a_partial_one() -> None:
     verdict = Verdict("auto", ("quality",), (Gate("quality", False, 40, 60),))
     answers = [to_answer(GOOD, "гарантия")]

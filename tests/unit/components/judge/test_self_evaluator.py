@@ -85,7 +85,7 @@ def test_a_section_that_mentions_the_topic_in_passing_answers_nothing(
         ("рассрочка досрочно", "", "fully"),
     ],
 )
-def test_a_quotation_without_any_word_that_a_follow_up_adds_answers_nothing(
+def test_a_quotation_without_a_new_word_of_a_follow_up_answers_nothing(
     query: str, before: str, answerability: str
 ) -> None:
     of = passage("Первый взнос не нужен.", heading="Рассрочка: сколько месяцев")
