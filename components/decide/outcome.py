@@ -44,7 +44,9 @@ from tenants.chats import sites
 from tenants.core import context
 from tenants.desk import sessions
 
-_NOT_FOUND: frozenset[Reason] = frozenset({"no_relevant_context", "low_confidence"})
+_NOT_FOUND: frozenset[Reason] = frozenset(
+    {"no_relevant_context", "low_confidence", "llm_self_refusal", "unverified_answer"}
+)
 """Reasons that say no more than that no section was quoted."""
 _ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
@@ -192,7 +194,7 @@ class OutcomeComposer:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
         max_articles = ARTICLES if leads(turn) else ARTICLES_IN_DOUBT
         articles = () if turn.outcome else nearest(turn, self.articles_from, max_articles, beside)
-        if all(one.score < self.any_from for one in articles):
+        if not _is_chosen(turn) and all(one.score < self.any_from for one in articles):
             articles = ()
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
@@ -296,8 +298,7 @@ class OutcomeComposer:
         """Return the text above articles: how likely they answer, after any reason why something was withheld."""
         count, score = "one" if len(articles) == 1 else "some", articles[0].score
         if turn.reason in _NOT_FOUND or turn.outcome == "low_confidence":
-            is_chosen = turn.draft is not None and turn.draft.to_read is not None
-            is_near = is_chosen or score >= self.near_from
+            is_near = _is_chosen(turn) or score >= self.near_from
             certainty = "likely_" if leads(turn) else "near_" if is_near else "far_"
             return text(f"outcomes.articles.{certainty}{count}", turn.locale)
         # A visitor with articles to read needs no referral to another contact.
@@ -367,6 +368,11 @@ def _continues(turn: Turn, draft: Draft) -> str:
     )
     title = next(titles, "")
     return text(f"outcomes.notice.{'section_cut_in' if title else 'section_cut'}", turn.locale, title=title)
+
+
+def _is_chosen(turn: Turn) -> bool:
+    """Return whether a model chose the articles to offer."""
+    return turn.draft is not None and turn.draft.to_read is not None
 
 
 def _fixed_text(turn: Turn, topics: str) -> str:
